@@ -9,7 +9,10 @@ import pytest
 from scipy import special as S  # noqa: N812
 
 import funcdiff as fd
+from funcdiff.scipy import stats
 from tests.together import together
+
+_NORMAL = 1 / np.sqrt(2 * np.pi)
 
 SLOPES: dict[tuple[str, tuple[float, ...]], tuple[float, ...]] = {
     ("stdtridf", (0.83, 1.1)): (113.1130174214615, -21.61023338630568),
@@ -20,6 +23,8 @@ SLOPES: dict[tuple[str, tuple[float, ...]], tuple[float, ...]] = {
     ("chndtrix", (0.3, 2.7, 1.4)): (6.053066200484146, 0.8384316693023321, 0.5996169856886795),
     ("chndtridf", (3.0, 0.45, 1.2)): (1.014998467270748, -6.991790280859353, -0.8403409744255109),
     ("chndtrinc", (2.4, 3.1, 0.3)): (1.576594347900211, -1.34407300914931, -10.72089107234423),
+    ("nctdtrit", (3.0, 1.0, 0.4)): (-0.01843634925805712, 1.060369938389764, 2.877149184393769),
+    ("nctdtrinc", (3.0, 0.4, 0.8)): (0.01739246537259048, -2.713430055667486, 0.9430718307822065),
 }
 """Call -> its partial derivatives, with mpmath."""
 
@@ -41,6 +46,7 @@ def test_slopes_are_those_of_the_implicit_function(call: tuple[str, tuple[float,
     ("bdtrik", (0.01, 10.0, 0.3)),  # 0
     ("pdtrik", (0.1, 2.0)),  # 0
     ("ncfdtridfn", (0.35, 4.4, 1.4, 1.3)),  # 1e-100
+    ("nctdtridf", (0.2, 1.0, -0.8)),  # -1e100
     ("nrdtrimn", (0.5, -2.0, 1.0)),  # nan
 ])  # fmt: skip
 def test_there_is_no_derivative_where_no_parameter_is_a_solution(name: str, point: Any) -> None:
@@ -66,6 +72,11 @@ def test_inverses_take_arrays_of_any_shape_and_of_single_precision() -> None:
     ("ncfdtr", (1.0, 3.0, 1.0, 0.0), (0, 0, 0, np.inf)),
     ("ncfdtr", (2.0, 3.0, 1.0, np.inf), (0, 0, 0, 0)),
     ("ncfdtr", (2.0, 3.0, 1.0, -1.0), (np.nan, np.nan, np.nan, np.nan)),
+    ("nctdtr", (np.inf, 1.0, 2.0), (0, -_NORMAL * np.exp(-0.5), _NORMAL * np.exp(-0.5))),
+    ("nctdtr", (3.0, 0.0, 0.0), (0, -_NORMAL, 2 / np.sqrt(3) / np.pi)),
+    ("nctdtr", (3.0, 1.0, np.inf), (0, 0, 0)),
+    ("nctdtr", (3.0, 1.0, -np.inf), (0, 0, 0)),
+    ("nctdtr", (-1.0, 1.0, 2.0), (np.nan, np.nan, np.nan)),
 ])  # fmt: skip
 def test_noncentral_slopes_on_the_boundary(name: str, point: Any, expected: Any) -> None:
     places = tuple(range(len(point)))
@@ -83,3 +94,20 @@ def test_noncentral_slopes_without_noncentrality_are_those_of_the_central_functi
     assert fd.grad(lambda x: np.sum(S.chndtr(x, 2.0, 1.0)))(np.zeros((0, 3))).shape == (0, 3)
     many = fd.grad(lambda x: np.sum(S.chndtr(x, 2.0, 1.0)))(np.full(1100, 0.4))
     np.testing.assert_array_equal(many, many[0])
+
+
+def test_slopes_of_the_noncentral_t_distribution_are_reflected_and_those_of_its_kind_in_stats() -> (
+    None
+):
+    df, nc, t = np.array([[0.3], [5.0], [900.0]]), 1.2, np.array([-3.0, 0.4, 0.0, 2.5])
+    slopes = fd.grad(lambda *xs: np.sum(S.nctdtr(*xs)), argnums=(0, 1, 2))(df, nc, t)
+    turned = fd.grad(lambda *xs: np.sum(S.nctdtr(*xs)), argnums=(0, 1, 2))(df, -nc, -t)
+    for sign, found, expected in zip((-1, 1, 1), turned, slopes, strict=True):
+        np.testing.assert_allclose(sign * found, expected, rtol=1e-13)
+    tails = fd.grad(lambda *xs: np.sum(stats.nct.sf(*xs)), argnums=(1, 2, 0))(t, df, nc)
+    for found, expected in zip(tails, slopes, strict=True):
+        np.testing.assert_allclose(-found, expected, rtol=1e-13)
+    central = fd.grad(lambda df, t: np.sum(S.stdtr(df, t)), argnums=(0, 1))(df, t)
+    found = fd.grad(lambda df, t: np.sum(S.nctdtr(df, 0.0, t)), argnums=(0, 1))(df, t)
+    for each, expected in zip(found, central, strict=True):
+        np.testing.assert_allclose(each, expected, rtol=1e-12, atol=1e-17)

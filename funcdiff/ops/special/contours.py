@@ -10,12 +10,13 @@ Temme, "Computation of the Marcum Q-function", ACM Trans. Math. Softw. 40, 2014.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
-from funcdiff.ops.special.quadrature import Order
+from funcdiff.ops.special.quadrature import Order, in_blocks
 
 _STEP: Final = 1 / 32
 _END: Final = 7.0
@@ -31,7 +32,7 @@ def chi_square_derivative(order: Order, a: Any, nc: Any, x: Any) -> Any:
     That is the integral of exp(xt)·w⁻ᵃ·exp(-nc·t/w)/t with w = 1 + t, and with powers of -ln w,
     -t/w and t.
     """
-    return _in_blocks(_chi_square, order, a, nc, x)
+    return _inside(_chi_square, order, a, nc, x)
 
 
 def beta_derivative(order: Order, a: Any, nc: Any, odds: Any, b: Any) -> Any:
@@ -40,10 +41,10 @@ def beta_derivative(order: Order, a: Any, nc: Any, odds: Any, b: Any) -> Any:
     That is the integral of w⁻ᵃ·v⁻ᵇ·exp(-nc·t/w)/t with w = 1 + t and v = 1 - odds·t, and with
     powers of -ln w, -t/w, t/v and -ln v.
     """
-    return _in_blocks(_beta, order, a, nc, odds, b)
+    return _inside(_beta, order, a, nc, odds, b)
 
 
-def _in_blocks(compute: Callable[..., Any], order: Order, *xs: Any) -> Any:
+def _inside(compute: Callable[..., Any], order: Order, *xs: Any) -> Any:
     """Return integrals for a, nc and x inside their domain, and their limits on its boundary.
 
     Near x = 0 the distribution function is that of nc = 0 times exp(-nc), like xᵃ.
@@ -60,12 +61,7 @@ def _in_blocks(compute: Callable[..., Any], order: Order, *xs: Any) -> Any:
         result = np.where(valid & (x == 0) & (a <= by_x), low, result)
     inside = valid & (x > 0) & np.isfinite(x)
     points = [v[inside] for v in xs]
-    values = [
-        compute(order, *(v[start : start + _BLOCK] for v in points))
-        for start in range(0, len(points[0]), _BLOCK)
-    ]
-    if values:
-        result[inside] = np.concatenate(values)
+    result[inside] = in_blocks(partial(compute, order), _BLOCK, *points)
     return result
 
 

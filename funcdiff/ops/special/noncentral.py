@@ -1,4 +1,4 @@
-"""Noncentral distribution functions of χ² and of Fisher's F, and the inverses in every argument."""
+"""Noncentral distribution functions of χ², of Fisher's F and Student's t, and all inverses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.ops.special.chi_means import student_derivative
 from funcdiff.ops.special.contours import beta_derivative, chi_square_derivative
 from funcdiff.ops.special.family import Op, special
 from funcdiff.ops.special.inverse import inverses
@@ -48,6 +49,12 @@ noncentral_beta: Op = numbered(
     _raised(lambda: noncentral_beta, 3),
 )
 
+noncentral_t: Op = numbered(
+    "noncentral_t",
+    student_derivative,
+    *(_raised(lambda: noncentral_t, k) for k in range(3)),
+)
+
 # ---- the distribution functions ------------------------------------------------------------------
 
 
@@ -82,10 +89,20 @@ def _f_density(m: Any, n: Any, nc: Any, f: Any, _y: Any) -> Any:
     return m / 2 * _beta((0, 0, 1, 0), m, n, nc, f)
 
 
+def _student_slope(*orders: int) -> Op:
+    def slope(df: Any, nc: Any, t: Any, y: Any) -> Any:
+        return np.where(np.isnan(y), np.nan, noncentral_t(orders, df, nc, t))
+
+    return slope
+
+
 _CHI_SQUARE: Final = tuple(map(_chi_square_slope, (0, 1, 0), (0, 0, 1), (1, 0, 0)))
 _F: Final = (_f_freedom, _f_other_freedom, _f_noncentrality, _f_density)
+_STUDENT: Final = tuple(map(_student_slope, (1, 0, 0), (0, 1, 0), (0, 0, 1)))
 
 chndtr: Op = special("chndtr", *_CHI_SQUARE)
 ncfdtr: Op = special("ncfdtr", *_F)
+nctdtr: Op = special("nctdtr", *_STUDENT)
 inverses(("chndtrix", "chndtridf", "chndtrinc"), chndtr, *_CHI_SQUARE)
 inverses(("ncfdtridfn", "ncfdtridfd", "ncfdtrinc", "ncfdtri"), ncfdtr, *_F)
+inverses(("nctdtridf", "nctdtrinc", "nctdtrit"), nctdtr, *_STUDENT)

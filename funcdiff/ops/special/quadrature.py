@@ -65,6 +65,12 @@ def over_half_line(integrand: Callable[[Any], Any], slope: Any, curvature: Any) 
     return width * _weighted_sum(lambda v: integrand(width * v), *_of_half_line(), width.shape)
 
 
+def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
+    """Return a function of vectors of one length, of which it takes `count` elements at once."""
+    starts = range(0, max(1, len(xs[0])), count)
+    return np.concatenate([compute(*(x[k : k + count] for x in xs)) for k in starts], axis=-1)
+
+
 # ---- logarithmic moments of the gamma and beta distributions -------------------------------------
 
 

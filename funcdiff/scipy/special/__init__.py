@@ -86,6 +86,7 @@ _ALIASES = ("digamma", "jn", "sinc")
 
 _INFINITE = "For x < 0 the integral itself, where SciPy has another imaginary part."
 _LARGE = "m is whole; up to q = 1e6 derivatives are right, where SciPy's values are not, too."
+_INEXACT = ("ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtridf", "nctdtrinc")
 _SEARCHED = "SciPy's search for the value ends at about six digits; nan where it finds no solution."
 _NOTES = {
     **dict.fromkeys(["mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem"], _LARGE),
@@ -97,7 +98,7 @@ _NOTES = {
     "besselpoly": "By a; nan where a is so large that SciPy's series lose all digits.",
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,
-    **dict.fromkeys(("ncfdtridfd", "ncfdtridfn", "ncfdtrinc"), _SEARCHED),
+    **dict.fromkeys(_INEXACT, _SEARCHED),
     "ncfdtr": "Where dfn + dfd < 0.1, derivatives have fewer than twelve digits.",
     "smirnov": "By d, to twelve digits; n is a whole number.",
     "smirnovi": "By p, to twelve digits; n is a whole number.",

@@ -24,14 +24,6 @@ _SEQUENCES = (
     "Its orders are whole numbers. Write pro_cv(m, np.arange(m, n + 1), c) or obl_cv, which are "
     "differentiable in c."
 )
-_INVERSES = (
-    "It inverts a distribution function in a parameter. Solve the equation of the distribution "
-    "function by fd.custom_root."
-)
-_DISTRIBUTIONS = (
-    "No closed rule is known for this distribution function. Declare it with fd.primitive, and a "
-    "rule made of its density."
-)
 _POLYNOMIALS = (
     "Its degree is a whole number; it returns a polynomial. Pass the degree from outside; the "
     "functions eval_legendre, eval_jacobi and so on take traced arrays."
@@ -55,8 +47,6 @@ REFUSED: Final = {
         "SciPy's values of these integrals have seven digits, which differ from those of their "
         "derivatives. Integrate airy by a rule of quadrature."
     ),
-    "nctdtridf nctdtrinc nctdtrit": _INVERSES,
-    "nctdtr": _DISTRIBUTIONS,
     f"{_FAMILIES} gegenbauer sh_chebyt sh_chebyu sh_jacobi sh_legendre "
     "roots_chebyc roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre "
     "roots_hermite roots_hermitenorm roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt "

@@ -1,7 +1,7 @@
 """Leaves of SciPy's distributions that are compiled or look at values, as formulas in NumPy.
 
 SciPy gives the values; these are for their derivatives.  They are exact where the distribution is
-known by a series of elementary steps, and integrals by the trapezoidal rule where it is a mixture.
+known by a series of elementary steps, and else integrals.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.special.noncentral import noncentral_beta, noncentral_chi_square
+from funcdiff.ops.special.noncentral import noncentral_beta, noncentral_chi_square, noncentral_t
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
 from funcdiff.scipy.stats.counts import COUNTS, nothing_stated
@@ -47,33 +47,20 @@ def _t_entropy(_self: Any, df: Any) -> Any:
     return np.where(df >= 100, normal + series, near)
 
 
-def _over_chi(function: Callable[[Any], Any], df: Any) -> Any:
-    """Return E[function(s)] for s² = V/ν with V ~ χ² of ν degrees of freedom.
-
-    Over w = ln s the density is log-concave, exp(νw - νe²ʷ/2) up to a factor; the points have its
-    width 1/√(2ν), and go far to the left, where it falls slowly.
-    """
-    u = grid(-6.0, 1 / 32, 512, np.ndim(df))
-    width = 1 / np.sqrt(2 * df)
-    w = width * (u - np.exp(-u))
-    half = df / 2
-    scale = half * np.log(half) - special.gammaln(half) + np.log(2 * width)
-    chi = np.exp(df * w - half * np.exp(2 * w) + scale)
-    return np.sum((1 + np.exp(-u)) * chi * function(np.exp(w)), axis=0) / 32
+def _student(orders: tuple[int, ...], df: Any, nc: Any, t: Any) -> Any:
+    return noncentral_t(orders, *map(array, np.broadcast_arrays(df, nc, t)))
 
 
 def _nct_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    """P(Z + δ <= xs) = E[Φ(xs - δ)]."""
-    return _over_chi(lambda s: special.ndtr(x * s - nc), df + 0 * x)
+    return _student((0, 0, 0), df, nc, x)
 
 
 def _nct_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _over_chi(lambda s: special.ndtr(nc - x * s), df + 0 * x)
+    return _student((0, 0, 0), df, -nc, -x)
 
 
 def _nct_pdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    """E[s·φ(xs - δ)], the derivative."""
-    return _over_chi(lambda s: s * np.exp(-((x * s - nc) ** 2) / 2) / _ROOT_TWO_PI, df + 0 * x)
+    return _student((0, 0, 1), df, nc, x)
 
 
 def _nct_munp(_self: Any, n: int, df: Any, nc: Any) -> Any:

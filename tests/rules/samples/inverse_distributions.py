@@ -31,9 +31,12 @@ _POINTS: dict[str, tuple[tuple[float, float], ...]] = {
     "ncfdtridfn": ((0.15, 0.34), (2.7, 6.2), (6.6, 1.1), (1.7, 0.8)),
     "ncfdtridfd": ((4.4, 5.6), (0.46, 0.46), (6.1, 4.0), (2.3, 1.7)),
     "ncfdtrinc": ((7.4, 2.6), (4.6, 4.4), (0.32, 0.45), (1.2, 1.3)),
+    "nctdtridf": ((0.45, 0.82), (1.4, -0.6), (1.3, 0.7)),
+    "nctdtrinc": ((2.6, 4.7), (0.42, 0.25), (0.8, -1.1)),
+    "nctdtrit": ((2.6, 4.7), (1.4, -0.6), (0.42, 0.25)),
 }
 
-_SIX_DIGITS = ("ncfdtridfn", "ncfdtridfd", "ncfdtrinc")
+_SIX_DIGITS = ("ncfdtridfn", "ncfdtridfd", "ncfdtrinc", "nctdtridf", "nctdtrinc")
 """Where SciPy's search ends: the samples are of single precision."""
 
 _LINEAR_OR_ROUGH = ("bdtrin", "nbdtrin", "nrdtrimn", "nrdtrisd", *_SIX_DIGITS)

@@ -231,6 +231,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "chndtr": [sample(noncentral.chndtr, *(_positive(3, start=4 * k) for k in range(3)))],
     "ncfdtr": [sample(noncentral.ncfdtr, *(_positive(3, start=4 * k) for k in range(4)))],
+    "nctdtr": [sample(noncentral.nctdtr, _positive(4), real(4), real(4, start=5))],
     "noncentral_chi_square": [
         sample(
             partial(noncentral.noncentral_chi_square, (1, 0, 2)),
@@ -241,6 +242,12 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(
             partial(noncentral.noncentral_beta, (0, 1, 1, 2)),
             *(_positive(3, start=4 * k) for k in range(4)),
+        )
+    ],
+    "noncentral_t": [
+        sample(
+            partial(noncentral.noncentral_t, (1, 0, 2)),
+            *(_positive(4), real(4), real(4, start=5)),
         )
     ],
     "tklmbda": [sample(goodness.tklmbda, real(4, low=-0.6), _parameters(4))],
