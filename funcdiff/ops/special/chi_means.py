@@ -27,6 +27,8 @@ _TERMS: Final = 24
 """Length of Taylor series, where |h|·(2 + |z|) is less than 1."""
 _BLOCK: Final = 256
 """How many integrals are taken at once."""
+_NORMAL: Final = 1e100
+"""From how many degrees of freedom on the distribution is taken for the normal one."""
 
 
 def student_derivative(order: Order, df: Any, nc: Any, t: Any) -> Any:
@@ -40,7 +42,7 @@ def student_derivative(order: Order, df: Any, nc: Any, t: Any) -> Any:
     normal = _normal(n, np.where(np.isfinite(t), t - nc, 0)) * (by_df == 0)
     ends = np.where(t > 0, 1.0, 0.0) * (n + by_df == 0)
     result = np.where(valid, np.where(np.isfinite(t), (-1) ** by_nc * normal, ends), np.nan)
-    inside = valid & np.isfinite(t) & np.isfinite(df)
+    inside = valid & np.isfinite(t) & (df < _NORMAL)
     degrees, center, point = df[inside], nc[inside], t[inside]
     reflected = point < 0
 
@@ -93,9 +95,10 @@ def _mean(by_df: int, power: int, n: int, df: Any, nc: Any, t: Any) -> Any:
 def _points(logarithm: Callable[[Any], Any], center: Any, width: Any) -> tuple[Any, Any]:
     """Return points and weights for a function of one peak, of which a logarithm is given."""
     least = logarithm(center) - _DIGITS
+    shortest = np.maximum(width, np.spacing(np.abs(center)))
 
     def reach(sign: int) -> Any:
-        distance = width
+        distance = shortest
         while (short := (logarithm(center + sign * distance) > least)).any():
             distance = np.where(short, 1.5 * distance, distance)
         return distance

@@ -20,8 +20,8 @@ from funcdiff.ops.special.quadrature import Order, in_blocks
 
 _STEP: Final = 1 / 32
 _END: Final = 7.0
-_BLOCK: Final = 512
-"""How many integrals are taken at once."""
+_BLOCK: Final = 16
+"""How many integrals are taken at once: what fits the cache."""
 _NEARLY_ZERO: Final = 1e-30
 """In place of zero where a zero cancels a pole."""
 
