@@ -15,6 +15,7 @@ import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import stats
 from funcdiff.scipy.stats.frames import Distribution
+from funcdiff.testing import check_grads
 from tests.scipy.agreement import assert_agrees
 from tests.together import together
 
@@ -637,6 +638,23 @@ def test_pearson3_is_smooth_where_it_is_normal_and_skellam_is_a_function_of_both
         assert fd.grad(ours, argnums=len(places) + 1)(*places, 1.5, 0.8) == pytest.approx(
             by_mean, rel=1e-7
         )
+
+
+def test_distribution_functions_of_skellam_have_derivatives_by_both_means_as_by_mpmath() -> None:
+    near = np.array([-0.047002899973825801, 0.13897878035717745])
+    far = np.array([-1.1373746473665912e-5, 2.144860582806013e-6])
+    for method, point, expected in (
+        ("cdf", (-2, 1.5, 0.8), near),
+        ("cdf", (-1.5, 1.5, 0.8), near),
+        ("sf", (9, 2.0, 3.5), -far),
+        ("logsf", (-2, 1.5, 0.8), -near / 0.93899829125136532),
+        ("logcdf", (9, 2.0, 3.5), far / (1 - 2.5854479134900962e-6)),
+    ):
+        f = getattr(stats.skellam, method)
+        for derivative in (fd.grad, fd.jacfwd):
+            np.testing.assert_allclose(derivative(f, argnums=(1, 2))(*point), expected, rtol=1e-11)
+    k, means = np.arange(-3.0, 4.0)[:, None], np.array([1.0, 2.0])
+    check_grads(lambda a, b: stats.skellam.cdf(k, a, b), (means, means[::-1]), order=2)
 
 
 def test_negative_log_likelihoods_need_no_values() -> None:

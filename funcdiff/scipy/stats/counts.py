@@ -104,6 +104,25 @@ def _skellam_logpmf(_self: Any, k: Any, a: Any, b: Any) -> Any:
     return k / 2 * np.log(a / b) + bessel - (np.sqrt(a) - np.sqrt(b)) ** 2
 
 
+def _skellam_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
+    """Return the derivatives of P(K <= k) by both means, -P(K = k) and P(K = k + 1).
+
+    One event more moves the count by 1.  Those of 1 - F, ln F or ln(1 - F) follow.
+    """
+    sign = -1 if method.endswith("cdf") else 1
+
+    def partials(apply: Any, k: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        counts = np.floor(k), np.floor(k) + 1
+        if method.startswith("log"):
+            total = apply(method, k, a, b)
+            masses = [np.exp(apply("logpmf", n, a, b) - total) for n in counts]
+        else:
+            masses = [apply("pmf", n, a, b) for n in counts]
+        return sign * masses[0], -sign * masses[1]
+
+    return partials
+
+
 def _zipf_cdf(self: Any, k: Any, a: Any) -> Any:
     return 1 - self._sf(k, a)
 
@@ -158,3 +177,7 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                "_stats": _nbinom_stats},
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
+COUNT_SLOPES: Final[dict[str, dict[str, Callable[..., Any]]]] = {
+    "skellam": {f"_{m}": _skellam_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
+}
+"""Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

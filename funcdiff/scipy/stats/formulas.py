@@ -16,7 +16,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.special.noncentral import noncentral_beta, noncentral_chi_square, noncentral_t
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
-from funcdiff.scipy.stats.counts import COUNTS, nothing_stated
+from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
 from funcdiff.scipy.stats.quadrature import grid, integral
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
@@ -398,5 +398,6 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
+    **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""
