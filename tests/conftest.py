@@ -102,6 +102,5 @@ def collect() -> Callable[[], int]:
 
 
 def pytest_sessionfinish() -> None:
-    """Look for garbage once, and not again each of the times that pytest and Python ask for."""
-    gc.collect()
+    """Look for no garbage at the end, as pytest and Python would several times."""
     gc.freeze()

@@ -159,15 +159,17 @@ def _programs_in(value: Any) -> Iterator[Program]:
 
 def map_nested(function: Callable[[Program], Program], params: Params) -> Params:
     """Return parameters with a function applied to the programs that they hold."""
-
-    def image(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(image, value))
-        return function(value) if isinstance(value, Program) else value
-
     kind: Any = type(params)
     names = names_of_programs(kind)
-    return replace(params, **{k: image(getattr(params, k)) for k in names}) if names else params
+    if not names:
+        return params
+    return replace(params, **{k: _image(function, getattr(params, k)) for k in names})
+
+
+def _image(function: Callable[[Program], Program], value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple([_image(function, x) for x in value])
+    return function(value) if isinstance(value, Program) else value
 
 
 def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) -> Program:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from collections.abc import Callable
 from contextvars import copy_context
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,3 +110,19 @@ def test_a_pause_that_begins_while_another_thread_has_one_ends(
     monkeypatch.setattr(gc, "disable", another_thread_pauses)
     copy_context().run(pause)
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("transform", [fd.grad, fd.hessian, lambda f: fd.jit(fd.grad(f))])
+def test_deriving_leaves_little_that_only_the_collector_finds(
+    transform: Callable[..., Any], collect: Callable[[], int]
+) -> None:
+    def f(x: Any) -> Any:
+        for k in range(50):
+            x = np.sin(x) * (k + 1.5)
+        return np.sum(x)
+
+    x = np.arange(3.0)
+    fd.clear_caches()
+    collect()
+    transform(f)(x)
+    assert collect() < 400  # thousands, if each equation of a pass were in a cycle
