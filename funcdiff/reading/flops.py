@@ -45,7 +45,7 @@ WEIGHTS: Final[dict[int, str]] = {
     _SPECIAL: "bessel_i0 bessel_i1",
     _QUADRATURE: "beta_moments gamma_moments elliptic_sines elliptic_tangents "
     "exprel_derivatives log1p_ratio_derivatives noncentral_chi_square noncentral_beta "
-    "noncentral_t",
+    "noncentral_chi_square_log_density noncentral_t",
 }
 """Operations for each element of the result, and the functions that take more than one."""
 

@@ -103,7 +103,7 @@ def test_every_method_of_a_discrete_distribution(name: str) -> None:
 
 WITHOUT = {
     "gausshyper", "genhyperbolic", "geninvgauss", "irwinhall", "kappa4", "ksone", "kstwo",
-    "kstwobign", "landau", "levy_stable", "ncx2", "studentized_range", "tukeylambda",
+    "kstwobign", "landau", "levy_stable", "studentized_range", "tukeylambda",
     "dpareto_lognorm", "pearson3", "erlang",
 }  # fmt: skip
 """Densities that are compiled, integrated, chosen by values, or of whole numbers."""
@@ -153,9 +153,9 @@ def test_the_density_of_a_logistic_family_has_no_kink_at_zero() -> None:
 
 
 def test_by_a_shape_that_chose_another_formula_the_derivative_is_nan() -> None:
-    by_x, by_nc = fd.grad(stats.ncx2.logpdf, argnums=(0, 2))(3.0, 4.0, 0.0)
-    np.testing.assert_allclose(by_x, fd.grad(stats.chi2.logpdf)(3.0, 4.0), rtol=1e-12)
-    assert np.isnan(by_nc)
+    by_c, by_d = fd.grad(stats.trapezoid.mean, argnums=(0, 1))(0.2, 1.0)
+    np.testing.assert_allclose(by_c, (0.2**2 - 4 * 0.2 + 3) / (3 * 1.8**2), rtol=1e-12)
+    assert np.isnan(by_d)
 
 
 @pytest.mark.parametrize("name", ["cdf", "sf"])
@@ -165,10 +165,34 @@ def test_noncentral_probabilities_without_noncentrality_have_slopes_in_it(name: 
     np.testing.assert_allclose(slope, -expected if name == "cdf" else expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize(("point", "slopes", "bend"), [
+    ((3.0, 4.0, 0.0), (-1 / 6, -0.0086596134951513787, -0.125), -0.16123351671205661),
+    ((9000.0, 3.3, 40.0), (-0.46665832533387961, 1.353482981784823, 6.985626799877087),
+     -0.00041701427178127861),
+    ((1e-9, 250.0, 2.5), (123999999999.50499, -13.120360710754748, -0.499999999998),
+     -0.0020080213330601191),
+])  # fmt: skip
+def test_logarithms_of_noncentral_densities_have_slopes_far_out_and_at_the_end(
+    point: Any, slopes: Any, bend: float
+) -> None:
+    f = stats.ncx2.logpdf
+    for derivative in (fd.grad, fd.jacfwd):
+        found = derivative(f, argnums=(0, 1, 2))(*point)
+        np.testing.assert_allclose(found, slopes, rtol=1e-13)
+    found = fd.grad(fd.grad(f, argnums=1), argnums=1)(*point)
+    np.testing.assert_allclose(found, bend, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("name", "shapes"), [("ncx2", (3.3, 0.7)), ("ncf", (3.3, 7.2, 0.7))])
 def test_noncentral_distributions_have_derivatives_by_shapes(name: str, shapes: Any) -> None:
     ours = getattr(stats, name)
-    for method, start in (("pdf", (2.0,)), ("logcdf", (2.0,)), ("ppf", (0.3,)), ("std", ())):
+    for method, start in (
+        ("pdf", (2.0,)),
+        ("logpdf", (2.0,)),
+        ("logcdf", (2.0,)),
+        ("ppf", (0.3,)),
+        ("std", ()),
+    ):
         f, point = getattr(ours, method), (*start, *shapes)
         places = tuple(range(len(point)))
         slopes: Any = fd.grad(f, argnums=places)(*point)

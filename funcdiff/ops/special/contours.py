@@ -9,8 +9,10 @@ Temme, "Computation of the Marcum Q-function", ACM Trans. Math. Softw. 40, 2014.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +37,22 @@ def chi_square_derivative(order: Order, a: Any, nc: Any, x: Any) -> Any:
     return _inside(_chi_square, order, a, nc, x)
 
 
+def chi_square_log_density(order: Order, a: Any, nc: Any, x: Any) -> Any:
+    """Return a derivative of ln f, where f is the density of χ² of halves of its arguments.
+
+    f is the integral of exp(xt)·w⁻ᵃ·exp(-nc·t/w), so these are the joint cumulants of t, -ln w and
+    -t/w; they are found from moments about the saddle point, so that few digits cancel.
+    """
+    by_a, by_nc, by_x = order
+    valid = _valid(a, nc, x)
+    ends = np.where(valid & (sum(order) == 0), -np.inf, np.nan)
+    low: Any = np.nan if by_a or by_x else -1.0 * (by_nc == 1)
+    if sum(order) == 0:
+        low = np.where(a == 1, -nc, np.where(a < 1, np.inf, -np.inf))
+    result = np.where(valid & (x == 0), low, ends)
+    return _filled(result, partial(_log_density, order), a, nc, x)
+
+
 def beta_derivative(order: Order, a: Any, nc: Any, odds: Any, b: Any) -> Any:
     """Return a member of a family that has the derivatives of the noncentral beta distribution.
 
@@ -51,17 +69,26 @@ def _inside(compute: Callable[..., Any], order: Order, *xs: Any) -> Any:
     """
     by_a, by_nc, by_x, *others = order
     a, nc, x, *more = xs
-    valid = (a > 0) & (nc >= 0) & (x >= 0) & np.isfinite(a) & np.isfinite(nc)
-    for b in more:
-        valid &= (b > 0) & np.isfinite(b)
+    valid = _valid(a, nc, x, *more)
     result = np.where(valid, 0.0, np.nan)
     if by_x:
         unknown = np.nan if by_a or any(others) else (-1.0) ** by_nc * np.exp(-nc)
         low = np.where(a == by_x, unknown, unknown * np.inf if by_x == 1 else np.nan)
         result = np.where(valid & (x == 0) & (a <= by_x), low, result)
-    inside = valid & (x > 0) & np.isfinite(x)
-    points = [v[inside] for v in xs]
-    result[inside] = in_blocks(partial(compute, order), _BLOCK, *points)
+    return _filled(result, partial(compute, order), *xs)
+
+
+def _valid(a: Any, nc: Any, x: Any, *more: Any) -> Any:
+    valid = (a > 0) & (nc >= 0) & (x >= 0) & np.isfinite(a) & np.isfinite(nc)
+    for b in more:
+        valid &= (b > 0) & np.isfinite(b)
+    return valid
+
+
+def _filled(result: Any, compute: Callable[..., Any], *xs: Any) -> Any:
+    """Return results on the boundary, with those inside of the domain filled in."""
+    inside = _valid(*xs) & (xs[2] > 0) & np.isfinite(xs[2])
+    result[inside] = in_blocks(compute, _BLOCK, *(v[inside] for v in xs))
     return result
 
 
@@ -75,6 +102,43 @@ def _chi_square(order: Order, a: Any, nc: Any, x: Any) -> Any:
         return np.exp(exponent) * (-logarithm) ** by_a * (-t / w) ** by_nc * t**by_x / t
 
     return _integral(integrand, start, _path(0 * x, root))
+
+
+def _log_density(order: Order, a: Any, nc: Any, x: Any) -> Any:
+    root = np.hypot(a, 2 * np.sqrt(x) * np.sqrt(nc))
+    start = (a + nc - x) / (x * (1 + 2 * nc / (root + a)))
+    saddle = (a + root) / (2 * x)
+    along, weights = _path(0 * x, root)
+    expm1 = scipy_function("expm1")
+    above, below = saddle * expm1(along), expm1(-along) / saddle
+    common = np.exp(x * above - a * along + nc * below + along) * weights
+
+    @cache
+    def moment(*orders: int) -> Any:
+        by_a, by_nc, by_x = orders
+        values = (common * (-along) ** by_a * below**by_nc * above**by_x).imag
+        return np.sum(np.where(np.isfinite(values), values, 0), axis=0)
+
+    if sum(order):
+        centers = (-np.log1p(start), -start / saddle, start)
+        center = centers[order.index(1)] if sum(order) == 1 else 0
+        return center + _cumulant(lambda n: moment(*n) / moment(0, 0, 0), order)
+    height = x * start - a * np.log1p(start) - nc * start / saddle
+    return height + np.log(saddle * moment(0, 0, 0))
+
+
+def _cumulant(moment: Callable[[Order], Any], order: Order) -> Any:
+    """Return the joint cumulant of an order from moments, by their recurrence."""
+    place = next(k for k, n in enumerate(order) if n)
+    rest = tuple(n - (k == place) for k, n in enumerate(order))
+    total = moment(order)
+    for lower in product(*(range(n + 1) for n in rest)):
+        if lower != rest:
+            raised = tuple(n + (k == place) for k, n in enumerate(lower))
+            ways = math.prod(map(math.comb, rest, lower))
+            others = tuple(n - m for n, m in zip(rest, lower, strict=True))
+            total = total - ways * _cumulant(moment, raised) * moment(others)
+    return total
 
 
 def _beta(order: Order, a: Any, nc: Any, odds: Any, b: Any) -> Any:

@@ -8,7 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.ops.special.chi_means import student_derivative
-from funcdiff.ops.special.contours import beta_derivative, chi_square_derivative
+from funcdiff.ops.special.contours import (
+    beta_derivative,
+    chi_square_derivative,
+    chi_square_log_density,
+)
 from funcdiff.ops.special.family import Op, special
 from funcdiff.ops.special.inverse import inverses
 from funcdiff.ops.special.orders import Formula, numbered
@@ -40,6 +44,11 @@ noncentral_chi_square: Op = numbered(
     "noncentral_chi_square",
     chi_square_derivative,
     *(_raised(lambda: noncentral_chi_square, k) for k in range(3)),
+)
+noncentral_chi_square_log_density: Op = numbered(
+    "noncentral_chi_square_log_density",
+    chi_square_log_density,
+    *(_raised(lambda: noncentral_chi_square_log_density, k) for k in range(3)),
 )
 noncentral_beta: Op = numbered(
     "noncentral_beta",

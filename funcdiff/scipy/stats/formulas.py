@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.special.noncentral import noncentral_beta, noncentral_chi_square, noncentral_t
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
+from funcdiff.scipy.stats.noncentral import NONCENTRAL
 from funcdiff.scipy.stats.quadrature import grid, integral
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
@@ -33,7 +33,7 @@ def _beta_pdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
     return np.where(edge, ends, np.exp((a - 1) * np.log(z) + (b - 1) * np.log1p(-z) - scale))
 
 
-# ---- Student's t and its noncentral kind ---------------------------------------------------------
+# ---- Student's t ---------------------------------------------------------------------------------
 
 
 def _t_entropy(_self: Any, df: Any) -> Any:
@@ -45,78 +45,6 @@ def _t_entropy(_self: Any, df: Any) -> Any:
     normal = (np.log(2 * np.pi) + 1) / 2
     series = u + u**2 / 4 - u**3 / 6 - u**4 / 8 + 3 / 10 * u**5 + u**6 / 4
     return np.where(df >= 100, normal + series, near)
-
-
-def _student(orders: tuple[int, ...], df: Any, nc: Any, t: Any) -> Any:
-    return noncentral_t(orders, *map(array, np.broadcast_arrays(df, nc, t)))
-
-
-def _nct_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _student((0, 0, 0), df, nc, x)
-
-
-def _nct_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _student((0, 0, 0), df, -nc, -x)
-
-
-def _nct_pdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _student((0, 0, 1), df, nc, x)
-
-
-def _nct_munp(_self: Any, n: int, df: Any, nc: Any) -> Any:
-    """E[(Z + δ)ⁿ]·(ν/2)ⁿᐟ²·Γ((ν-n)/2)/Γ(ν/2), which exists for n < ν.
-
-    N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate Distributions", volume 2,
-    chapter 31.
-    """
-    normal = sum(
-        comb(n, 2 * k) * float(np.prod(np.arange(2 * k - 1, 0, -2))) * nc ** (n - 2 * k)
-        for k in range(n // 2 + 1)
-    )
-    ratio = np.exp(special.gammaln((df - n) / 2) - special.gammaln(df / 2))
-    return normal * (df / 2) ** (n / 2) * ratio
-
-
-# ---- noncentral χ² and F -------------------------------------------------------------------------
-
-
-def _ncx2_pdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    operands = map(array, np.broadcast_arrays(df / 2, nc / 2, x / 2))
-    return noncentral_chi_square((0, 0, 1), *operands) / 2
-
-
-def _ncx2_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return special.chndtr(x, df, nc)
-
-
-def _ncx2_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return 1 - special.chndtr(x, df, nc)
-
-
-def _ncf_pdf(_self: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> Any:
-    odds = dfn * x / dfd
-    operands = map(array, np.broadcast_arrays(dfn / 2, nc / 2, odds, dfd / 2))
-    return dfn / 2 * noncentral_beta((0, 0, 1, 0), *operands)
-
-
-def _ncf_munp(_self: Any, n: int, dfn: Any, dfd: Any, nc: Any) -> Any:
-    """E[(χ'²)ⁿ]·E[(χ²)⁻ⁿ]·(dfd/dfn)ⁿ, which exists for 2n < dfd, and is else nan."""
-    above: Any = 0
-    for j in range(n + 1):
-        term = comb(n, j) * (nc / 2) ** j
-        for k in range(j, n):
-            term = term * (dfn / 2 + k)
-        above = above + term
-    finite = dfd > 2 * n
-    half = np.where(finite, dfd / 2, n + 1)
-    below: Any = 1
-    for k in range(1, n + 1):
-        below = below * (half - k)
-    return np.where(finite, 1.0, np.nan) * above / below * (dfd / dfn) ** n
-
-
-def _log_of_pdf(self: Any, x: Any, *shapes: Any) -> Any:
-    return np.log(self._pdf(x, *shapes))
 
 
 # ---- normal distributions with a twist -----------------------------------------------------------
@@ -371,11 +299,6 @@ _VONMISES: Final[dict[str, Callable[..., Any]]] = {
 formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
-    "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
-            "_stats": nothing_stated},
-    "ncx2": {"_pdf": _ncx2_pdf, "_cdf": _ncx2_cdf, "_sf": _ncx2_sf},
-    "ncf": {"_pdf": _ncf_pdf, "_logpdf": _log_of_pdf, "_munp": _ncf_munp,
-            "_stats": nothing_stated},
     "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf,
                  "_pdf": _from_logpdf},
     "genpareto": {"_logpdf": _genpareto_logpdf, "_pdf": _from_logpdf, "_logsf": _genpareto_logsf},
@@ -394,6 +317,7 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                   "_munp": _truncnorm_munp, "_stats": nothing_stated},
     "vonmises": _VONMISES, "vonmises_line": _VONMISES,
     **COUNTS,
+    **NONCENTRAL,
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {

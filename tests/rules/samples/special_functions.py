@@ -238,6 +238,13 @@ SAMPLES: dict[str, list[Sample]] = {
             *(_positive(3, start=4 * k) for k in range(3)),
         )
     ],
+    "noncentral_chi_square_log_density": [
+        sample(
+            partial(noncentral.noncentral_chi_square_log_density, orders),
+            *(_positive(3, start=4 * k) for k in range(3)),
+        )
+        for orders in ((0, 0, 0), (1, 0, 2))
+    ],
     "noncentral_beta": [
         sample(
             partial(noncentral.noncentral_beta, (0, 1, 1, 2)),
