@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -114,8 +113,7 @@ def _points(logarithm: Callable[[Any], Any], center: Any, width: Any) -> tuple[A
 # ---- the factor that depends on t ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Factor:
+class _Factor(NamedTuple):
     """The function sⁱ·Φ⁽ⁿ⁾(z) with z = ts - δ; for n = 0 it is Φ(z) - 1 where `side` is -1."""
 
     power: int

@@ -91,6 +91,6 @@ def public_name(function: Any) -> str | None:
     """Return under which name NumPy has a function: ``np.linalg.solve``."""
     word = getattr(function, "__name__", "")
     for path, module in (("np", np), ("np.linalg", np.linalg), ("np.fft", np.fft)):
-        if getattr(module, word, None) is function:
+        if vars(module).get(word) is function:  # without warnings of old names
             return f"{path}.{word}"
     return None
