@@ -203,6 +203,18 @@ def test_spheroidal_functions_have_derivatives_by_place_and_their_values_by_para
     assert np.isnan(fd.grad(lambda c: S.obl_ang1(0, 1, c, 0.4)[0])(30.0))
 
 
+def test_integrals_of_airys_functions_have_them_for_derivatives() -> None:
+    x = np.array([-11.0, -1.4, 0.0, 0.7, 2.6])
+    values, slopes = fd.jvp(S.itairy, (x,), (np.ones(5),))
+    np.testing.assert_array_equal(values, S.itairy(x))
+    ai, ai_slope, bi, _ = S.airy(x)
+    turned_ai, turned_ai_slope, turned_bi, _ = S.airy(-x)
+    np.testing.assert_allclose(slopes, (ai, bi, turned_ai, turned_bi), rtol=1e-14)
+    for k, bend in ((0, ai_slope), (2, -turned_ai_slope)):
+        twice = fd.grad(lambda x, k=k: np.sum(fd.grad(lambda x: np.sum(S.itairy(x)[k]))(x)))(x)
+        np.testing.assert_allclose(twice, bend, rtol=1e-14)
+
+
 def test_where_scipys_spheroidal_functions_are_wrong_derivatives_are_nan() -> None:
     (y, slope), (first, steepness) = S.obl_rad2(0, 0, 1.0, 0.8), S.obl_rad1(0, 0, 1.0, 0.8)
     assert abs((first * slope - steepness * y) * (0.8**2 + 1) - 1) > 0.5

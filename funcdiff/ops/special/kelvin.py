@@ -1,4 +1,4 @@
-"""Kelvin functions, and integrals of Bessel and Struve functions from 0 or to infinity.
+"""Kelvin functions, and integrals of Bessel, Airy and Struve functions from 0 or to infinity.
 
 Kelvin functions are parts of a Bessel function of a rotated argument: they solve
 w'' = i·w - w'/x (NIST Digital Library of Mathematical Functions, section 10.61).
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.ops.special.airy import airy_ai, airy_bi
 from funcdiff.ops.special.bessel import i0, j0, k0, y0
 from funcdiff.ops.special.family import Op, result_of, special
 from funcdiff.ops.special.struve import modstruve, struve
@@ -49,6 +50,10 @@ it2i0: Op = _integral("it2i0k0", 0, "it2i0", lambda x: _quotient(i0(x) - 1, x))
 it2k0: Op = _integral("it2i0k0", 1, "it2k0", lambda x: -k0(x) / x)
 it2j0: Op = _integral("it2j0y0", 0, "it2j0", lambda x: _quotient(1 - j0(x), x))
 it2y0: Op = _integral("it2j0y0", 1, "it2y0", lambda x: -y0(x) / x)
+itairy_ai: Op = _integral("itairy", 0, "itairy_ai", airy_ai)
+itairy_bi: Op = _integral("itairy", 1, "itairy_bi", airy_bi)
+itairy_turned_ai: Op = _integral("itairy", 2, "itairy_turned_ai", lambda x: airy_ai(-x))
+itairy_turned_bi: Op = _integral("itairy", 3, "itairy_turned_bi", lambda x: airy_bi(-x))
 itstruve0: Op = special("itstruve0", lambda x, y: struve(_zero(x), x))
 it2struve0: Op = special("it2struve0", lambda x, y: -struve(_zero(x), x) / x)
 itmodstruve0: Op = special("itmodstruve0", lambda x, y: modstruve(_zero(x), x))

@@ -96,6 +96,10 @@ _NOTES = {
     "pro_ang1": "By x and c.",
     "obl_ang1": "By x and c; by c nan where c is large, as all digits are lost.",
     "besselpoly": "By a; nan where a is so large that SciPy's series lose all digits.",
+    "itairy": (
+        "Derivatives have all digits, SciPy's values six where the size of x is below 4, ever "
+        "fewer of the decaying integral up to 9.25, and eight or more beyond."
+    ),
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,
     **dict.fromkeys(_INEXACT, _SEARCHED),

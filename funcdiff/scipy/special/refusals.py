@@ -43,10 +43,6 @@ REFUSED: Final = {
     "sph_legendre_p sph_legendre_p_all sph_harm": _HARMONICS,
     "ellip_harm ellip_harm_2 ellip_normal": _WAVES,
     "obl_cv_seq pro_cv_seq": _SEQUENCES,
-    "itairy": (
-        "SciPy's values of these integrals have seven digits, which differ from those of their "
-        "derivatives. Integrate airy by a rule of quadrature."
-    ),
     f"{_FAMILIES} gegenbauer sh_chebyt sh_chebyu sh_jacobi sh_legendre "
     "roots_chebyc roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre "
     "roots_hermite roots_hermitenorm roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt "

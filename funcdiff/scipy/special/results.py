@@ -57,6 +57,13 @@ several("iti0k0", kelvin.iti0, kelvin.itk0)
 several("itj0y0", kelvin.itj0, kelvin.ity0)
 several("it2i0k0", kelvin.it2i0, kelvin.it2k0)
 several("it2j0y0", kelvin.it2j0, kelvin.it2y0)
+several(
+    "itairy",
+    kelvin.itairy_ai,
+    kelvin.itairy_bi,
+    kelvin.itairy_turned_ai,
+    kelvin.itairy_turned_bi,
+)
 several("pbdv", parabolic.pbdv_value, parabolic.pbdv_slope)
 several("pbvv", parabolic.pbvv_value, parabolic.pbvv_slope)
 several("pbwa", parabolic.pbwa_value, parabolic.pbwa_slope)

@@ -64,6 +64,12 @@ SAMPLES: dict[str, list[Sample]] = {
             "ity0", "it2i0", "it2k0", "it2j0", "it2y0", "itstruve0", "it2struve0", "itmodstruve0",
         )
     },
+    **{  # where SciPy's values have all digits
+        name: [sample(getattr(kelvin, name), sign * real(3, low=11.2, high=12.9))]
+        for name, sign in (
+            ("itairy_ai", -1), ("itairy_bi", -1), ("itairy_turned_ai", 1), ("itairy_turned_bi", 1),
+        )
+    },
     "wrightomega": [sample(wright.wrightomega, real(3)), sample(wright.wrightomega, complex_(3))],
     "wright_bessel": [sample(_of(wright.wright_bessel, 0.5, 1.2), _positive(3))],
     "log_wright_bessel": [sample(_of(wright.log_wright_bessel, 0.5, 1.2), _positive(3))],
