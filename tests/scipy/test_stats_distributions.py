@@ -664,13 +664,15 @@ def test_pearson3_is_smooth_where_it_is_normal_and_skellam_is_a_function_of_both
         )
 
 
-def test_distribution_functions_of_skellam_have_derivatives_by_both_means_as_by_mpmath() -> None:
+def test_skellam_has_derivatives_by_both_means_as_by_mpmath() -> None:
     near = np.array([-0.047002899973825801, 0.13897878035717745])
     far = np.array([-1.1373746473665912e-5, 2.144860582806013e-6])
     for method, point, expected in (
         ("cdf", (-2, 1.5, 0.8), near),
         ("cdf", (-1.5, 1.5, 0.8), near),
         ("sf", (9, 2.0, 3.5), -far),
+        ("logpmf", (-3, 1.5, 2.5), (-0.4649490576653504, 0.5210305654007897)),
+        ("logpmf", (180, 120.0, 0.001), (0.5000055248417528, -0.337018989661666)),
         ("logsf", (-2, 1.5, 0.8), -near / 0.93899829125136532),
         ("logcdf", (9, 2.0, 3.5), far / (1 - 2.5854479134900962e-6)),
     ):
@@ -678,7 +680,10 @@ def test_distribution_functions_of_skellam_have_derivatives_by_both_means_as_by_
         for derivative in (fd.grad, fd.jacfwd):
             np.testing.assert_allclose(derivative(f, argnums=(1, 2))(*point), expected, rtol=1e-11)
     k, means = np.arange(-3.0, 4.0)[:, None], np.array([1.0, 2.0])
-    check_grads(lambda a, b: stats.skellam.cdf(k, a, b), (means, means[::-1]), order=2)
+    for f in (stats.skellam.cdf, stats.skellam.pmf, stats.skellam.logpmf):
+        check_grads(functools.partial(f, k), (means, means[::-1]), order=2)
+    bend = fd.grad(fd.grad(stats.skellam.logpmf, argnums=1), argnums=2)(180, 120.0, 0.001)
+    np.testing.assert_allclose(bend, 0.005524821627331685, rtol=1e-11)
 
 
 def test_negative_log_likelihoods_need_no_values() -> None:

@@ -98,29 +98,26 @@ def _over_beta(function: Callable[..., Any], k: Any, n: Any, a: Any, b: Any) -> 
     )
 
 
-def _skellam_logpmf(_self: Any, k: Any, a: Any, b: Any) -> Any:
-    """Return k/2·ln(a/b) + ln(e⁻ᶻIₖ(z)) - (√a - √b)² at z = 2√(ab)."""
-    bessel = np.log(special.ive(np.abs(k), 2 * np.sqrt(a * b)))
-    return k / 2 * np.log(a / b) + bessel - (np.sqrt(a) - np.sqrt(b)) ** 2
+def _skellam_logpmf(self: Any, k: Any, a: Any, b: Any) -> Any:
+    return self.logpmf(k, a, b)
 
 
 def _skellam_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
-    """Return the derivatives of P(K <= k) by both means, -P(K = k) and P(K = k + 1).
+    """Return derivatives by both means: those of P(K = k) are P(K = k ± 1) - P(K = k).
 
-    One event more moves the count by 1.  Those of 1 - F, ln F or ln(1 - F) follow.
+    One event more moves the count by 1, so that those of P(K <= k) are -P(K = k) and P(K = k + 1).
     """
-    sign = -1 if method.endswith("cdf") else 1
 
-    def partials(apply: Any, k: Any, a: Any, b: Any) -> tuple[Any, ...]:
-        counts = np.floor(k), np.floor(k) + 1
-        if method.startswith("log"):
-            total = apply(method, k, a, b)
-            masses = [np.exp(apply("logpmf", n, a, b) - total) for n in counts]
-        else:
-            masses = [apply("pmf", n, a, b) for n in counts]
-        return sign * masses[0], -sign * masses[1]
+    def of_mass(apply: Any, k: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        here = apply(method, k, a, b)
+        gaps = [apply(method, n, a, b) - here for n in (k - 1, k + 1)]
+        return tuple(np.expm1(gap) if method == "logpmf" else gap for gap in gaps)
 
-    return partials
+    def of_sum(apply: Any, k: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        sign, low = (1 if method == "cdf" else -1), np.floor(k)
+        return -sign * apply("pmf", low, a, b), sign * apply("pmf", low + 1, a, b)
+
+    return of_mass if method.endswith("pmf") else of_sum
 
 
 def _zipf_cdf(self: Any, k: Any, a: Any) -> Any:
@@ -169,7 +166,7 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "bernoulli": {"_stats": _bernoulli_stats,
                   "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
     "geom": {"_entropy": _geom_entropy},
-    "skellam": {"_logpmf": _skellam_logpmf, "_pmf": _from_logarithm},
+    "skellam": {"_logpmf": _skellam_logpmf},
     "zipf": {"_cdf": _zipf_cdf, "_sf": _zipf_sf, "_entropy": _zipf_entropy},
     "zipfian": {"_logpmf": _zipfian_logpmf, "_pmf": _from_logarithm, "_cdf": _zipfian_cdf,
                 "_sf": _zipfian_sf, "_munp": _zipfian_munp, "_stats": nothing_stated},
@@ -178,6 +175,6 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 COUNT_SLOPES: Final[dict[str, dict[str, Callable[..., Any]]]] = {
-    "skellam": {f"_{m}": _skellam_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
+    "skellam": {f"_{m}": _skellam_slopes(m) for m in ("pmf", "logpmf", "cdf", "sf")},
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""
