@@ -44,6 +44,10 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
     ("tklmbda", 0, -6.0, 0.14): (1.2912559029051276e-5, 6.9403337861206625e-5),
     ("tklmbda", 1, -6.0, 0.14): (-0.00036022580697477854, 0.047200888560545854),
     ("besselpoly", 0, 1.5, 0.5, 0.5): (-0.26223044033388742, -0.18546062336467093),
+    ("besselpoly", 1, 1.5, 0.5, 0.5): (-0.2389588276935824, 0.28861820863638205),
+    ("besselpoly", 2, 1.5, 0.5, 0.5): (0.08358638033274466, -0.34734456662460804),
+    ("besselpoly", 1, 0.3, 2.0, 7.25): (-1.8251575856392594e-10, 3.5657304051878626e-11),
+    ("besselpoly", 2, 0.3, 2.0, 7.25): (-6.2558411080355905e-9, 2.0727226904120214e-8),
     ("mathieu_a", 1, 0, 1.5): (-1.0729707218135618, -0.37488940743269187),
     ("mathieu_a", 1, 1, -2.0): (1.3448812583491522, -0.11254130661849097),
     ("mathieu_a", 1, 4, 0.0): (0.0, 0.066666666666666667),
@@ -224,4 +228,18 @@ def test_where_scipys_spheroidal_functions_are_wrong_derivatives_are_nan() -> No
 def test_a_besselpoly_that_has_lost_its_digits_has_no_derivative() -> None:
     check_grads(lambda a: S.besselpoly(a, 0.5, [0.0, 1.5]), (np.array([0.5, 3.0]),), order=2)
     assert np.isfinite(fd.grad(S.besselpoly)(10.0, 0.0, 0.0))
-    assert np.isnan(fd.grad(S.besselpoly)(20.0, 1.0, 1.0))
+    assert np.isnan(fd.grad(S.besselpoly, argnums=(0, 1, 2))(20.0, 1.0, 1.0)).all()
+
+
+def test_besselpoly_at_the_ends_of_its_domain() -> None:
+    slopes = fd.grad(S.besselpoly, argnums=(0, 1, 2))
+    assert slopes(0.0, 1.0, 0.0) == (0, -0.25, -np.inf)
+    assert slopes(0.0, 1.0, 0.5) == (np.inf, 0, 0)
+    assert np.isnan(slopes(-1.0, 1.0, 1.0)).all()
+    negative = (0.19635500144402434, 0.10700853255640164, 0.019726592593138588)
+    np.testing.assert_allclose(slopes(2.0, 1.0, -1.0), negative, rtol=1e-13)
+    mixed = fd.grad(lambda *xs: slopes(*xs)[2], argnums=(0, 1))(3.0, 1.0, 0.0)
+    np.testing.assert_allclose(mixed[1], -0.059125641793603426, rtol=1e-12)
+    single = slopes(*map(np.float32, (1.5, 0.5, 0.5)))
+    assert {slope.dtype for slope in single} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(single, slopes(1.5, 0.5, 0.5), rtol=1e-5)

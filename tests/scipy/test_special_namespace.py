@@ -121,8 +121,7 @@ def test_an_uncovered_ufunc_is_refused_with_its_reason() -> None:
 
 @pytest.mark.parametrize(("name", "argument", "f"), [
     ("polygamma", "n", lambda n: special.polygamma(n, 1.0)),
-    ("besselpoly", "lmb", lambda x: special.besselpoly(1.0, x, 1.5)),
-    ("besselpoly", "nu", lambda x: special.besselpoly(1.0, 1.5, x)),
+    ("jv", "v", lambda x: special.jv(x, 1.5)),
     ("smirnov", "n", lambda x: special.smirnov(x, 0.5)),
 ])  # fmt: skip
 def test_a_parameter_without_derivative_is_refused_by_name(

@@ -7,15 +7,19 @@ second kind is infinite there, with an infinite slope of known sign.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.core.dependencies import scipy_function
 from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import Op, special, undefined
+from funcdiff.ops.special.orders import numbered
 
 
 def _two(x: Tracer) -> Tracer:
@@ -116,14 +120,77 @@ ive: Op = _declare_damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z))
 # ---- B = ∫ xᶫ Jᵥ(2ax) dx from 0 to 1 -------------------------------------------------------------
 
 
-def _besselpoly_slope(a: Any, lmb: Any, nu: Any, y: Any) -> Any:
-    """Return ∂B/∂a by DLMF 10.6.1; nan where SciPy's series have lost their digits.
+_LARGEST: Final = 30.0
+"""The largest a, and size of a negative order, whose series is tried."""
 
-    There they do not obey a·∂B/∂a + (l + 1)·B = Jᵥ(2a).
+
+def _reciprocal_gamma(order: int, z: Any) -> tuple[Any, list[Any]]:
+    """Return a logarithm, and derivatives of 1/Γ at z divided by its exponential.
+
+    For z < 1/2 by the recurrence 1/Γ(z) = z/Γ(z + 1), so that the zeros of 1/Γ are no poles.
     """
-    slope = besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1)
-    error = a * slope + (lmb + 1) * y - jv(nu, 2 * a)
-    return np.where(np.abs(error) < 1e-6, slope, np.nan)
+    steps = np.maximum(np.ceil(0.5 - z), 0)
+    w = z + steps
+    psi, zeta = scipy_function("psi"), scipy_function("zeta")
+    slopes = [psi(w) if k == 0 else -((-1) ** k) * math.factorial(k) * zeta(k + 1, w)
+              for k in range(order)]  # fmt: skip
+    ratios = [np.ones_like(w)]
+    for n in range(order):
+        ratios.append(-sum(math.comb(n, k) * slopes[k] * ratios[n - k] for k in range(n + 1)))
+    logarithm = -scipy_function("gammaln")(w)
+    for step in range(int(np.max(steps, initial=0))):
+        down = step < steps
+        w = np.where(down, w - 1, w)
+        lower = [w * ratios[0], *(w * ratios[r] + r * ratios[r - 1] for r in range(1, order + 1))]
+        ratios = [np.where(down, new, old) for new, old in zip(lower, ratios, strict=True)]
+    return logarithm, ratios
 
 
-besselpoly: Op = special("besselpoly", _besselpoly_slope, "lmb", "nu")
+def _besselpoly_series(orders: tuple[int, ...], a: Any, lmb: Any, nu: Any) -> Any:
+    """Return a derivative by l and v of Σ (-1)ᵐ aᵛ⁺²ᵐ/(m! Γ(v + m + 1)(l + v + 2m + 1)).
+
+    That is the integral of DLMF 10.2.2; nan where less than six digits are left of the sum.
+    """
+    by_lmb, by_nu = orders
+    known = (a >= 0) & (a <= _LARGEST) & (nu >= -_LARGEST) & np.isfinite(nu) & np.isfinite(lmb)
+    a, lmb, nu = (np.where(known, x, 1) for x in (a, lmb, nu))
+    lost = (-nu).max(initial=0)
+    total, size = np.zeros(a.shape), np.zeros(a.shape)
+    gammaln, xlogy = scipy_function("gammaln"), scipy_function("xlogy")
+    for m in range(20 + int(4 * a.max(initial=0) + 2 * lost)):
+        logarithm, gammas = _reciprocal_gamma(by_nu, nu + m + 1)
+        power = np.exp(xlogy(nu + 2 * m, a) - gammaln(m + 1) + logarithm)
+        place, term = lmb + nu + 2 * m + 1, np.zeros(a.shape)
+        for r, t in product(range(by_nu + 1), repeat=2):
+            last = by_lmb + by_nu - r - t
+            if r + t <= by_nu:
+                count = math.comb(by_nu, r) * math.comb(by_nu - r, t) * math.factorial(last)
+                factor = (-1) ** last * count * gammas[r] * power
+                vanishes = (gammas[r] == 0) | (power == 0)
+                moved = factor * np.log(a) ** t / place ** (last + 1)
+                term = term + np.where(vanishes, 0, moved)
+        total, size = total + (-1) ** m * term, size + np.abs(term)
+    error = size * np.finfo(float).eps
+    return np.where(known & ~(error > 1e-6 * np.maximum(1, np.abs(total))), total, np.nan)
+
+
+def _by_a(orders: tuple[int, ...], a: Any, lmb: Any, nu: Any) -> Any:
+    """Return ∂B/∂a by DLMF 10.6.1."""
+    return besselpoly_series(orders, a, lmb + 1, nu - 1) - besselpoly_series(
+        orders, a, lmb + 1, nu + 1
+    )
+
+
+besselpoly_series: Op = numbered(
+    "besselpoly_series",
+    _besselpoly_series,
+    _by_a,
+    lambda orders, *xs: besselpoly_series((orders[0] + 1, orders[1]), *xs),
+    lambda orders, *xs: besselpoly_series((orders[0], orders[1] + 1), *xs),
+)
+besselpoly: Op = special(
+    "besselpoly",
+    lambda a, lmb, nu, y: _by_a((0, 0), a, lmb, nu),
+    lambda a, lmb, nu, y: besselpoly_series((1, 0), a, lmb, nu),
+    lambda a, lmb, nu, y: besselpoly_series((0, 1), a, lmb, nu),
+)

@@ -95,7 +95,10 @@ _NOTES = {
     **dict.fromkeys(spheroidal.waves, "By x; nan where SciPy's second kind is wrong."),
     "pro_ang1": "By x and c.",
     "obl_ang1": "By x and c; by c nan where c is large, as all digits are lost.",
-    "besselpoly": "By a; nan where a is so large that SciPy's series lose all digits.",
+    "besselpoly": (
+        "SciPy's series and its derivatives lose digits as a grows: twelve are left for a = 5, six "
+        "for a = 12; beyond, derivatives are nan."
+    ),
     "itairy": (
         "Derivatives have all digits, SciPy's values six where the size of x is below 4, ever "
         "fewer of the decaying integral up to 9.25, and eight or more beyond."

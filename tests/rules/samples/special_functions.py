@@ -265,7 +265,13 @@ SAMPLES: dict[str, list[Sample]] = {
         for name in (f"modfresnel{kind}_integral", f"modfresnel{kind}_scaled")
     },
     "besselpoly": [
-        sample(lambda a: bessel.besselpoly(a, *(constant(0.5, a.type),) * 2), _positive(3)),
+        sample(bessel.besselpoly, *(_positive(2, start=3 * k) for k in range(3))),
+    ],
+    "besselpoly_series": [
+        sample(
+            partial(bessel.besselpoly_series, (1, 1)),
+            *(_positive(2, start=3 * k) for k in range(3)),
+        ),
     ],
     **{
         name: [sample(_of_second(getattr(mathieu, name)), _positive(3))]
