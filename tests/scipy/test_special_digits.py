@@ -173,12 +173,44 @@ def test_mathieus_functions_have_derivatives_by_parameter_and_place() -> None:
     np.testing.assert_allclose(single, fd.grad(partial(S.mathieu_b, 3))(2.0), rtol=1e-6)
 
 
-def test_mathieus_modified_functions_have_derivatives_by_place() -> None:
+MODIFIED = {
+    ("modcem1", 0, 0.5, 1.0): (-1.0553511507955, -1.06318645617482, 1.27522662551464),
+    ("modcem2", 0, 2.5, 0.3): (0.0361391511402257, -0.0840892366334803, -0.0348142189377493),
+    ("modsem1", 2, 2.5, 1.0): (-0.234292747217282, -0.856947302017311, -0.0582759548216719),
+    ("modsem2", 3, 2.5, 1.0): (0.297403401345257, 0.143598491795532, -0.0927599061930218),
+    ("modcem2", 3, 10.0, 0.7): (-0.0549212089921594, -0.47422419792062, -0.019851571829856),
+    ("modcem1", 8, 1.5, 0.4): (2.94638836666865e-5, 2.26060349364234e-4, 5.7191870146017e-5),
+}
+"""Name, m, q and x -> derivatives by q of the function and its slope, and the second by q."""
+
+
+@pytest.mark.parametrize("entry", MODIFIED, ids=str)
+def test_mathieus_modified_functions_have_derivatives_by_parameter(entry: tuple[Any, ...]) -> None:
+    name, m, q, x = entry
+    function = getattr(S, f"mathieu_{name}")
+    slopes = fd.jvp(lambda q: function(m, q, x), (q,), (1.0,))[1]
+    bend = fd.grad(fd.grad(lambda q: function(m, q, x)[0]))(q)
+    np.testing.assert_allclose((*slopes, bend), MODIFIED[entry], rtol=1e-12)
+    turned = fd.grad(lambda x: fd.grad(lambda q: function(m, q, x)[0])(q))(x)
+    np.testing.assert_allclose(turned, slopes[1], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_mathieus_modified_functions_in_other_modes_and_at_edges() -> None:
+    q, x = np.array([0.4, 7.0]), np.array([0.3, 1.0])
     for name in ("modcem1", "modcem2", "modsem1", "modsem2"):
         function = getattr(S, f"mathieu_{name}")
-        check_grads(partial(function, 3, 2.5), (np.array([0.3, 1.0]),), order=2)
-        with pytest.raises(NotDifferentiableError, match=rf"{name} was .*parameter q.*stop_grad"):
-            fd.grad(lambda q, f=function: f(3, q, 1.0)[0])(2.5)
+        check_grads(lambda q, x, f=function: f([3, 2], q, x), (q, x))
+        slope = fd.grad(lambda q, f=function: f(3, q, 1.0)[1])
+        batch = fd.vmap(slope)(q)
+        np.testing.assert_allclose(batch, [fd.jit(slope)(number) for number in q], rtol=1e-13)
+        single = fd.grad(lambda q, f=function: f(np.float32(3), q, np.float32(1))[0])
+        assert single(np.float32(2.5)).dtype == np.float32
+        nothing = fd.grad(lambda q, f=function: np.sum(f(3, q, np.ones(0))[0]))(2.5)
+        assert nothing == 0
+        assert np.isnan(fd.grad(lambda q, f=function: f(3, q, 1.0)[0])(-1.0))
+        assert np.isnan(fd.grad(lambda q, f=function: f(2.5, q, 1.0)[0])(1.0))
+    assert np.isnan(fd.grad(lambda q: S.mathieu_modcem2(20, q, -0.5)[0])(1000.0))
 
 
 def test_spheroidal_functions_have_derivatives_by_place_and_their_values_by_parameter() -> None:

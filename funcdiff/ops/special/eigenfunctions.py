@@ -53,6 +53,19 @@ def eigenvector_derivatives(
     return factorials * series, factorials[:, None] * np.stack(vectors)
 
 
+def multiplied(f: Any, g: Any) -> Any:
+    """Return the coefficients of a product of power series, as many as there are of one."""
+    return np.convolve(f, g)[: len(f)]
+
+
+def divided(f: Any, g: Any) -> Any:
+    """Return the coefficients of a quotient of power series."""
+    quotient = np.zeros_like(f)
+    for k in range(len(f)):
+        quotient[k] = (f[k] - quotient[:k] @ g[k:0:-1]) / g[0]
+    return quotient
+
+
 def of_distinct(compute: Callable[..., Any], *xs: Any) -> tuple[list[Any], Any]:
     """Return what is computed of each distinct combination of numbers, and where it belongs.
 

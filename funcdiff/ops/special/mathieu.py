@@ -7,6 +7,7 @@ their Fourier series are eigenvectors (NIST Digital Library of Mathematical Func
 
 from __future__ import annotations
 
+import math
 from functools import cache, lru_cache
 from typing import Any
 
@@ -16,11 +17,14 @@ from funcdiff.ops.elementwise.mathematics import DEGREE
 from funcdiff.ops.special.eigenfunctions import (
     MOST,
     coefficients,
+    divided,
     eigenvector_derivatives,
+    multiplied,
     of_distinct,
 )
 from funcdiff.ops.special.family import Op, result_of, special, undefined
 from funcdiff.ops.special.orders import numbered
+from funcdiff.ops.special.products import bessel_products
 
 # ---- characteristic values and Fourier coefficients ----------------------------------------------
 
@@ -100,6 +104,70 @@ mathieu_waves: Op = numbered(
 mathieu_a: Op = special("mathieu_a", "m", lambda m, q, y: mathieu_values((1, 1), m, q))
 mathieu_b: Op = special("mathieu_b", "m", lambda m, q, y: mathieu_values((0, 1), m, q))
 
+# ---- modified functions as sums of products of Bessel functions ----------------------------------
+
+
+def _radial(orders: tuple[int, ...], m: Any, q: Any, x: Any) -> Any:
+    """Return derivatives in q and x of a function, as section 28.24 has it.
+
+    Where terms are so large that the sum has few digits, as for x < 0, this is nan.
+    """
+    kind, even, k, slopes = orders
+    result = np.full(x.shape, np.nan)
+    whole = np.where(_exists(even, m) & (q > 0), m, np.nan)
+    found, places = of_distinct(lambda m, q: _ratios(even, m, q, k), whole, q)
+    for place, parts in enumerate(found):
+        here = places == place
+        if parts is not None and here.any():
+            low, high, sign, ratios = parts
+            parameter = float(q[here].flat[0])
+            sums = bessel_products(kind, low, high, sign, parameter, x[here], k, slopes)
+            terms = sum(math.comb(k, j) * sums[j] * ratios[k - j] for j in range(k + 1))
+            total, size = terms.sum(-1), np.abs(terms).sum(-1)
+            lost = size * np.finfo(float).eps > 1e-8 * np.maximum(1, np.abs(total))
+            result[here] = np.where(lost, np.nan, total)
+    return result
+
+
+def _ratios(even: int, m: float, q: float, order: int) -> tuple[Any, ...]:
+    """Return orders of Bessel functions, a sign, and derivatives in q of what they come with.
+
+    That is a quotient of Fourier coefficients, the lower one being the largest of them.  In the
+    series small ones come with large products, and far out they are those of a continued fraction.
+    """
+    frequencies, values, vectors = _solve(even, m, q, order)
+    factorials = np.array([math.factorial(k) for k in range(order + 1)])
+    level, parameter = values / factorials, np.array([q, 1.0, *[0.0] * order])[: order + 1]
+    series = vectors / factorials[:, None]
+    index = int(np.argmax(np.abs(series[0])))
+    ratio = np.zeros(order + 1)
+    tail: list[Any] = []
+    for r in frequencies[: max(index, 1) : -1]:
+        if r * r < values[0] + 4 * q:
+            break
+        below = level - multiplied(parameter, ratio)
+        below[0] -= r * r
+        ratio = divided(parameter, below)
+        tail.append(ratio)
+    for k, ratio in enumerate(reversed(tail), len(frequencies) - len(tail)):
+        series[:, k] = multiplied(series[:, k - 1], ratio)
+    lowest = int(frequencies[0])
+    turns = (-1.0) ** (np.arange(len(frequencies)) + (int(m) - lowest) // 2)
+    twice = 2 if lowest == index == 0 else 1
+    quotients = np.stack([divided(column, series[:, index]) for column in series.T], -1)
+    places = np.arange(len(frequencies))
+    scaled = factorials[:, None] * quotients * turns / twice
+    return places - index, places + index + lowest, 1 if even else -1, scaled
+
+
+mathieu_radial: Op = numbered(
+    "mathieu_radial",
+    _radial,
+    None,
+    lambda orders, m, q, x: mathieu_radial((*orders[:2], orders[2] + 1, orders[3]), m, q, x),
+    lambda orders, m, q, x: mathieu_radial((*orders[:3], orders[3] + 1), m, q, x),
+)
+
 # ---- the functions -------------------------------------------------------------------------------
 
 
@@ -119,16 +187,23 @@ def _angular(name: str, even: int) -> tuple[Op, Op]:
 
 
 def _modified(name: str, characteristic: Op) -> tuple[Op, Op]:
-    """Declare a modified function and its slope, which have no known derivative in q."""
+    """Declare a modified function and its slope."""
+    kind, even = int(name[-1]), int("ce" in name)
+
+    def by_parameter(slopes: int) -> Op:
+        return lambda m, q, x, y: mathieu_radial((kind, even, 1, slopes), m, q, x)
 
     def curvature(m: Any, q: Any, x: Any, _y: Any) -> Any:
         return (characteristic(m, q) - 2 * q * np.cosh(2 * x)) * value(m, q, x)
 
-    unknown = (undefined(name, "m"), undefined(name, "q"))
-    value: Op = special(
-        f"{name}_value", *unknown, lambda m, q, x, y: slope(m, q, x), run=result_of(name, 0)
+    def by_place(m: Any, q: Any, x: Any, _y: Any) -> Any:
+        return slope(m, q, x)
+
+    unknown = undefined(name, "m")
+    value: Op = special(f"{name}_value", unknown, by_parameter(0), by_place, run=result_of(name, 0))
+    slope: Op = special(
+        f"{name}_slope", unknown, by_parameter(1), curvature, run=result_of(name, 1)
     )
-    slope: Op = special(f"{name}_slope", *unknown, curvature, run=result_of(name, 1))
     return value, slope
 
 

@@ -86,11 +86,15 @@ _ALIASES = ("digamma", "jn", "sinc")
 
 _INFINITE = "For x < 0 the integral itself, where SciPy has another imaginary part."
 _LARGE = "m is whole; up to q = 1e6 derivatives are right, where SciPy's values are not, too."
+_MODIFIED = (
+    "m is whole, q > 0. SciPy's values of the first kind have ten digits after the point, of "
+    "m = 20, say, none that count; derivatives by q have their digits for x >= 0."
+)
 _INEXACT = ("ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtridf", "nctdtrinc")
 _SEARCHED = "SciPy's search for the value ends at about six digits; nan where it finds no solution."
 _NOTES = {
     **dict.fromkeys(["mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem"], _LARGE),
-    **{f"mathieu_mod{kind}": "By x." for kind in ("cem1", "cem2", "sem1", "sem2")},
+    **{f"mathieu_mod{kind}": _MODIFIED for kind in ("cem1", "cem2", "sem1", "sem2")},
     **dict.fromkeys(("pro_cv", "obl_cv"), "By c >= 0; m and n are whole."),
     **dict.fromkeys(spheroidal.waves, "By x; nan where SciPy's second kind is wrong."),
     "pro_ang1": "By x and c.",

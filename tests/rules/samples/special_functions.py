@@ -283,6 +283,13 @@ SAMPLES: dict[str, list[Sample]] = {
     "mathieu_waves": [
         sample(_of_second(partial(mathieu.mathieu_waves, (0, 1, 1))), real(3), _positive(3)),
     ],
+    "mathieu_radial": [
+        sample(
+            _of_second(partial(mathieu.mathieu_radial, (2, 0, 0, 1))),
+            _positive(2),
+            _positive(2, start=4),
+        ),
+    ],
     **{
         f"mathieu_{kind}_{part}": [
             sample(
@@ -296,7 +303,11 @@ SAMPLES: dict[str, list[Sample]] = {
     },
     **{
         f"mathieu_{kind}_{part}": [
-            sample(_with(getattr(mathieu, f"mathieu_{kind}_{part}"), 3, 2.5), _positive(2)),
+            sample(
+                _of_second(getattr(mathieu, f"mathieu_{kind}_{part}")),
+                _positive(2),
+                _positive(2, start=4),
+            ),
         ]
         for kind in ("modcem1", "modcem2", "modsem1", "modsem2")
         for part in ("value", "slope")

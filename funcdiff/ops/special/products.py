@@ -1,0 +1,68 @@
+"""Products of Bessel functions of h·e⁻ˣ and h·eˣ, with derivatives, in plain NumPy and float64.
+
+With θ = u·d/du, a derivative in x is θ₂ - θ₁, and q·d/dq is (θ₁ + θ₂)/2 for q = h².
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.dependencies import scipy_function
+
+
+def bessel_products(
+    kind: int, low: Any, high: Any, sign: int, q: float, x: Any, by_q: int, slopes: int
+) -> list[Any]:
+    """Return derivatives of J_low(u₁)·Z_high(u₂) ± J_high(u₁)·Z_low(u₂).
+
+    Parameters
+    ----------
+    kind
+        1 where Z is J, 2 where it is Y.
+    low, high
+        Vectors of whole orders, along the last axis of results.
+    x
+        Vector of places, along the first axis.
+    by_q
+        The highest of the derivatives in q, of which there is a list.
+    slopes
+        The derivative in x that all of them are of.
+    """
+    size = math.sqrt(q)
+    first, second = size * np.exp(-x)[:, None], size * np.exp(x)[:, None]
+    outer = "jv" if kind == 1 else "yv"
+    most = by_q + slopes
+    one, two = _scaled_slopes("jv", low, first, most), _scaled_slopes(outer, high, second, most)
+    three, four = _scaled_slopes("jv", high, first, most), _scaled_slopes(outer, low, second, most)
+    results: list[Any] = []
+    powers = np.zeros((most + 2, most + 2))
+    powers[0, 0] = 1
+    for _ in range(slopes):
+        powers = np.roll(powers, 1, 1) - np.roll(powers, 1, 0)
+    for k in range(by_q + 1):
+        total: Any = 0.0
+        for a, b in np.argwhere(powers):
+            product = one[a] * two[b] + sign * three[a] * four[b]
+            total = total + powers[a, b] * np.where(np.isfinite(product), product, 0)
+        results.append(total / q**k)
+        powers = (np.roll(powers, 1, 0) + np.roll(powers, 1, 1)) / 2 - k * powers
+    return results
+
+
+def _scaled_slopes(name: str, n: Any, u: Any, count: int) -> list[Any]:
+    """Return θᵃ of a Bessel function for a up to a count, DLMF 10.6.7."""
+    function = scipy_function(name)
+    around = [function(n + float(shift), u) for shift in range(-count, count + 1)]
+    slopes = [
+        sum((-1) ** r * math.comb(i, r) * around[count - i + 2 * r] for r in range(i + 1))
+        * (u / 2) ** i
+        for i in range(count + 1)
+    ]
+    results, numbers = [slopes[0]], np.array([1.0])
+    for _ in range(count):  # Stirling numbers of the second kind
+        numbers = np.append(numbers * np.arange(len(numbers)), 0.0) + np.append(0.0, numbers)
+        results.append(sum(s * slope for s, slope in zip(numbers, slopes, strict=False)))
+    return results
