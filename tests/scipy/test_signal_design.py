@@ -162,6 +162,10 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "firwin2": (lambda s, g: s.firwin2(5, [0, 0.4, 1.0], g), np.array([1.0, 0.7, 0.1])),
     "iirnotch": (lambda s, w, q: s.iirnotch(w, q), AT, np.array(20.0)),
     "iirpeak": (lambda s, w, q: s.iirpeak(w, q), AT, np.array(20.0)),
+    "iircomb": (lambda s, q: s.iircomb(0.25, q), np.array(13.0)),
+    "iircomb, passing zero": (
+        lambda s, q: s.iircomb(0.6, q, "peak", 3.0, pass_zero=True), np.array(13.0),
+    ),
     "gammatone": (lambda s, w: s.gammatone(w, "iir"), AT),
     "gammatone of finite length": (lambda s, w: s.gammatone(w, "fir", numtaps=5), AT),
     "kaiser_beta": (lambda s, a: s.kaiser_beta(a), np.array(30.0)),

@@ -105,6 +105,7 @@ def test_spectra_and_waveforms_are_scipys_with_all_derivatives(name: str) -> Non
 
 WINDOWS: dict[str, tuple[Any, ...]] = {
     "chebwin": (60.0,),
+    "dpss": (2.0,),
     "exponential": (None, 3.0),
     "gaussian": (2.0,),
     "general_gaussian": (1.5, 2.0),
@@ -135,8 +136,25 @@ def test_windows_by_name_and_by_coefficients() -> None:
     assert_agrees(module, lambda s, p: s.get_window(("gaussian", p), 6), np.array(3.0), order=1)
     assert_agrees(module, lambda s, c: s.general_cosine(6, c), real(3), order=1)
     assert_agrees(module, lambda s, b: s.kaiser_bessel_derived(6, b), np.array(3.0), order=1)
+    assert_agrees(
+        module, lambda s, w: s.dpss(7, w, 3, return_ratios=True), np.array(1.7), order=1,
+        batched=False,
+    )  # fmt: skip
     with pytest.raises(UnsupportedNumPyError, match="a plain int"):
         fd.grad(lambda n: fd.scipy.signal.windows.hann(n)[0])(3.0)
+
+
+def test_a_batch_of_chebyshevs_windows_may_have_other_places_beyond_1() -> None:
+    windows = import_module("funcdiff.scipy.signal.windows")
+    for points in (1, 7, 8):
+        for even in (True, False):
+            at = np.array([51.0, 50.9, 150.0])
+            found = fd.vmap(lambda a: windows.chebwin(points, a, even))(at)  # noqa: B023
+            np.testing.assert_allclose(
+                found, [windows.chebwin(points, a, even) for a in at], rtol=1e-11
+            )
+    with pytest.warns(UserWarning, match="not suitable"):
+        fd.grad(lambda a: windows.chebwin(7, a)[0])(30.0)
 
 
 WAVE = np.sin(np.arange(20.0)) + 0.1 * np.arange(20.0)

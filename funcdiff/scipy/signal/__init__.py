@@ -18,6 +18,7 @@ Examples
 import funcdiff.scipy.fft
 import funcdiff.scipy.interpolate
 import funcdiff.scipy.linalg
+import funcdiff.scipy.signal.combs
 import funcdiff.scipy.signal.convolutions
 import funcdiff.scipy.signal.filters
 import funcdiff.scipy.signal.peaks
@@ -98,10 +99,6 @@ __getattr__, __dir__ = namespace(
         ),
         "czt_points": (
             "It returns the points of a spiral. Write them as a * w**-np.arange(m), which is it."
-        ),
-        "iircomb": (
-            "SciPy writes its coefficients into plain arrays. Use iirnotch or iirpeak, or "
-            "write the few coefficients down."
         ),
         "cspline2d qspline2d spline_filter": f"{_COMPILED}Use cspline1d along each axis.",
         "symiirorder1 symiirorder2": f"{_COMPILED}Use filtfilt or sosfiltfilt.",

@@ -15,9 +15,10 @@ import numpy as np
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
+from funcdiff.scipy.stats.circle import VONMISES, log_i0e
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
 from funcdiff.scipy.stats.noncentral import NONCENTRAL
-from funcdiff.scipy.stats.quadrature import grid, integral
+from funcdiff.scipy.stats.quadrature import grid
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
 
@@ -231,15 +232,8 @@ def _genlogistic_logpdf(_self: Any, x: Any, c: Any) -> Any:
     return np.log(c) - x - (c + 1) * np.logaddexp(0.0, -x)
 
 
-def _log_i0e(k: Any) -> Any:
-    """ln(e⁻ᵏI₀(k)) for k >= 0, with the derivative on the right at 0."""
-    near = k < 1
-    small = np.log(special.i0(np.where(near, k, 0.0))) - k
-    return np.where(near, small, np.log(special.i0e(np.where(near, 1.0, k))))
-
-
 def _rice_logpdf(_self: Any, x: Any, b: Any) -> Any:
-    return np.log(x) - (x - b) ** 2 / 2 + _log_i0e(x * b)
+    return np.log(x) - (x - b) ** 2 / 2 + log_i0e(x * b)
 
 
 def _geninvgauss_logpdf(_self: Any, x: Any, p: Any, b: Any) -> Any:
@@ -257,45 +251,22 @@ def _genhyperbolic_logpdf(_self: Any, x: Any, p: Any, a: Any, b: Any) -> Any:
     return norm + bessel + order * np.log(far) + root - a * far + b * x
 
 
+def _gennorm_cdf(_self: Any, x: Any, beta: Any) -> Any:
+    """½ + ½ sgn(x)·P(1/β, |x|ᵝ), and its tangent at the median, x·f(0)."""
+    median, half = x == 0, 0.5 * np.sign(x)
+    z = np.where(median, 1.0, np.abs(x))
+    side = (0.5 + half) - half * special.gammaincc(1 / beta, z**beta)
+    return np.where(median, 0.5 + x * beta / special.gamma(1 / beta) / 2, side)
+
+
+def _gennorm_sf(self: Any, x: Any, beta: Any) -> Any:
+    return self._cdf(-x, beta)
+
+
 def _from_logpdf(self: Any, x: Any, *shapes: Any) -> Any:
     return np.exp(self._logpdf(x, *shapes))
 
 
-# ---- the circle ----------------------------------------------------------------------------------
-
-
-def _vonmises_logpdf(_self: Any, x: Any, kappa: Any) -> Any:
-    return -2 * kappa * np.sin(x / 2) ** 2 - np.log(2 * np.pi) - _log_i0e(kappa)
-
-
-def _vonmises_entropy(_self: Any, kappa: Any) -> Any:
-    """ln(2π·I₀(k)) - k·I₁(k)/I₀(k)."""
-    ratio = special.i1e(kappa) * np.exp(-_log_i0e(kappa))
-    return np.log(2 * np.pi) + _log_i0e(kappa) + kappa * (1 - ratio)
-
-
-def _vonmises_cdf(_self: Any, x: Any, kappa: Any) -> Any:
-    """½ + ∫₀ˣ eᵏ⁽ᶜᵒˢ ᵗ⁻¹⁾ dt / (2π·e⁻ᵏI₀(k)) within a period, up to where it is complete."""
-    turns = np.round(x / (2 * np.pi))
-    far = 12 / np.sqrt(kappa + 1)
-    end = np.clip(x - 2 * np.pi * turns, -far, far)
-    part = integral(lambda t: np.exp(-2 * kappa * np.sin(t / 2) ** 2), 0 * end, end, 0.0, 1.0)
-    return turns + 0.5 + part / (2 * np.pi) * np.exp(-_log_i0e(kappa))
-
-
-def _vonmises_munp(self: Any, n: int, kappa: Any) -> Any:
-    end = np.pi + 0 * kappa
-    return integral(lambda t: t**n * self._pdf(t, kappa), -end, end, 0.0, 1.0)
-
-
-def _vonmises_sf(self: Any, x: Any, kappa: Any) -> Any:
-    return 1 - self._cdf(x, kappa)
-
-
-_VONMISES: Final[dict[str, Callable[..., Any]]] = {
-    "_logpdf": _vonmises_logpdf, "_pdf": _from_logpdf, "_cdf": _vonmises_cdf,
-    "_sf": _vonmises_sf, "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
-}  # fmt: skip
 formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
@@ -315,7 +286,8 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "rice": {"_logpdf": _rice_logpdf, "_pdf": _from_logpdf},
     "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf,
                   "_munp": _truncnorm_munp, "_stats": nothing_stated},
-    "vonmises": _VONMISES, "vonmises_line": _VONMISES,
+    "gennorm": {"_cdf": _gennorm_cdf, "_sf": _gennorm_sf},
+    "vonmises": VONMISES, "vonmises_line": VONMISES,
     **COUNTS,
     **NONCENTRAL,
 }  # fmt: skip

@@ -27,12 +27,14 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import Holder, holds_traced, load
 from funcdiff.scipy.stats.draws import draw
 from funcdiff.scipy.stats.expectations import PARTS, Panels
 from funcdiff.scipy.stats.leaves import distribution, has_own, scipys
 from funcdiff.scipy.stats.methods import density, method
 from funcdiff.scipy.stats.quadrature import corners_of
+from funcdiff.scipy.stats.sums import sum_by_masks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -358,7 +360,8 @@ class Discrete(Distribution):
     ) -> Any:  # fmt: skip
         """Return the mean of a function, which may close over traced arrays.
 
-        As SciPy does it sums from the median on, until blocks of terms add nothing.
+        As SciPy does it sums from the median on, until blocks of terms add nothing.  Where nobody
+        knows which these are it sums all that there may be, by masks.
         """
         if current_builder() is None:
             return self._plain.expect(func, args, loc, lb, ub, conditional, *options, **kwds)
@@ -370,15 +373,13 @@ class Discrete(Distribution):
             return (k + loc if func is None else func(k + loc)) * law.pmf(k)
 
         total = copy_of(load("scipy.stats._distn_infrastructure")._expect)
+        given = terms, low, high, stop_gradient(law.ppf(0.5))
+        forgive = forgiveness()
         try:
-            found = total(terms, low, high, stop_gradient(law.ppf(0.5)), 1, *options, **kwds)
-        except ConcreteValueError as error:
-            raise ConcreteValueError(
-                f"scipy.stats.{self._key}.expect needs to know the values of its parameters, at "
-                f"{user_location()}: they decide where its sum ends. Where they are not known, as "
-                "in jit, scan and vmap, sum over numbers of your own, k = np.arange(n), as "
-                f"np.sum(func(k) * stats.{self._key}.pmf(k, ...))."
-            ) from error
+            found = total(*given, 1, *options, **kwds)
+        except ConcreteValueError:
+            forgive()
+            found = sum_by_masks(*given, *options, **kwds)
         return found / (law.sf(low - 1) - law.sf(high)) if conditional else found
 
 

@@ -1,12 +1,13 @@
 """``scipy.signal.windows`` for traced arrays: ``from funcdiff.scipy.signal import windows``."""
 
+import funcdiff.scipy.signal.windows.chebyshev  # noqa: F401
 from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import namespace
 
 borrow_functions(
     "scipy.signal.windows",
-    "chebwin exponential gaussian general_cosine general_gaussian general_hamming get_window "
-    "kaiser kaiser_bessel_derived taylor",
+    "dpss exponential gaussian general_cosine general_gaussian general_hamming get_window kaiser "
+    "kaiser_bessel_derived taylor",
     note="The number of points is a constant.",
 )
 borrow_functions(
@@ -21,10 +22,6 @@ __getattr__, __dir__ = namespace(
         "barthann bartlett blackman blackmanharris bohman boxcar cosine flattop hamming hann "
         "lanczos nuttall parzen triang": (
             "It depends on a number of points alone. Give it a plain int: len(x)."
-        ),
-        "dpss": (
-            "SciPy finds it as an eigenvector, by a compiled routine. Use a kaiser window, which "
-            "is near, and differentiable in its parameter."
         ),
     },
 )
