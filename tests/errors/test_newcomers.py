@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import integrate, interpolate, linalg, optimize, sparse, special, stats
+from scipy.sparse.linalg import splu
 
 import funcdiff as fd
 from funcdiff.errors import (
@@ -257,6 +258,7 @@ NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "json": (lambda x: json.dumps({"x": [x[0]]}), "has_aux=True"),
     "json of a number": (lambda x: json.dumps(x[0], indent=1), "has_aux=True"),
     "struct": (lambda x: struct.pack("d", x[0]), r"stop_gradient\(x\)\)\.item\(\)"),
+    "SuperLU": (lambda x: splu(sparse.csc_array(np.eye(3))).solve(x), r"funcdiff\.scipy \("),
     "a number for numba": (_compiled_for_numbers, r"f\.py_func"),
     "decimal": (lambda x: decimal.Decimal(x[0]), "go on with x itself"),
     "fractions": (lambda x: fractions.Fraction(x[0]), "go on with x itself"),

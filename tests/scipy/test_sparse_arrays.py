@@ -196,3 +196,9 @@ def test_the_cotangent_of_the_entries_is_never_dense() -> None:
     )
     assert found.shape == (n,)
     assert found[0] == 2 * (2 * 2 - 1 * 2) * 4.0
+
+
+def test_a_method_of_a_plain_matrix_that_gives_up_is_told_with_the_cure() -> None:
+    unit = plain.csr_array(np.eye(3))
+    with pytest.raises(UnsupportedNumPyError, match=r"A\.multiply\(C\) for C\.multiply\(A\)"):
+        fd.jacobian(lambda d: unit.multiply(sparse.diags_array(d)) @ d)(np.ones(3))

@@ -85,7 +85,7 @@ NAMES = ("cg", "minres", "bicg", "bicgstab", "cgs", "gmres", "lgmres", "gcrotmk"
 LEAST: dict[str, Call] = {
     f"{name} {kind}": lambda s, d, b, name=name, kind=kind: _least(s, d, b, name, kind)
     for name in ("lsqr", "lsmr")
-    for kind in ("tall", "wide", "damped", "from a guess")
+    for kind in ("tall", "wide", "damped", "damped by what is differentiated", "from a guess")
 }
 
 
@@ -96,6 +96,8 @@ def _least(s: Any, d: Any, b: Any, name: str, kind: str) -> Any:
         return [found[0], found[3] if name == "lsqr" else found[7]]
     if kind == "wide":
         return solve(build(s, d)[:3], b[:3], **options)[0]
+    if "by" in kind:
+        return solve(build(s, d)[:3], b[:3], d[0], **options)[0]
     if kind == "damped":
         return solve(build(s, d)[:3], b[:3], damp=0.5, **options)[0]
     return solve(build(s, d)[:3], b[:3], x0=WIDE[:, 0], **options)[0]

@@ -114,6 +114,11 @@ def _conversion(value: Any) -> str:
     """Return how messages advise to make numbers of what holds none."""
     if value is None:
         return ": compare with None by `is`"
+    if value is NotImplemented:
+        return (
+            ": a method of a plain object returned it for a traced array. Call that of the traced "
+            "one, A.multiply(C) for C.multiply(A), or use an operator, C * A"
+        )
     if isinstance(value, str):
         return ": decide by a text before it meets an array"
     if hasattr(value, "toarray"):

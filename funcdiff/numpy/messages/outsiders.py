@@ -63,6 +63,10 @@ _CURES: Final = {
         "compiled from (f.py_func of numba's), or declare it with fd.primitive, whose rule may "
         "call compiled code"
     ),
+    r"must be numpy\.ndarray, not \w+": (
+        "compiled code takes plain arrays alone: make the object by the function of that name "
+        "in funcdiff.scipy (scipy.sparse.linalg.splu, say), or declare the call with fd.primitive"
+    ),
     r"required argument is not (a float|an integer)": (
         f"struct and the like write plain numbers, not traced arrays. {_OUTSIDE}.item()"
     ),

@@ -225,11 +225,11 @@ def _run_least(
     keywords: Any,
     m: int,
     tall: bool,
-    damp: float,
     count: int,
     matvec: Callable[[Any], Any],
     v: Any,
     is_value: bool,
+    damp: Any,
 ) -> Any:
     """Solve r + B·z = f, Bᴴ·r - damp²·z = g for (r, z) by a solver of least squares.
 
@@ -247,7 +247,7 @@ def _run_least(
 
     B = PLAIN.LinearOperator((m, len(g)), matvec=act, rmatvec=adjoint, dtype=v.dtype)
     if not tall and not np.any(f):  # the shortest solution itself
-        rest = solve(B.H, g, **given)
+        rest = solve(B.H, g, damp=damp, **given)
         r, z = rest[0], -solve(B, rest[0], **given)[0]
     else:
         start = -g / damp**2 if damp else np.zeros_like(g)
@@ -260,14 +260,14 @@ def _run_least(
 
 
 def _least(name: str) -> Callable[..., Any]:
-    def solve(A: Any, b: Any, damp: float = 0.0, **keywords: Any) -> tuple[Any, ...]:
+    def solve(A: Any, b: Any, damp: Any = 0.0, **keywords: Any) -> tuple[Any, ...]:
         x0 = keywords.pop("x0", None)
         act, (m, n), dtype = action(A)
         adjoint = adjoint_action(A)
         b = dense(b).reshape(-1)
         b = b.astype(np.result_type(b.dtype, dtype, np.float64))
         known = b if x0 is None else b - act(dense(x0))
-        tall = m >= n or damp != 0
+        tall = m >= n
         rows = m if tall else n
         first, second = (act, adjoint) if tall else (adjoint, act)
 
@@ -277,8 +277,10 @@ def _least(name: str) -> Callable[..., Any]:
 
         parts = [known, np.zeros(n, b.dtype)] if tall else [np.zeros(n, b.dtype), known]
         count = 8 + n if name == "lsqr" else 7
-        run = partial(_run_least, name, tuple(keywords.items()), rows, tall, damp, count)
-        v, rest = solve_with_constants(augmented, np.concatenate(parts), count, run)
+        run = partial(_run_least, name, tuple(keywords.items()), rows, tall, count)
+        v, rest = solve_with_constants(
+            augmented, np.concatenate(parts), count, run, constants=(dense(damp),)
+        )
         step = v[rows:] if tall else v[:rows]
         x = step if x0 is None else x0 + step
         r = known - act(step)
@@ -287,13 +289,13 @@ def _least(name: str) -> Callable[..., Any]:
     solve.__name__ = solve.__qualname__ = name
     solve.__doc__ = (
         f"Return the least-squares solution, as `scipy.sparse.linalg.{name}`, by itself.\n\n"
-        "The derivative is that of the solution for a matrix of full rank; conditions and counts "
-        "are constants."
+        "The derivative, by `damp` too, is that of the solution for a matrix of full rank; "
+        "conditions and counts are constants."
     )
     return solve
 
 
-def _with_norms(name: str, rest: Any, r: Any, step: Any, x: Any, damp: float) -> list[Any]:
+def _with_norms(name: str, rest: Any, r: Any, step: Any, x: Any, damp: Any) -> list[Any]:
     """Return what SciPy returns beside x, with norms of residual and solution that have slopes."""
     short = np.sqrt(np.sum(np.abs(r) ** 2))
     both = np.sqrt(np.sum(np.abs(r) ** 2) + damp**2 * np.sum(np.abs(step) ** 2))
