@@ -10,12 +10,13 @@ a moment in which small parameters cancel nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import Op, special, with_complement
+from funcdiff.ops.special.family import Op, with_complement
 from funcdiff.ops.special.gamma import betaln, gammaln, polygamma, psi
+from funcdiff.ops.special.inverse import inverse
 from funcdiff.ops.special.orders import numbered
 from funcdiff.ops.special.quadrature import beta_moment, gamma_moment
 
@@ -70,21 +71,10 @@ def gammainc_shape(a: Any, x: Any) -> Any:
     return np.where(inside, term, 0) + gamma_moments((1,), a + 1, x)
 
 
-gammainc, gammaincc = with_complement(
-    "gammainc",
-    lambda a, x, y: gammainc_shape(a, x),
-    lambda a, x, y: gamma_density(a, x),
-)
-gammaincinv: Op = special(
-    "gammaincinv",
-    lambda a, p, y: -gammainc_shape(a, y) / gamma_density(a, y),
-    lambda a, p, y: 1 / gamma_density(a, y),
-)
-gammainccinv: Op = special(
-    "gammainccinv",
-    lambda a, p, y: -gammainc_shape(a, y) / gamma_density(a, y),
-    lambda a, p, y: -1 / gamma_density(a, y),
-)
+_GAMMA: Final = (lambda a, x, y: gammainc_shape(a, x), lambda a, x, y: gamma_density(a, x))
+gammainc, gammaincc = with_complement("gammainc", *_GAMMA)
+gammaincinv: Op = inverse("gammaincinv", 1, *_GAMMA)
+gammainccinv: Op = inverse("gammainccinv", 1, *_GAMMA, sign=-1)
 
 # ---- the beta distribution -----------------------------------------------------------------------
 
@@ -161,21 +151,11 @@ def _beta_step(a: Any, b: Any, x: Any) -> Any:
     return _beta_kernel(a, b, x, scale)
 
 
-betainc, betaincc = with_complement(
-    "betainc",
+_BETA: Final = (
     lambda a, b, x, y: betainc_first(a, b, x),
     lambda a, b, x, y: betainc_second(a, b, x),
     lambda a, b, x, y: _beta_density(a, b, x),
 )
-betaincinv: Op = special(
-    "betaincinv",
-    lambda a, b, p, y: -betainc_first(a, b, y) / _beta_density(a, b, y),
-    lambda a, b, p, y: -betainc_second(a, b, y) / _beta_density(a, b, y),
-    lambda a, b, p, y: 1 / _beta_density(a, b, y),
-)
-betainccinv: Op = special(
-    "betainccinv",
-    lambda a, b, p, y: -betainc_first(a, b, y) / _beta_density(a, b, y),
-    lambda a, b, p, y: -betainc_second(a, b, y) / _beta_density(a, b, y),
-    lambda a, b, p, y: -1 / _beta_density(a, b, y),
-)
+betainc, betaincc = with_complement("betainc", *_BETA)
+betaincinv: Op = inverse("betaincinv", 2, *_BETA)
+betainccinv: Op = inverse("betainccinv", 2, *_BETA, sign=-1)

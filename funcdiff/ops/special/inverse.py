@@ -55,11 +55,18 @@ def inverse(name: str, place: int, *slopes: Op, sign: int = 1, function: Op | No
             p, xs[place] = xs[place], found
             above: Any = sign if k == place else -slopes[k](*xs, p)
             quotient = above / slopes[place](*xs, p)
+            quotient = quotient if k == place else _zero_at_ends(p, found, quotient)
             return quotient if function is None else _if_solved(function(*xs), p, quotient)
 
         return slope
 
     return special(name, *map(partial, range(len(slopes))))
+
+
+def _zero_at_ends(p: Any, found: Any, slope: Any) -> Any:
+    """Return a slope by a parameter, which is 0 at an end of the support, where both are 0 or 1."""
+    certain = np.logical_or(p == 0, p == 1)
+    return np.where(np.logical_and(certain, np.logical_or(found == 0, found == 1)), 0.0, slope)
 
 
 def _if_solved(value: Any, p: Any, slope: Any) -> Any:
