@@ -126,6 +126,6 @@ def test_so_does_an_interrupt_at_every_moment(
     make: Callable[[], Callable[[], Any]], calls: int
 ) -> None:
     def share(count: int) -> list[int]:
-        return list(range(0, count, max(1, count // 40)))
+        return list(range(0, count, max(1, count // 20)))
 
     interrupted_at(make, share, calls)

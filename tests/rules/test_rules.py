@@ -59,7 +59,7 @@ def test_the_rules_hold_for_second_derivatives(entry: Sample) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
 def test_the_rules_hold_for_third_derivatives(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=3)
