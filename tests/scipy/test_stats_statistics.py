@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
@@ -233,3 +234,22 @@ def test_a_correlation_has_an_interval() -> None:
         return np.stack(list(s.pearsonr(x, y).confidence_interval(0.9)))
 
     assert_agrees("scipy.stats", interval, x**2 + np.sin(9 * x))
+
+
+def test_a_sample_is_described_by_what_is_a_number() -> None:
+    x = np.append(X, np.nan)
+
+    def parts(s: Any, x: Any, **options: Any) -> Any:
+        found = s.describe(x, nan_policy="omit", **options)
+        return np.stack([*found.minmax, found.mean, found.variance, found.skewness, found.kurtosis])
+
+    np.testing.assert_allclose(
+        fd.vjp(lambda x: parts(fd.scipy.stats, x), x)[0], parts(scipy.stats, x), rtol=1e-12
+    )
+    for options in ({}, {"axis": None}):
+        slopes = fd.jacobian(lambda x: parts(fd.scipy.stats, x, **options))(x)  # noqa: B023
+        plain = fd.jacobian(lambda x: np.stack(fd.scipy.stats.describe(x)[2:]))(X)
+        np.testing.assert_array_equal(slopes[2:, :-1], plain)
+        assert not np.any(slopes[:, -1])
+    with pytest.raises(UnsupportedNumPyError, match=r"masked arrays\. Describe x\["):
+        fd.jacobian(lambda x: parts(fd.scipy.stats, np.stack([x, x])))(x)

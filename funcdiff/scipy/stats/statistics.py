@@ -6,12 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_functions
-from funcdiff.scipy.covered import cover, covers, load, refusal
+from funcdiff.scipy.covered import cover, covers, load, refusal, undelegated, unsupported
 
 _STATS: Final = "scipy.stats"
 _stats: Any = load("scipy.stats._stats_py")
@@ -67,7 +68,7 @@ define("scipy.stats._stats_py", PearsonRResult=PearsonRResult)
 
 borrow_functions(
     _STATS,
-    "boxcox_llf circmean circstd circvar describe differential_entropy directional_stats "
+    "boxcox_llf circmean circstd circvar differential_entropy directional_stats "
     "energy_distance entropy false_discovery_control gmean gstd gzscore hmean iqr kstat kstatvar "
     "kurtosis lmoment median_abs_deviation moment obrientransform pmean quantile "
     "scoreatpercentile sem skew tmax tmean tmin trim1 trimboth tsem tstd tvar variation "
@@ -124,6 +125,23 @@ def trim_mean(a: Any, proportiontocut: Any, axis: Any = 0, **options: Any) -> An
     return np.where(
         np.any(np.isnan(a), axis, keepdims=options.get("keepdims", False)), np.nan, found
     )
+
+
+@covers(_STATS, note="With nan_policy='omit', of one axis or of all.")
+def describe(
+    a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True, nan_policy: str = "propagate"
+) -> Any:
+    """Return number, extremes and moments; of what is a number only, SciPy's are masked arrays."""
+    if nan_policy == "omit":
+        a = np.ravel(a) if axis is None or np.ndim(a) == 0 else array(a)
+        if a.ndim > 1:
+            raise unsupported(
+                "scipy.stats.describe with nan_policy='omit'",
+                "It returns masked arrays. Describe x[~np.isnan(x)] for each column x, "
+                "or use np.nanmean, np.nanvar and others.",
+            )
+        a, axis, nan_policy = a[~np.isnan(a)], 0, "propagate"
+    return copy_of(undelegated(_stats.describe))(a, axis, ddof, bias, nan_policy)
 
 
 @covers(_STATS)

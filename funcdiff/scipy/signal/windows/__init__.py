@@ -6,9 +6,14 @@ from funcdiff.scipy.covered import namespace
 
 borrow_functions(
     "scipy.signal.windows",
-    "dpss exponential gaussian general_cosine general_gaussian general_hamming get_window kaiser "
+    "exponential gaussian general_cosine general_gaussian general_hamming get_window kaiser "
     "kaiser_bessel_derived taylor",
     note="The number of points is a constant.",
+)
+borrow_functions(
+    "scipy.signal.windows",
+    "dpss",
+    note="Numbers of points and windows are constants; a batch holds one window for each NW.",
 )
 borrow_functions(
     "scipy.signal.windows",
