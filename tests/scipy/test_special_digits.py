@@ -227,8 +227,8 @@ def test_spheroidal_functions_have_derivatives_by_place_and_their_values_by_para
     for function in (S.pro_cv, S.obl_cv):
         check_grads(lambda c, f=function: f([0, 1, 2], [0, 2, 5], c), (np.array([0.5, 1, 3]),))
         assert np.isnan(fd.grad(partial(function, 1, 1))(-2.0))
-    with pytest.raises(NotDifferentiableError, match=r"pro_rad1 was .*parameter c.*stop_grad"):
-        fd.grad(lambda c: S.pro_rad1(0, 1, c, 2.3)[0])(2.0)
+    with pytest.raises(NotDifferentiableError, match=r"pro_rad1_cv was .*parameter c.*stop_grad"):
+        fd.grad(lambda c: S.pro_rad1_cv(0, 1, c, 7.0, 2.3)[0])(2.0)
     c, x = np.array([2.0, 0.5]), np.array([0.3, -0.7])
     for function in (S.pro_ang1, S.obl_ang1):
         check_grads(lambda c, x, f=function: f([1, 2], [2, 5], c, x), (c, x))
@@ -249,6 +249,52 @@ def test_integrals_of_airys_functions_have_them_for_derivatives() -> None:
     for k, bend in ((0, ai_slope), (2, -turned_ai_slope)):
         twice = fd.grad(lambda x, k=k: np.sum(fd.grad(lambda x: np.sum(S.itairy(x)[k]))(x)))(x)
         np.testing.assert_allclose(twice, bend, rtol=1e-14)
+
+
+RADIAL = {
+    ("pro_rad1", 0, 1, 2.0, 2.3): (-0.511942411145774, 0.174281477534658, 0.42752814124665),
+    ("pro_rad1", 2, 5, 8.0, 1.25): (-0.0474498467931647, -0.722280304049883, -0.0491143537845988),
+    ("obl_rad1", 1, 2, 3.0, 0.4): (0.0595972518940219, 0.0662076935243742, -0.0290569471381163),
+    ("pro_rad2", 1, 3, 1.5, 2.5): (0.64178175421514, -0.211718115480471, -0.733985128992213),
+    ("obl_rad2", 0, 2, 4.0, 2.5): (0.248408054889793, 0.107147087855885, 0.0129897626675586),
+}
+"""Name, m, n, c and x -> derivatives by c of the function and its slope, and the second by c."""
+
+
+@pytest.mark.parametrize("entry", RADIAL, ids=str)
+def test_radial_spheroidal_functions_have_derivatives_by_parameter(entry: tuple[Any, ...]) -> None:
+    name, m, n, c, x = entry
+    function = getattr(S, name)
+    slopes = fd.jvp(lambda c: function(m, n, c, x), (c,), (1.0,))[1]
+    bend = fd.grad(fd.grad(lambda c: function(m, n, c, x)[0]))(c)
+    np.testing.assert_allclose((*slopes, bend), RADIAL[entry], rtol=1e-11)
+    turned = fd.grad(lambda x: fd.grad(lambda c: function(m, n, c, x)[0])(c))(x)
+    np.testing.assert_allclose(turned, slopes[1], rtol=1e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pro_rad1", "pro_rad2", "obl_rad1", "obl_rad2"])
+def test_radial_spheroidal_functions_in_other_modes_and_at_edges(name: str) -> None:
+    function = getattr(S, name)
+    c, x = np.array([0.7, 4.0]), np.array([2.8, 4.5])
+    check_grads(lambda c, x: function([0, 1], [1, 2], c, x), (c, x))
+    slope = fd.grad(lambda c: function(1, 2, c, 3.0)[1])
+    np.testing.assert_allclose(fd.vmap(slope)(c), [fd.jit(slope)(v) for v in c], rtol=1e-13)
+    orders = np.float32(1), np.float32(2)
+    single = fd.grad(lambda c: function(*orders, c, np.float32(3))[0])(np.float32(2))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, fd.grad(lambda c: function(1, 2, c, 3.0)[0])(2.0), rtol=1e-4)
+    assert fd.grad(lambda c: np.sum(function(1, 2, c, np.ones(0))[0]))(2.5) == 0
+    for c0, x0 in ((0.0, 2.0), (-1.0, 2.0), (2.0, -2.0)):
+        assert np.isnan(fd.grad(lambda c, x=x0: function(1, 2, c, x)[0])(c0))
+
+
+def test_radial_spheroidal_functions_where_digits_are_lost_have_no_derivative_by_parameter() -> (
+    None
+):
+    assert np.isnan(fd.grad(lambda c: S.pro_rad1(0, 1, c, 2.0)[0])(40.0))
+    slopes = fd.jacfwd(lambda c: S.obl_rad1(0, 1, c, 0.0))(2.0)
+    np.testing.assert_allclose(slopes, (0, 0.2080588829582543), rtol=1e-12)
 
 
 def test_where_scipys_spheroidal_functions_are_wrong_derivatives_are_nan() -> None:

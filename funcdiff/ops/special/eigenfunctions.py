@@ -38,6 +38,10 @@ def eigenvector_derivatives(
         B, a symmetric matrix.
     index
         Which of the eigenvalues, from the smallest.
+
+    Notes
+    -----
+    Small coefficients far out have all their digits, as series with large terms need it.
     """
     values, basis = np.linalg.eigh(np.diag(levels) + t * coupling)
     gaps = values[index] - values
@@ -49,8 +53,32 @@ def eigenvector_derivatives(
         series.append(vectors[0] @ moved)
         length = sum(vectors[j] @ vectors[k - j] for j in range(1, k))
         vectors.append(basis @ (basis.T @ moved / gaps) - length / 2 * vectors[0])
+    stack = np.stack(vectors)
+    _refine(levels, coupling, t, np.array(series), stack)
     factorials = np.array([math.factorial(k) for k in range(order + 1)])
-    return factorials * series, factorials[:, None] * np.stack(vectors)
+    return factorials * series, factorials[:, None] * stack
+
+
+def _refine(levels: Any, coupling: Any, t: float, value: Any, vectors: Any) -> None:
+    """Set coefficients far out, each from the one before, by continued fractions of power series.
+
+    They are the minimal solution of the recurrence: W. Gautschi, "Computational Aspects of
+    Three-Term Recurrence Relations", SIAM Review 9, 1967.
+    """
+    beside, within = np.append(np.diag(coupling, 1), 0), np.diag(coupling)
+    parameter = np.zeros_like(value)
+    parameter[:2] = (t, 1)[: len(value)]
+    gap = levels + t * within - value[0]
+    wide = gap > 2 * np.abs(t * np.maximum(beside, np.append(0, beside[:-1])))
+    inner = max(int(np.argmax(np.abs(vectors[0]))), int(np.max(np.flatnonzero(~wide), initial=0)))
+    ratio, ratios = np.zeros_like(value), []
+    for k in range(len(levels) - 1, inner, -1):
+        below = within[k] * parameter + beside[k] * multiplied(parameter, ratio) - value
+        below[0] += levels[k]
+        ratio = divided(-beside[k - 1] * parameter, below)
+        ratios.append(ratio)
+    for k, ratio in enumerate(reversed(ratios), inner + 1):
+        vectors[:, k] = multiplied(vectors[:, k - 1], ratio)
 
 
 def multiplied(f: Any, g: Any) -> Any:

@@ -19,7 +19,6 @@ from funcdiff.ops.special.eigenfunctions import (
     coefficients,
     divided,
     eigenvector_derivatives,
-    multiplied,
     of_distinct,
 )
 from funcdiff.ops.special.family import Op, result_of, special, undefined
@@ -132,25 +131,12 @@ def _radial(orders: tuple[int, ...], m: Any, q: Any, x: Any) -> Any:
 def _ratios(even: int, m: float, q: float, order: int) -> tuple[Any, ...]:
     """Return orders of Bessel functions, a sign, and derivatives in q of what they come with.
 
-    That is a quotient of Fourier coefficients, the lower one being the largest of them.  In the
-    series small ones come with large products, and far out they are those of a continued fraction.
+    That is a quotient of Fourier coefficients, the lower one being the largest of them.
     """
-    frequencies, values, vectors = _solve(even, m, q, order)
+    frequencies, _, vectors = _solve(even, m, q, order)
     factorials = np.array([math.factorial(k) for k in range(order + 1)])
-    level, parameter = values / factorials, np.array([q, 1.0, *[0.0] * order])[: order + 1]
     series = vectors / factorials[:, None]
     index = int(np.argmax(np.abs(series[0])))
-    ratio = np.zeros(order + 1)
-    tail: list[Any] = []
-    for r in frequencies[: max(index, 1) : -1]:
-        if r * r < values[0] + 4 * q:
-            break
-        below = level - multiplied(parameter, ratio)
-        below[0] -= r * r
-        ratio = divided(parameter, below)
-        tail.append(ratio)
-    for k, ratio in enumerate(reversed(tail), len(frequencies) - len(tail)):
-        series[:, k] = multiplied(series[:, k - 1], ratio)
     lowest = int(frequencies[0])
     turns = (-1.0) ** (np.arange(len(frequencies)) + (int(m) - lowest) // 2)
     twice = 2 if lowest == index == 0 else 1

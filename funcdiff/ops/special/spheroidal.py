@@ -19,19 +19,25 @@ from funcdiff.ops.families import Elementwise
 from funcdiff.ops.special.eigenfunctions import (
     MOST,
     coefficients,
+    divided,
     eigenvector_derivatives,
+    multiplied,
     of_distinct,
 )
 from funcdiff.ops.special.family import Op, result_of, special, undefined
 from funcdiff.ops.special.orders import numbered
+from funcdiff.ops.special.radial import radial_series
+
+_MORE: Final = 50
+"""How many coefficients more series of the second kind have."""
 
 # ---- characteristic values -----------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
-def _solve(m: float, n: float, t: float, order: int) -> tuple[Any, Any]:
+def _solve(m: float, n: float, t: float, order: int, more: int = 0) -> tuple[Any, Any]:
     """Return the derivatives in t of the characteristic value, and of what it belongs to."""
-    count = coefficients(n - m, t)
+    count = coefficients(n - m, t) + more
     degrees = m + (n - m) % 2 + 2 * np.arange(count)
     ladder = np.append(degrees, degrees[-1] + 2)
     below, above = (np.sqrt((k * k - m * m) / (4 * k * k - 1)) for k in (ladder, ladder + 1))
@@ -145,6 +151,70 @@ def _by_parameter(sign: int, slopes: int) -> Op:
     return partial
 
 
+# ---- radial functions, as (1 ∓ 1/x²)^(m/2) times series of spherical Bessel functions -----------
+
+
+def _radial(orders: tuple[int, ...], m: Any, n: Any, c: Any, x: Any) -> Any:
+    """Return derivatives in c and x of the factor beside the power, DLMF 30.11.3."""
+    kind, sign, k, slopes = orders
+    result = np.full(x.shape, np.nan)
+    whole = np.where((c > 0) & (x >= 0) & ((x > 1) | (sign < 0)), _whole(m, n), np.nan)
+    found, places = of_distinct(lambda m, n, c: _weights(kind, sign, m, n, c, k), whole, n, c)
+    for place, parts in enumerate(found):
+        here = places == place
+        if parts is not None and here.any():
+            parameter = float(c[here].flat[0])
+            degrees, weights, conditioning = parts
+            result[here] = radial_series(
+                kind, degrees, weights, parameter, x[here], slopes, conditioning
+            )
+    return result
+
+
+def _weights(kind: int, sign: int, m: float, n: float, c: float, order: int) -> tuple[Any, ...]:
+    """Return degrees, derivatives in c of the weights, and how much cancels in their sum."""
+    vectors = _solve(m, n, sign * c * c, order, _MORE * (kind - 1))[1]
+    factorials = np.array([math.factorial(k) for k in range(order + 1)])
+    gammaln = scipy_function("gammaln")
+    degrees = int(m) + int(n - m) % 2 + 2 * np.arange(vectors.shape[1])
+    sizes = (gammaln(degrees + m + 1) - gammaln(degrees - m + 1)) / 2
+    inner = vectors / factorials[:, None] * np.sqrt(degrees + 0.5) * np.exp(sizes - sizes.max())
+    moved = np.array([0.0, 2 * c * sign, sign, *[0.0] * order])[: order + 1]  # of t in c
+    power, series = np.eye(1, order + 1)[0], np.zeros_like(inner)
+    for row in inner:
+        series += np.multiply.outer(power, row)
+        power = multiplied(power, moved)
+    total = series.sum(1)
+    quotients = np.stack([divided(column, total) for column in series.T], -1)
+    conditioning = max(1.0, float(np.abs(quotients[0]).sum()))
+    turns = (-1.0) ** ((degrees - n) // 2)
+    return degrees, factorials[:, None] * quotients * turns, conditioning
+
+
+spheroidal_series: Op = numbered(
+    "spheroidal_series",
+    _radial,
+    None,
+    None,
+    lambda orders, *xs: spheroidal_series((*orders[:2], orders[2] + 1, orders[3]), *xs),
+    lambda orders, *xs: spheroidal_series((*orders[:3], orders[3] + 1), *xs),
+)
+
+
+def _radial_by_parameter(kind: int, sign: int, slopes: int) -> Op:
+    """Return the derivative in c of a radial function, or of its slope."""
+
+    def partial(m: Any, n: Any, c: Any, x: Any, _y: Any) -> Any:
+        series = spheroidal_series((kind, sign, 1, 0), m, n, c, x)
+        place = np.where((m == 0) & (x == 0), 1, x)
+        if slopes:
+            slope = spheroidal_series((kind, sign, 1, 1), m, n, c, x)
+            series = slope + sign * m / (place * (place * place - sign)) * series
+        return (1 - sign / (place * place)) ** (m / 2) * series
+
+    return partial
+
+
 # ---- the functions -------------------------------------------------------------------------------
 
 
@@ -176,6 +246,16 @@ def _declare_trust(name: str) -> Op:
     return special(f"{name}_trust", *(None,) * count, run=trust)
 
 
+def _in_double(name: str, k: int) -> Op:
+    """Return a result of a function, whose loops in single precision never end in SciPy."""
+    compute = result_of(name, k)
+
+    def run(*xs: Any) -> Any:
+        return compute(*(np.asarray(x, np.float64) for x in xs)).astype(xs[-1].dtype)[()]
+
+    return run
+
+
 def _pair(name: str) -> tuple[Elementwise, Elementwise]:
     """Declare a function and its slope; those that end in cv are given the characteristic value."""
     kind, given = name[:7], name.endswith("cv")
@@ -196,11 +276,14 @@ def _pair(name: str) -> tuple[Elementwise, Elementwise]:
 
     unknown = [undefined(name, p) for p in ("m", "n", "c", *["cv"] * given)]
     in_orders, in_slope = unknown, list(unknown)
+    sign = 1 if name.startswith("pro") else -1
     if name in ("pro_ang1", "obl_ang1"):
-        sign = 1 if name.startswith("pro") else -1
         in_orders[2], in_slope[2] = _by_parameter(sign, 0), _by_parameter(sign, 1)
-    value: Elementwise = special(f"{name}_value", *in_orders, by_place, run=result_of(name, 0))
-    slope: Elementwise = special(f"{name}_slope", *in_slope, curvature, run=result_of(name, 1))
+    elif not given:
+        parts = (_radial_by_parameter(int(name[-1]), sign, slopes) for slopes in (0, 1))
+        in_orders[2], in_slope[2] = parts
+    value: Elementwise = special(f"{name}_value", *in_orders, by_place, run=_in_double(name, 0))
+    slope: Elementwise = special(f"{name}_slope", *in_slope, curvature, run=_in_double(name, 1))
     return value, slope
 
 

@@ -90,6 +90,11 @@ _MODIFIED = (
     "m is whole, q > 0. SciPy's values of the first kind have ten digits after the point, of "
     "m = 20, say, none that count; derivatives by q have their digits for x >= 0."
 )
+_RADIAL = (
+    "By x and c > 0; by c nan where all digits are lost, as of prolate ones for c > 20, and of "
+    "oblate ones for x = 0 and m > 0."
+)
+_SECOND = "By c nan also near x = 1 and below, and by x where SciPy's values are wrong."
 _INEXACT = ("ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtridf", "nctdtrinc")
 _SEARCHED = "SciPy's search for the value ends at about six digits; nan where it finds no solution."
 _NOTES = {
@@ -97,6 +102,8 @@ _NOTES = {
     **{f"mathieu_mod{kind}": _MODIFIED for kind in ("cem1", "cem2", "sem1", "sem2")},
     **dict.fromkeys(("pro_cv", "obl_cv"), "By c >= 0; m and n are whole."),
     **dict.fromkeys(spheroidal.waves, "By x; nan where SciPy's second kind is wrong."),
+    **dict.fromkeys(("pro_rad1", "obl_rad1"), _RADIAL),
+    **dict.fromkeys(("pro_rad2", "obl_rad2"), f"{_RADIAL} {_SECOND}"),
     "pro_ang1": "By x and c.",
     "obl_ang1": "By x and c; by c nan where c is large, as all digits are lost.",
     "besselpoly": (

@@ -90,6 +90,10 @@ def _of_second(op: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *xs: op(constant(3, xs[0].type), *xs)
 
 
+def _of_orders_1_and_2(op: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: op(*(constant(k, xs[0].type) for k in (1, 2)), *xs)
+
+
 def _spheroidal(name: str) -> tuple[float, ...]:
     """Return orders, parameter and, where it is one, the characteristic value."""
     level = 4.287128543955807 if name.startswith("pro") else -0.5052439808809177
@@ -316,15 +320,20 @@ SAMPLES: dict[str, list[Sample]] = {
     "obl_cv": [sample(_with(spheroidal.obl_cv, 1, 2), _positive(3))],
     "spheroidal_polynomials": [
         sample(
-            lambda t, x: spheroidal.spheroidal_polynomials(
-                (0, 1), *(constant(k, t.type) for k in (1, 4)), t, x
-            ),
+            _of_orders_1_and_2(partial(spheroidal.spheroidal_polynomials, (0, 1))),
             real(3),
             real(3, low=-0.8, high=0.9),
         ),
     ],
     "spheroidal_values": [
         sample(_with(partial(spheroidal.spheroidal_values, (1,)), 1, 2), real(3)),
+    ],
+    "spheroidal_series": [
+        sample(
+            _of_orders_1_and_2(partial(spheroidal.spheroidal_series, (2, -1, 0, 1))),
+            _positive(2),
+            real(2, low=2.5, high=4),
+        ),
     ],
     **{
         op.primitive.name: [sample(_with(op, *_spheroidal(name)), _places(name))]
