@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -253,3 +254,36 @@ def test_a_sample_is_described_by_what_is_a_number() -> None:
         assert not np.any(slopes[:, -1])
     with pytest.raises(UnsupportedNumPyError, match=r"masked arrays\. Describe x\["):
         fd.jacobian(lambda x: parts(fd.scipy.stats, np.stack([x, x])))(x)
+
+
+def test_the_power_mean_is_smooth_in_its_power() -> None:
+    a, weights = np.array([1.2, 0.4, 2.3]), np.array([0.3, 0.5, 0.4])
+
+    def mean(p: Any) -> Any:
+        return fd.scipy.stats.pmean(a, p, weights=weights)
+
+    def slopes(p: Any) -> Any:
+        return np.stack([fd.vjp(mean, p)[0], fd.grad(mean)(p), fd.grad(fd.grad(mean))(p)])
+
+    # with mpmath
+    expected = [
+        [0.9431112380417683, 0.2763100034501428, 0.0736396174253712],
+        [0.9433848210124531, 0.2763828465894424, 0.0735182175165766],
+    ]
+    found = [slopes(p) for p in (0.0, 9.9e-4)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    powers = np.array([-0.7, 0.0, 0.3])
+    np.testing.assert_allclose(fd.vmap(slopes)(powers), [slopes(p) for p in powers], rtol=1e-12)
+    step = 1e-3  # across where formulas meet
+    above, below = slopes(0.01 + step), slopes(0.01 - step)
+    middle = (above + below)[1:] / 2
+    np.testing.assert_allclose((above - below)[:2] / (2 * step), middle, rtol=1e-4)
+    for values in (np.append(a, 0.0), np.append(a, -1.0)):
+        for p in (0.4, 0.0, -0.4):
+            with np.errstate(divide="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                plain = scipy.stats.pmean(values, p)
+                traced = fd.vjp(lambda p: fd.scipy.stats.pmean(values, p), p)[0]  # noqa: B023
+            np.testing.assert_allclose(traced, plain)
+    with pytest.raises(NotImplementedError, match="finite `p`"):
+        fd.grad(lambda p: fd.scipy.stats.pmean(a, p))(np.inf)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_functions
-from funcdiff.scipy.covered import cover, covers, load, refusal, undelegated, unsupported
+from funcdiff.scipy.conditions import is_known_to_hold
+from funcdiff.scipy.covered import (
+    cover,
+    covers,
+    load,
+    refusal,
+    table,
+    undelegated,
+    unsupported,
+)
 
 _STATS: Final = "scipy.stats"
 _stats: Any = load("scipy.stats._stats_py")
@@ -70,7 +81,7 @@ borrow_functions(
     _STATS,
     "boxcox_llf circmean circstd circvar differential_entropy directional_stats "
     "energy_distance entropy false_discovery_control gmean gstd gzscore hmean iqr kstat kstatvar "
-    "kurtosis lmoment median_abs_deviation moment obrientransform pmean quantile "
+    "kurtosis lmoment median_abs_deviation moment obrientransform quantile "
     "scoreatpercentile sem skew tmax tmean tmin trim1 trimboth tsem tstd tvar variation "
     "wasserstein_distance yeojohnson_llf zmap zscore",
 )
@@ -142,6 +153,39 @@ def describe(
             )
         a, axis, nan_policy = a[~np.isnan(a)], 0, "propagate"
     return copy_of(undelegated(_stats.describe))(a, axis, ddof, bias, nan_policy)
+
+
+borrow_functions(_STATS, "pmean")
+mean_of_known_power: Any = table[_STATS]["pmean"]
+"""SciPy's own code, which branches at p = 0."""
+
+
+@covers(_STATS)
+def pmean(a: Any, p: Any, *, axis: Any = 0, dtype: Any = None, **options: Any) -> Any:
+    """Return the power mean (E[aᵖ])^(1/p), which is smooth in p.
+
+    Near p = 0 its logarithm is the series of cumulants of ln a: κ₁ + κ₂p/2 + κ₃p²/6 + ...
+    """
+    if not is_traced(p) or np.ndim(p):
+        return mean_of_known_power(a, p, axis=axis, dtype=dtype, **options)
+    if is_known_to_hold(lambda: np.isinf(p)):
+        raise NotImplementedError(f"Power mean only for finite `p`, at {user_location()}")
+    a = array(a)
+    a = a.astype(dtype or np.result_type(a.dtype, np.float32))
+    mean = partial(copy_of(_stats._xp_mean), axis=axis, **options)
+    near, zero = np.abs(p) < 0.01, a == 0
+    q = np.where(near, 1.0, p).astype(a.dtype)
+    far = mean(np.where(a < 0, np.nan, a) ** q) ** (1 / q)
+    logarithm = np.log(np.where(zero, 1.0, a))
+    gap = logarithm - mean(logarithm, keepdims=True)
+    second, third, fourth, fifth = (mean(gap**k) for k in range(2, 6))
+    series = second / 2 + p * (
+        third / 6 + p * ((fourth - 3 * second**2) / 24 + p * (fifth - 10 * second * third) / 120)
+    )
+    some = mean(zero.astype(a.dtype)) > 0
+    close = np.where(some, 0.0, np.exp(mean(logarithm) + p * series))
+    found: Any = np.where(near, close, far)
+    return found.astype(a.dtype)
 
 
 @covers(_STATS)
