@@ -23,7 +23,7 @@ def bessel_products(
     kind
         1 where Z is J, 2 where it is Y.
     low, high
-        Vectors of whole orders, along the last axis of results.
+        Increasing vectors of whole orders, along the last axis of results.
     x
         Vector of places, along the first axis.
     by_q
@@ -35,8 +35,10 @@ def bessel_products(
     first, second = size * np.exp(-x)[:, None], size * np.exp(x)[:, None]
     outer = "jv" if kind == 1 else "yv"
     most = by_q + slopes
-    one, two = _scaled_slopes("jv", low, first, most), _scaled_slopes(outer, high, second, most)
-    three, four = _scaled_slopes("jv", high, first, most), _scaled_slopes(outer, low, second, most)
+    lowest, highest = int(min(low[0], high[0])), int(max(low[-1], high[-1]))
+    inner_waves = _scaled_slopes("jv", lowest, highest, first, most)
+    outer_waves = _scaled_slopes(outer, lowest, highest, second, most)
+    low, high = low - lowest, high - lowest
     results: list[Any] = []
     powers = np.zeros((most + 2, most + 2))
     powers[0, 0] = 1
@@ -45,17 +47,21 @@ def bessel_products(
     for k in range(by_q + 1):
         total: Any = 0.0
         for a, b in np.argwhere(powers):
-            product = one[a] * two[b] + sign * three[a] * four[b]
+            inner, outside = inner_waves[a], outer_waves[b]
+            product = inner[:, low] * outside[:, high] + sign * inner[:, high] * outside[:, low]
             total = total + powers[a, b] * np.where(np.isfinite(product), product, 0)
         results.append(total / q**k)
         powers = (np.roll(powers, 1, 0) + np.roll(powers, 1, 1)) / 2 - k * powers
     return results
 
 
-def _scaled_slopes(name: str, n: Any, u: Any, count: int) -> list[Any]:
-    """Return θᵃ of a Bessel function for a up to a count, DLMF 10.6.7."""
-    function = scipy_function(name)
-    around = [function(n + float(shift), u) for shift in range(-count, count + 1)]
+def _scaled_slopes(name: str, lowest: int, highest: int, u: Any, count: int) -> list[Any]:
+    """Return θᵃ of Bessel functions of all orders between two, for a up to a count, DLMF 10.6.7."""
+    every = np.arange(lowest - count, highest + count + 1)
+    table = scipy_function(name)(np.arange(float(np.abs(every).max() + 1)), u)
+    table = table[:, np.abs(every)] * np.where(every < 0, (-1.0) ** every, 1)
+    width = highest - lowest + 1
+    around = [table[:, shift : shift + width] for shift in range(2 * count + 1)]
     slopes = [
         sum((-1) ** r * math.comb(i, r) * around[count - i + 2 * r] for r in range(i + 1))
         * (u / 2) ** i
