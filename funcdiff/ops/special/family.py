@@ -134,7 +134,11 @@ def _opposite(slope: Op) -> Op:
 
 def result_of(function: str, k: int) -> Op:
     """Return what computes one of the results of a function of ``scipy.special``."""
-    return lambda *xs: scipy_function(function)(*xs)[k]
+
+    def result(*xs: Any) -> Any:
+        return scipy_function(function)(*xs)[k]
+
+    return result
 
 
 def _last(*operands: np.dtype[Any]) -> np.dtype[Any]:
