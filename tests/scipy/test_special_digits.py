@@ -297,6 +297,18 @@ def test_radial_spheroidal_functions_where_digits_are_lost_have_no_derivative_by
     np.testing.assert_allclose(slopes, (0, 0.2080588829582543), rtol=1e-12)
 
 
+def test_radial_functions_of_the_second_kind_by_parameter_near_the_spheroid() -> None:
+    for function, m, n, x, slope in (
+        (S.pro_rad2, 1, 2, 1.4, 1.44765083879103),
+        (S.obl_rad2, 0, 1, 1.35, 0.650614468027099),
+    ):
+        found = fd.grad(lambda c, f=function, m=m, n=n, x=x: f(m, n, c, x)[0])(1.5)
+        np.testing.assert_allclose(found, slope, rtol=1e-11)
+    slopes = fd.jvp(lambda c: S.obl_rad2(1, 2, c, 0.3), (2.0,), (1.0,))[1]
+    turned = fd.grad(lambda x: fd.grad(lambda c: S.obl_rad2(1, 2, c, x)[0])(2.0))(0.3)
+    np.testing.assert_allclose(turned, slopes[1], rtol=1e-11)
+
+
 def test_where_scipys_spheroidal_functions_are_wrong_derivatives_are_nan() -> None:
     (y, slope), (first, steepness) = S.obl_rad2(0, 0, 1.0, 0.8), S.obl_rad1(0, 0, 1.0, 0.8)
     assert abs((first * slope - steepness * y) * (0.8**2 + 1) - 1) > 0.5

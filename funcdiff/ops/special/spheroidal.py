@@ -26,10 +26,12 @@ from funcdiff.ops.special.eigenfunctions import (
 )
 from funcdiff.ops.special.family import Op, result_of, special, undefined
 from funcdiff.ops.special.orders import numbered
-from funcdiff.ops.special.radial import radial_series
+from funcdiff.ops.special.radial import continued, radial_series
 
 _MORE: Final = 50
 """How many coefficients more series of the second kind have."""
+_FAR: Final = 2.5
+"""From where on these series converge fast."""
 
 # ---- characteristic values -----------------------------------------------------------------------
 
@@ -168,6 +170,39 @@ def _radial(orders: tuple[int, ...], m: Any, n: Any, c: Any, x: Any) -> Any:
             result[here] = radial_series(
                 kind, degrees, weights, parameter, x[here], slopes, conditioning
             )
+            near = here & (x < _FAR)
+            if kind == 2 and near.any():
+                m0, n0 = int(m[near].flat[0]), int(n[near].flat[0])
+                result[near] = _near(sign, k, slopes, m0, n0, parameter, parts, x[near])
+    return result
+
+
+def _near(sign: int, k: int, slopes: int, m: int, n: int, c: float, parts: Any, x: Any) -> Any:
+    """Return derivatives of a function of the second kind where its series does not converge."""
+    degrees, weights, conditioning = parts
+    factorials = np.array([math.factorial(j) for j in range(k + 1)])
+    start = np.array([_FAR])
+    value, slope = (
+        np.array([
+            radial_series(2, degrees, weights[: j + 1], c, start, order, conditioning)[0]
+            for j in range(k + 1)
+        ]) / factorials
+        for order in (0, 1)
+    )  # fmt: skip
+    power = _FAR**-m
+    values = power * value, power * (slope - m / _FAR * value)
+    levels = _solve(m, n, sign * c * c, k, _MORE)[0] / factorials
+    level = _in_parameter(levels[:, None], sign, c)[:, 0]
+    return factorials[-1] * continued(sign, m, level, c, _FAR, values, x, slopes)
+
+
+def _in_parameter(series: Any, sign: int, c: float) -> Any:
+    """Return power series in c of power series in t = ±c²."""
+    moved = np.array([0.0, 2 * c * sign, sign, *[0.0] * len(series)])[: len(series)]
+    power, result = np.eye(1, len(series))[0], np.zeros_like(series)
+    for row in series:
+        result += np.multiply.outer(power, row)
+        power = multiplied(power, moved)
     return result
 
 
@@ -179,11 +214,7 @@ def _weights(kind: int, sign: int, m: float, n: float, c: float, order: int) -> 
     degrees = int(m) + int(n - m) % 2 + 2 * np.arange(vectors.shape[1])
     sizes = (gammaln(degrees + m + 1) - gammaln(degrees - m + 1)) / 2
     inner = vectors / factorials[:, None] * np.sqrt(degrees + 0.5) * np.exp(sizes - sizes.max())
-    moved = np.array([0.0, 2 * c * sign, sign, *[0.0] * order])[: order + 1]  # of t in c
-    power, series = np.eye(1, order + 1)[0], np.zeros_like(inner)
-    for row in inner:
-        series += np.multiply.outer(power, row)
-        power = multiplied(power, moved)
+    series = _in_parameter(inner, sign, c)
     total = series.sum(1)
     quotients = np.stack([divided(column, total) for column in series.T], -1)
     conditioning = max(1.0, float(np.abs(quotients[0]).sum()))

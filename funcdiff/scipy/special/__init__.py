@@ -94,7 +94,7 @@ _RADIAL = (
     "By x and c > 0; by c nan where all digits are lost, as of prolate ones for c > 20, and of "
     "oblate ones for x = 0 and m > 0."
 )
-_SECOND = "By c nan also near x = 1 and below, and by x where SciPy's values are wrong."
+_SECOND = "By x nan where SciPy's values are wrong; by c right there, too."
 _INEXACT = ("ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtridf", "nctdtrinc")
 _SEARCHED = "SciPy's search for the value ends at about six digits; nan where it finds no solution."
 _NOTES = {
