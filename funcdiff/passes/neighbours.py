@@ -111,12 +111,12 @@ def _parts(program: Program, made: dict[Var, _Part]) -> dict[Var, _Part]:
 
 def _slice(eq: Equation, parts: dict[Var, _Part]) -> _Part | None:
     """Return of what a slice is a part along one axis, if it is."""
-    p, (x,) = eq.params_as(Slice), eq.operands
-    cut = [k for k, n in enumerate(x.type.shape) if p.lengths[k] != n]
-    if len(cut) != 1 or p.steps[cut[0]] != 1 or not isinstance(x, Var):
+    (x,) = eq.operands
+    cut = eq.params_as(Slice).cut(x.type.shape)
+    if cut is None or not isinstance(x, Var):
         return None
-    (axis,) = cut
-    part, outer = _Part(x, axis, p.starts[axis], p.stops[axis]), parts.get(x)
+    axis = cut[0]
+    part, outer = _Part(x, *cut), parts.get(x)
     if outer is None or isinstance(outer.whole, Var) or outer.dropped or outer.axis != axis:
         return part
     start = outer.start + part.start

@@ -19,7 +19,14 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import map_nested, walk
-from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, slice_along, slice_p
+from funcdiff.ops.structure.slicing import (
+    Slice,
+    add_slice,
+    add_slice_p,
+    along,
+    slice_along,
+    slice_p,
+)
 from funcdiff.space import add, splat
 
 _WIDEST: Final = 1 << 13
@@ -104,25 +111,17 @@ def _chains(program: Program, makers: Mapping[Atom, Equation]) -> Iterator[tuple
 def _piece(eq: Equation, makers: Mapping[Atom, Equation]) -> _Piece | None:
     """Return what an equation adds, if it is all of an array but along one axis."""
     x, u = eq.operands
-    place = _cut(eq.params_as(Slice), x.type.shape)
+    place = eq.params_as(Slice).cut(x.type.shape)
     if place is None:
         return None
     axis, start, _ = place
     length, whole, first = u.type.shape[axis], u, 0
     maker = makers.get(u)
     if maker is not None and maker.primitive is slice_p:
-        taken = _cut(maker.params_as(Slice), maker.operands[0].type.shape)
+        taken = maker.params_as(Slice).cut(maker.operands[0].type.shape)
         if taken is not None and taken[0] == axis:
             whole, first = maker.operands[0], taken[1]
     return _Piece(whole, axis, start - first, first, first + length)
-
-
-def _cut(p: Slice, shape: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Return the one axis that a slice of steps of one cuts, and where."""
-    cut = [k for k, n in enumerate(p.lengths) if n != shape[k]]
-    if len(cut) != 1 or p.steps[cut[0]] != 1:
-        return None
-    return cut[0], p.starts[cut[0]], p.stops[cut[0]]
 
 
 def _merged(pieces: Sequence[_Piece]) -> list[tuple[_Piece, ...]]:
@@ -144,7 +143,7 @@ def _merged(pieces: Sequence[_Piece]) -> list[tuple[_Piece, ...]]:
 
 
 def _record(found: _Chain, value: Callable[[Atom], Tracer]) -> Tracer:
-    """Record a chain."""
+    """Record the sums of a chain; return what the last of them gives."""
     total = value(found.base)
     for terms in found.sums:
         axis, start, _ = terms[0].place
@@ -158,6 +157,4 @@ def _add_along(x: Tracer, u: Tracer, axis: int, start: int) -> Tracer:
     length = u.shape[axis]
     if length == x.shape[axis]:
         return u if splat(x) == 0 else add(x, u)
-    starts, stops = [0] * x.ndim, list(x.shape)
-    starts[axis], stops[axis] = start, start + length
-    return add_slice(x, u, Slice(tuple(starts), tuple(stops), (1,) * x.ndim))
+    return add_slice(x, u, along(x.shape, axis, start, start + length))

@@ -11,7 +11,7 @@ import funcdiff as fd
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along
+from funcdiff.ops.structure.slicing import add_slice, along, slice_along
 from funcdiff.passes.pieces import merge_pieces
 
 
@@ -23,10 +23,7 @@ def chain(shape: tuple[int, ...], axis: int, pieces: Any, *, from_zero: bool) ->
         total = constant(0.0, type_) if from_zero else base
         for which, start, place, length in pieces:
             taken = slice_along(wholes[which], axis, start, start + length)
-            starts, stops = [0] * len(shape), list(shape)
-            starts[axis], stops[axis] = place, place + length
-            box = Slice(tuple(starts), tuple(stops), (1,) * len(shape))
-            total = add_slice(total, taken, box)
+            total = add_slice(total, taken, along(shape, axis, place, place + length))
         return builder.program([total])
 
 

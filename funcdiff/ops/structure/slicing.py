@@ -39,6 +39,16 @@ class Slice(Params):
         """The box of the same lengths in the corner."""
         return Slice((0,) * len(self.starts), self.lengths, (1,) * len(self.starts))
 
+    def cut(self, shape: Sequence[int]) -> tuple[int, int, int] | None:
+        """Return the one axis that an array of a shape is cut along, and from where to where.
+
+        None if it is none or several, or if places are left out.
+        """
+        cut = [axis for axis, n in enumerate(self.lengths) if n != shape[axis]]
+        if len(cut) != 1 or self.steps[cut[0]] != 1:
+            return None
+        return cut[0], self.starts[cut[0]], self.stops[cut[0]]
+
     def is_apart_from(self, other: Slice) -> bool:
         """Whether no element is surely in both: along an axis, places or remainders differ."""
         for (a, b, step), (c, d, its) in zip(self._ranges, other._ranges, strict=True):
@@ -86,9 +96,14 @@ def take_slice(x: Tracer, p: Slice) -> Tracer:
 
 def slice_along(x: Tracer, axis: int, start: int, stop: int, step: int = 1) -> Tracer:
     """Take ``start:stop:step`` along one axis."""
-    starts, stops, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    return take_slice(x, along(x.shape, axis, start, stop, step))
+
+
+def along(shape: Sequence[int], axis: int, start: int, stop: int, step: int = 1) -> Slice:
+    """Return the box of ``start:stop:step`` along one axis, and all along the others."""
+    starts, stops, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], stops[axis], steps[axis] = start, max(start, stop), step
-    return take_slice(x, Slice(tuple(starts), tuple(stops), tuple(steps)))
+    return Slice(tuple(starts), tuple(stops), tuple(steps))
 
 
 def _abstract_write(p: Slice, x: ArrayType, u: ArrayType) -> Types:
