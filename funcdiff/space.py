@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import bind, constant
+from funcdiff.core.builder import bind, constant, result_type
 from funcdiff.core.primitive import (
     NONE,
     Facts,
@@ -159,7 +159,7 @@ def mul(x: Tracer, y: Tracer) -> Tracer:
     """Return x·y elementwise, for operands of one type."""
     if splat(x) is not None and splat(y) is not None:
         with np.errstate(all="ignore"):
-            return constant(np.multiply(splat(x), splat(y)), x.type)
+            return constant(np.multiply(splat(x), splat(y)), result_type(mul_p, NONE, x, y))
     return bind(mul_p, NONE, x, y)[0]
 
 
@@ -177,14 +177,19 @@ class Broadcast(Params):
         return Broadcast((size, *self.shape), (0, *shifted(self.axes)))
 
 
+def _ascend(axes: Sequence[int], ndim: int) -> bool:
+    """Whether these are axes of an array, in ascending order, each once."""
+    return sorted(set(axes)) == list(axes) and all(0 <= axis < ndim for axis in axes)
+
+
 def _abstract_broadcast(p: Broadcast, x: ArrayType) -> Types:
-    kept = tuple(p.shape[axis] for axis in p.axes)
+    kept = tuple([p.shape[axis] for axis in p.axes if axis < len(p.shape)])
     if min(p.shape, default=0) < 0:
         raise ValueError(
             f"negative lengths are not allowed: {x} cannot have shape {p.shape}, "
             f"at {user_location()}"
         )
-    if kept != x.shape or sorted(set(p.axes)) != list(p.axes):
+    if kept != x.shape or not _ascend(p.axes, len(p.shape)):
         raise TypeError(f"cannot broadcast {x} to shape {p.shape} along axes {p.axes}")
     return (x.with_shape(p.shape),)
 
@@ -238,12 +243,15 @@ broadcast_p: Final = Primitive(
 
 
 def broadcast(x: Tracer, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tracer:
-    """Repeat `x` along new axes: axis i of `x` becomes axis ``axes[i]`` of the result."""
-    if x.shape == shape:
+    """Repeat `x` along new axes: axis i of `x` becomes axis ``axes[i]`` of the result.
+
+    The axes ascend: lengths that are equal do not show that two of them are exchanged.
+    """
+    if x.shape == shape and axes == tuple(range(len(shape))):
         return x
     value = splat(x)
     if value is not None:
-        return constant(value, x.type.with_shape(shape))
+        return constant(value, result_type(broadcast_p, Broadcast(shape, axes), x))
     return bind(broadcast_p, Broadcast(shape, axes), x)[0]
 
 
@@ -265,7 +273,7 @@ def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def abstract_reduction(p: Axes, x: ArrayType) -> Types:
     """Type rule of reductions: the axes go, the dtype stays."""
-    if sorted(set(p.axes)) != list(p.axes) or not all(0 <= a < x.ndim for a in p.axes):
+    if not _ascend(p.axes, x.ndim):
         raise TypeError(f"cannot reduce {x} over axes {p.axes}")
     return (x.with_shape(without(x.shape, p.axes)),)
 
@@ -298,5 +306,5 @@ def reduce_sum(x: Tracer, axes: tuple[int, ...]) -> Tracer:
     if not axes:
         return x
     if splat(x) == 0:
-        return constant(0, x.type.with_shape(without(x.shape, axes)))
+        return constant(0, result_type(reduce_sum_p, Axes(axes), x))
     return bind(reduce_sum_p, Axes(axes), x)[0]

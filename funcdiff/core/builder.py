@@ -306,6 +306,14 @@ def bind(primitive: Primitive[P], params: P, *operands: Tracer) -> tuple[Tracer,
     )
 
 
+def result_type(primitive: Primitive[P], params: P, *operands: Tracer) -> ArrayType:
+    """Return the type of the one result of an operation that need not be recorded.
+
+    What takes a short cut asks for it, so that a call that does not fit raises there, too.
+    """
+    return operation(primitive, params, tuple([x.type for x in operands])).results[0]
+
+
 def escape_error(*operands: Tracer) -> EscapedTracerError:
     """Return the error for tracers that are used outside the trace that made them."""
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")

@@ -91,7 +91,7 @@ def _everywhere(x: Tracer, shape: tuple[int, ...]) -> Tracer:
     number = splat(x)
     if number is not None:
         return constant(number, x.type.with_shape(shape))
-    return broadcast(x, shape, ())
+    return x if x.shape == shape else broadcast(x, shape, ())
 
 
 def _batch(p: Radial, size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from funcdiff.core.builder import bind
+from funcdiff.core.builder import bind, result_type
 from funcdiff.core.primitive import Facts, Params, Tangents, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -90,6 +90,7 @@ slice_p: Final = linear(
 def take_slice(x: Tracer, p: Slice) -> Tracer:
     """Take a box of elements."""
     if p.lengths == x.shape:
+        assert result_type(slice_p, p, x) is x.type
         return x
     return bind(slice_p, p, x)[0]
 
@@ -170,5 +171,6 @@ replace_slice_p: Final = write(
 def replace_slice(x: Tracer, v: Tracer, p: Slice) -> Tracer:
     """Return `x` with a box of its elements replaced by those of `v`."""
     if v.shape == x.shape:
+        assert result_type(replace_slice_p, p, x, v) is x.type
         return v
     return bind(replace_slice_p, p, x, v)[0]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
+from funcdiff.core.builder import bind, constant, result_type
 from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
@@ -68,7 +68,7 @@ def reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
     if x.shape == shape:
         return x
     if splat(x) is not None:
-        return constant(splat(x), x.type.with_shape(shape))
+        return constant(splat(x), result_type(reshape_p, Shape(shape), x))
     return bind(reshape_p, Shape(shape), x)[0]
 
 
@@ -108,10 +108,10 @@ permute_p: Final = linear(
 
 def permute(x: Tracer, axes: tuple[int, ...]) -> Tracer:
     """Reorder the axes: axis i of the result is axis ``axes[i]`` of `x`."""
-    if axes == tuple(range(len(axes))):
+    if axes == tuple(range(x.ndim)):
         return x
     if splat(x) is not None:
-        return constant(splat(x), x.type.with_shape(tuple(x.shape[axis] for axis in axes)))
+        return constant(splat(x), result_type(permute_p, Permutation(axes), x))
     return bind(permute_p, Permutation(axes), x)[0]
 
 
@@ -256,6 +256,7 @@ select_p: Final = linear(
 def select(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
     """Take the elements of `x` where the mask is true, those of `y` elsewhere."""
     if splat(mask) is not None:
+        assert result_type(select_p, NONE, mask, x, y) is x.type
         return x if splat(mask) else y
     return bind(select_p, NONE, mask, x, y)[0]
 
@@ -271,6 +272,8 @@ class Axis(Params):
 
 def _abstract_concatenate(p: Axis, *xs: ArrayType) -> Types:
     first = xs[0]
+    if not 0 <= p.axis < first.ndim:
+        raise TypeError(f"{first} has no axis {p.axis}")
     for x in xs:
         around = x.shape[: p.axis] + x.shape[p.axis + 1 :]
         if around != first.shape[: p.axis] + first.shape[p.axis + 1 :] or x.dtype != first.dtype:
@@ -301,7 +304,10 @@ concatenate_p: Final = linear(
 
 def concatenate(xs: Tracers, axis: int) -> Tracer:
     """Join arrays along an axis that they have."""
-    return xs[0] if len(xs) == 1 else bind(concatenate_p, Axis(axis), *xs)[0]
+    if len(xs) == 1:
+        assert result_type(concatenate_p, Axis(axis), *xs) is xs[0].type
+        return xs[0]
+    return bind(concatenate_p, Axis(axis), *xs)[0]
 
 
 # ---- reverse ---------------------------------------------------------------------------------
@@ -320,10 +326,16 @@ def _reverse_impl(p: Reversal) -> Any:
     return function
 
 
+def _abstract_reverse(p: Reversal, x: ArrayType) -> Types:
+    if len(set(p.axes)) != len(p.axes) or not all(0 <= axis < x.ndim for axis in p.axes):
+        raise TypeError(f"cannot turn {x} around along axes {p.axes}")
+    return (x,)
+
+
 reverse_p: Final = linear(
     "reverse",
     Reversal,
-    abstract=lambda _p, x: (x,),
+    abstract=_abstract_reverse,
     impl=_reverse_impl,
     transpose=lambda p, _types, cts, _xs: [reverse(cts[0], p.axes)],
     facts=_REARRANGING_VIEW,
@@ -332,7 +344,10 @@ reverse_p: Final = linear(
 
 def reverse(x: Tracer, axes: tuple[int, ...]) -> Tracer:
     """Turn the order of the elements around along some axes."""
-    return x if not axes or splat(x) is not None else bind(reverse_p, Reversal(axes), x)[0]
+    if not axes or splat(x) is not None:
+        assert result_type(reverse_p, Reversal(axes), x) is x.type
+        return x
+    return bind(reverse_p, Reversal(axes), x)[0]
 
 
 # ---- stop_gradient and iota --------------------------------------------------------------------

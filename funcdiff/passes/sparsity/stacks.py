@@ -24,8 +24,8 @@ from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.passes import factored
 from funcdiff.passes.factored import Factored
 from funcdiff.passes.sparsity.images import Images, Parts, UnknownImageError, unit_parts
-from funcdiff.passes.sparsity.parts import Entries, Term, added
-from funcdiff.passes.sparsity.progressions import boxes, cut, write
+from funcdiff.passes.sparsity.parts import Entries, Term, added, progression_step
+from funcdiff.passes.sparsity.progressions import write
 from funcdiff.space import broadcast, mul, splat, zeros
 from funcdiff.transforms.vmap import batched_equation
 
@@ -183,26 +183,21 @@ class Stacks(Images):
         if any(label in p.out for label in own):
             return None
         result = eq.results[0].type
+        matrix = permute(other, tuple(labels.index(label) for label in (*own, *p.out)))
         total = zeros(result.with_shape((self.size, *result.shape)))
-        axes = tuple(labels.index(label) for label in own)
-        order = (*axes, *(labels.index(label) for label in p.out))
         for part in parts:
-            found = boxes(part.columns) if isinstance(part, Term) else None
-            if found is None:
+            if isinstance(part, Entries):
                 return None
-            for box in found:
-                *outer, (count, step) = box.lines
-                if outer or step < 1:
-                    return None
-                data = part.data
-                assert data is not None
-                bounds = [(0, n, 1) for n in other.shape]
-                for axis, bound in zip(axes, _bounds(box.slice), strict=True):
-                    bounds[axis] = bound
-                matrix = cut(other, Slice(*zip(*bounds, strict=True)))
-                factors = broadcast(cut(data, box.slice), matrix.shape, axes)
-                rows = reshape(permute(mul(matrix, factors), order), (count, *result.shape))
-                total = _add_rows(total, rows, box.first, step)
+            elements = np.flatnonzero(part.columns >= 0)
+            columns = part.columns.ravel()[elements]
+            step, stride = progression_step(elements), progression_step(columns)
+            if step is None or stride is None:
+                return None
+            assert part.data is not None
+            scaled = mul(matrix, broadcast(part.data, matrix.shape, tuple(range(len(own)))))
+            rows = reshape(scaled, (part.columns.size, *result.shape))
+            rows = slice_along(rows, 0, int(elements[0]), int(elements[-1]) + 1, step)
+            total = _add_rows(total, rows, int(columns[0]), stride)
         return total
 
     # ---- arrays ------------------------------------------------------------------------------
@@ -222,10 +217,6 @@ class Stacks(Images):
         stack = zeros(t.with_shape(shape)) if onto is None else onto
         flat = reshape(stack, (self.size * t.size,))
         return reshape(_written(flat, parts, (1, t.size), (0, self.size)), shape)
-
-
-def _bounds(p: Slice) -> list[tuple[int, int, int]]:
-    return list(zip(p.starts, p.stops, p.steps, strict=True))
 
 
 def _add_rows(x: Tracer, part: Tracer, first: int, step: int) -> Tracer:
