@@ -118,7 +118,7 @@ def _fault_of_array(x: Any) -> Fault | None:
             "is a structured array",
             f"Give its columns, such as x[{x.dtype.names[0]!r}], in a dict.",
         )
-    if x.dtype.kind == "O" and any(map(_is_inexact, x.flat)):
+    if x.dtype.kind == "O" and any(map(_is_number, x.flat)):
         return Fault(
             "is an array of objects that holds numbers",
             "Convert it with .astype(float), or give a list.",
@@ -140,6 +140,11 @@ def _attribute_with_arrays(leaf: Any) -> str | None:
         if any(_is_inexact(x) and getattr(x, "shape", ()) for x in values):
             return str(name)
     return None
+
+
+def _is_number(x: Any) -> bool:
+    """Tell whether an element of an array of objects may have a derivative to lose."""
+    return _is_inexact(x) or (isinstance(x, numbers.Number) and not isinstance(x, int))
 
 
 def _is_inexact(x: Any) -> bool:

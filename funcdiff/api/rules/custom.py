@@ -119,8 +119,7 @@ class CustomFunction(ByParts, Generic[P, R]):
             if result is not REFUSED:
                 return result
         if has_rule:
-            call = Call(self._name, self._fixed, positional, builder)
-            result = call.record(self._code, self._jvp, self._vjp)
+            result = self._trace_call(Call(self._name, self._fixed, positional, builder))
         else:
             result = self._code(*positional)
         return result
@@ -143,6 +142,10 @@ class CustomFunction(ByParts, Generic[P, R]):
                 f"{user_location()}: write {self._name}.defjvp(rule), or "
                 f"{self._name}.defvjp(forward, backward)."
             )
+
+    def _trace_call(self, call: Call) -> Any:
+        """Record a call with its rules."""
+        return call.record(self._code, self._jvp, self._vjp)
 
     @property
     def _code(self) -> Callable[..., Any]:

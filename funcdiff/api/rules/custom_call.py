@@ -22,6 +22,7 @@ from funcdiff.api.rules.rule_results import (
     match_cotangents,
     note_traced,
     pair_of,
+    refuse_hidden,
     result_of,
 )
 from funcdiff.core.builder import Builder, bind
@@ -104,7 +105,7 @@ class Call(Operands):
     ) -> Trace:  # fmt: skip
         who = RuleName(kind, f, self.name) if kind else self.name
         try:
-            return record(
+            trace = record(
                 f,
                 self.xs if operands is None else operands,
                 forbid_changes(call, who, "its input {}".format),
@@ -117,6 +118,8 @@ class Call(Operands):
         except Exception as error:
             note_traced(error, who)
             raise
+        refuse_hidden(trace.structure, trace.numeric, trace.others, who)
+        return trace
 
     def _on_arguments(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         def call(tracers: list[Tracer]) -> Any:

@@ -18,7 +18,14 @@ from funcdiff.api.calls.arguments import is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, restore_kinds
 from funcdiff.api.rules.custom_call import Kind
 from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, read_only
-from funcdiff.api.rules.rule_results import PLAIN, Result, RuleName, match_cotangents, pair_of
+from funcdiff.api.rules.rule_results import (
+    PLAIN,
+    Result,
+    RuleName,
+    match_cotangents,
+    pair_of,
+    refuse_hidden,
+)
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
@@ -248,7 +255,8 @@ class MadeCall:
         tangents = self.tangents([moving.get(k) for k in range(len(kind.floating))])
         returned = self._run(rule, (*self.fixed, primals, tangents), "JVP", same)
         out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
-        self.result.check(result_of_tree(out), RuleName("JVP", rule, self.name))
+        who = RuleName("JVP", rule, self.name)
+        self.result.check(result_of_tree(out, who), who)
         what = RuleName("JVP", rule, self.name, "the tangent")
         found = self.result.match_tangent(tangent, what)
         wanted = [self.result.types[k] for k in smooth(self.result.types)]
@@ -291,13 +299,15 @@ class MadeCall:
         return kept
 
 
-def result_of_tree(tree: Any) -> Result:
-    """Return what a container of values is."""
+def result_of_tree(tree: Any, who: object) -> Result:
+    """Return what a container of values is, which `who` returned."""
     if type(tree) in PLAIN and tree.dtype.char in "fdFD" and tree.dtype.isnative:
         return _result_of_array(ArrayType(tree.shape, tree.dtype))
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(map(is_numeric, leaves))
     numbers = [operand(x) for x, on in zip(leaves, numeric, strict=True) if on]
+    others = [x for x, on in zip(leaves, numeric, strict=True) if not on]
+    refuse_hidden(structure, numeric, others, who)
     return Result(structure, numeric, tuple(ArrayType(x.shape, x.dtype) for x in numbers))
 
 

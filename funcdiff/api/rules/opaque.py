@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
@@ -20,11 +21,13 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
+from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import call_of_rule, map_arrays
+from funcdiff.api.rules.rule_results import refuse_hidden
 from funcdiff.core.effects import calls_of, key_of
-from funcdiff.core.scope import without_recording
+from funcdiff.core.scope import setting, without_recording
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError, InputError, user_location
+from funcdiff.errors import ConcreteValueError, InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
 from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.user.named_code import Name
@@ -52,6 +55,15 @@ class _Result(NamedTuple):
     others: list[Any]
 
 
+_Known: TypeAlias = dict[tuple[ArrayType, ...], _Result | None]
+"""Results by types of arguments; None if they are of different kinds."""
+
+_made: Final[ContextVar[dict[Hashable, _Result] | None]] = ContextVar(
+    "funcdiff_opaque", default=None
+)
+"""Calls that were made while a call is traced: its rules, too, make that very call."""
+
+
 class OpaqueFunction(CustomFunction[P, R]):
     """A function that is called with concrete arrays; made by `primitive`."""
 
@@ -72,7 +84,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         self._has_effects = True
         self._names: WeakValueDictionary[Any, Name[Function]] = WeakValueDictionary()
         self._recent: deque[Name[Function]] = deque(maxlen=_RECENT)
-        self._results: WeakKeyDictionary[Name[Function], dict[Any, _Result]] = WeakKeyDictionary()
+        self._results: WeakKeyDictionary[Name[Function], _Known] = WeakKeyDictionary()
 
     def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
         return primitive, (self._function,), self._options
@@ -87,6 +99,11 @@ class OpaqueFunction(CustomFunction[P, R]):
         given, named = map_arrays(private_copy, (args, kwargs))
         return function(*given, **named)
 
+    def _trace_call(self, call: Call) -> Any:
+        made = _made.get()
+        with setting(_made, {} if made is None else made):
+            return super()._trace_call(call)
+
     @property
     def _code(self) -> Callable[..., Any]:
         return self._record_call
@@ -98,10 +115,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         statics = tuple(x for x, on in zip(given.leaves, numeric, strict=True) if not on)
         rebuilt = functools.partial(_rebuild, structure, numeric, statics, weak)
         name = self._name_of(structure, numeric, statics, tuple(weak))
-        known_results, types = self._results.setdefault(name, {}), tuple(given.types)
-        if types not in known_results:
-            known_results[types] = self._result_of(name, rebuilt, xs)
-        found = known_results[types]
+        found = self._result_of(name, rebuilt, xs, tuple(given.types))
         results = opaque(Opaque(name, found.types, ()), as_tracers(xs)) if found.types else ()
         ys = [as_number(y) if flag else y for y, flag in zip(results, found.weak, strict=True)]
         return rebuild(found.structure, found.numeric, ys, found.others)
@@ -127,53 +141,106 @@ class OpaqueFunction(CustomFunction[P, R]):
         rebuilt = functools.partial(_rebuild, structure, numeric, statics)
         strong = (False,) * len(weak)  # a batch of Python numbers is an array
         function: Callable[..., Any] = self._function
+        known: _Known = {}
 
         def run(*xs: Any) -> list[Any]:
-            return _numbers(function(*rebuilt(weak, xs)))
+            types = tuple([ArrayType(x.shape, x.dtype) for x in xs])
+            return self._numbers(function(*rebuilt(weak, xs)), known.get(types))
 
         def run_batch(size: int, *xs: Any) -> list[Any]:
             assert self._batch is not None
-            return _numbers(self._batch(size, *rebuilt(strong, xs)))
+            return self._numbers(self._batch(size, *rebuilt(strong, xs)), None)
 
         batch = run_batch if self._batch is not None else None
         name = entered.enter(self._name, Function(run, batch, self._has_effects))
-        self._names[key] = name
+        self._names[key], self._results[name] = name, known
         self._recent.append(name)
         return name
 
     def _result_of(
-        self, name: Name[Function], rebuilt: Callable[..., Any], xs: Sequence[Any]
+        self,
+        name: Name[Function],
+        rebuilt: Callable[..., Any],
+        xs: Sequence[Any],
+        types: tuple[ArrayType, ...],
     ) -> _Result:
-        """Find the types of the result: as declared, else by calling the function."""
-        function: Callable[..., Any] = self._function
-        called = None
-        if self._result is not None:
+        """Return what the result is made of: as declared, else by calling the function.
+
+        What it was before, for arguments of these types, counts only where there are no values.
+        """
+        known = self._results[name]
+        before = known.get(types)
+        if before is None and self._result is not None:
+            blank = [np.broadcast_to(np.zeros((), t.dtype), t.shape) for t in types]
             declared: Callable[..., Any] = self._result
-            shown = declared(*rebuilt([np.broadcast_to(np.zeros((), x.dtype), x.shape)
-                                           for x in xs]))  # fmt: skip
-        else:
-            try:
-                values = [private_copy(value_of(x)) for x in xs]
-            except ConcreteValueError as error:
-                raise ConcreteValueError(
-                    f"what {self._name} returns is not known at {user_location()}: its arguments "
-                    "have no values here (inside vmap, cond, scan, jit or a rule). Declare it: "
-                    "fd.primitive(f, result=lambda *args: np.empty(shape))."
-                ) from error
-            with without_recording():
-                shown = function(*rebuilt(values))
-            called = list(map(value_of, xs))
+            before = known[types] = self._made_of(declared(*rebuilt(blank)))[1]
+        if before is not None and self._result is not None and not before.others:
+            return before
+        try:
+            values = list(map(value_of, xs))
+        except ConcreteValueError as error:
+            if before is not None and not before.others:
+                return before
+            raise self._unknown(before, differs=types in known) from error
+        key, made = key_of(name, values), _made.get()
+        if made is not None and key in made:
+            return made[key]
+        function: Callable[..., Any] = self._function
+        with without_recording():
+            shown = function(*rebuilt(list(map(private_copy, values))))
+        numbers, found = self._made_of(shown)
+        # for nothing but what it is made of: the equation will have these results
+        key_of_equation = key_of(Opaque(name, found.types, ()), values)
+        calls_of(innermost()).note(key_of_equation, numbers, None)
+        if made is not None:
+            made[key] = found
+        if self._result is None:
+            if len(known) >= _RECENT:
+                known.clear()
+            before = known.get(types, found)
+            known[types] = found if before is not None and before[:4] == found[:4] else None
+        return found
+
+    def _unknown(self, known: _Result | None, *, differs: bool) -> ConcreteValueError:
+        """Return the error for a call without values whose result cannot be told."""
+        where = (
+            f"is not known at {user_location()}: its arguments have no values here (inside vmap, "
+            "cond, scan, jit or a rule)"
+        )
+        if known is None:
+            so_far = ", and it has returned results of different kinds" if differs else ""
+            return ConcreteValueError(
+                f"what {self._name} returns {where}{so_far}. Declare it: "
+                "fd.primitive(f, result=lambda *args: np.empty(shape))."
+            )
+        path = pytree.paths(known.structure)[known.numeric.index(False)]
+        return ConcreteValueError(
+            f"what {self._name} returns {where}, and result{path}, such as {known.others[0]!r}, is "
+            "no array, which could be found later. Return numbers and arrays only: np.bool_(flag), "
+            "or an integer for a choice."
+        )
+
+    def _made_of(self, shown: Any) -> tuple[list[Any], _Result]:
+        """Return the numbers in a result that was returned, or declared, and what it is made of."""
         leaves, structure = pytree.flatten(shown)
         numeric = tuple(map(is_numeric, leaves))
         numbers = [y for y, on in zip(leaves, numeric, strict=True) if on]
-        arrays = list(map(np.asarray, numbers))
-        weak = tuple(self._result is None and is_weak(y) for y in numbers)
-        types = tuple(ArrayType(y.shape, y.dtype) for y in arrays)
-        if called is not None:  # for nothing but the types: the equation will have its results
-            calls = calls_of(innermost())
-            calls.note(key_of(Opaque(name, types, ()), called), arrays, None)
         others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
-        return _Result(types, weak, structure, numeric, others)
+        refuse_hidden(structure, numeric, others, self._name)
+        types = tuple(ArrayType(y.shape, y.dtype) for y in map(np.asarray, numbers))
+        weak = tuple(self._result is None and is_weak(y) for y in numbers)
+        return numbers, _Result(types, weak, structure, numeric, others)
+
+    def _numbers(self, result: Any, known: _Result | None) -> list[Any]:
+        """Return the numbers in a result, in the container that was taken for granted if any."""
+        numbers, found = self._made_of(result)
+        if known is None or (found.structure, found.numeric) == (known.structure, known.numeric):
+            return numbers
+        raise OutputError(
+            f"{self._name} returned {found.structure} where it had returned, or declared, "
+            f"{known.structure} for arguments of these types. An opaque function must return the "
+            "same container for the same shapes and dtypes."
+        )
 
 
 def without_effects(function: OpaqueFunction[P, R]) -> OpaqueFunction[P, R]:
@@ -194,10 +261,6 @@ def _rebuild(
     return arguments
 
 
-def _numbers(result: Any) -> list[Any]:
-    return [leaf for leaf in pytree.flatten(result)[0] if is_numeric(leaf)]
-
-
 @explains_calls
 def primitive(
     f: Callable[P, R],
@@ -216,8 +279,8 @@ def primitive(
     ----------
     f
         Function of arrays and containers.  Where it has no values (see `result`), it must return
-        the same shapes and dtypes for arguments of the same shapes and dtypes.  In a derivative it
-        gets copies of its arguments.
+        numbers and arrays only, with the same shapes and dtypes for arguments of the same shapes
+        and dtypes.  In a derivative it gets copies of its arguments.
     result
         ``result(*args)`` returns arrays of the shapes and dtypes of the result; it is called with
         zeros.  Needed where `f` is used without values: inside `jit`, `vmap`, `cond`, `scan`, and

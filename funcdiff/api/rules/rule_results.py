@@ -14,6 +14,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, OutputError, TracerError, user_location
 from funcdiff.ops.user.custom_rules import smooth
+from funcdiff.pytree.hidden import fault_of
 
 PLAIN: Final = (np.ndarray, np.float64)
 """What functions and rules return most often."""
@@ -78,6 +79,20 @@ def result_of(trace: Trace) -> Result:
     """Return what was returned, without auxiliary results."""
     types = tuple(y.type for y in trace.outputs[: sum(trace.numeric)])
     return Result(trace.structure, trace.numeric, types)
+
+
+def refuse_hidden(
+    structure: pytree.Structure, numeric: Sequence[bool], others: Sequence[Any], who: object
+) -> None:
+    """Refuse other libraries' numbers, and what may hold numbers, among the rest of a result."""
+    for k, leaf in zip([k for k, on in enumerate(numeric) if not on], others, strict=True):
+        fault = fault_of(leaf, alone=False)
+        if fault is not None:
+            raise OutputError(
+                f"{who} returned something of which the derivative would be lost: "
+                f"result{pytree.paths(structure)[k]} {fault.problem}, at {user_location()}. "
+                f"{fault.cure}"
+            )
 
 
 class Argument(NamedTuple):

@@ -18,6 +18,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import rearrange
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.structure.structural import convert
+from funcdiff.passes.simplify import simplify
 
 
 class Unknowns(NamedTuple):
@@ -110,7 +111,8 @@ def trace_equation(f: Callable[..., Any], x: Unknowns, name: str) -> tuple[Progr
         f, x.leaves, call, nested_policy(0, eager=False, lifts=False), types=x.types
     )  # fmt: skip
     _check_result(trace, f, x, name)
-    return _captures_first(program_of(*trace.recording), len(x.types)), trace.captures
+    program = _captures_first(program_of(*trace.recording), len(x.types))
+    return simplify(program), trace.captures  # which is what runs, too
 
 
 def _check_result(trace: Trace, f: Callable[..., Any], x: Unknowns, name: str) -> None:

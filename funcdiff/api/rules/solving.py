@@ -11,12 +11,14 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import describe
 from funcdiff.api.calls.tracing import run
 from funcdiff.api.rules.solution import Unknowns, fit_leaves
+from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
+from funcdiff.numpy.border.promotion import innermost
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.named_code import Name
@@ -32,7 +34,6 @@ class Calls:
         self._solve = solve
         self._structure = structure
         self._has_aux = has_aux
-        self._aux: dict[tuple[ArrayType, ...], tuple[tuple[ArrayType, ...], pytree.Structure]] = {}
 
     @property
     def has_effects(self) -> bool:
@@ -64,19 +65,20 @@ class Calls:
         )  # fmt: skip
 
     def aux(
-        self, name: str, program: Program, operands: Sequence[Any]
+        self, solver: Name[Run], name: str, program: Program, operands: Sequence[Any]
     ) -> tuple[tuple[ArrayType, ...], pytree.Structure | None]:
-        """Return types and structure of what comes beside a solution, by solving once."""
+        """Return types and structure of what comes beside a solution, by solving.
+
+        The equation, which calls the solver by its name, will have these results.
+        """
         if not self._has_aux:
             return (), None
-        key = program.input_types
-        if key not in self._aux:
-            values = [value_of(x) for x in operands]
-            first = len(values) - self._structure.leaf_count
-            _, aux = self._run_solver(name, program, values[:first], values[first:])
-            leaves, structure = _numbers(aux, name)
-            self._aux[key] = tuple(ArrayType(y.shape, y.dtype) for y in leaves), structure
-        return self._aux[key]
+        values = [value_of(x) for x in operands]
+        first = len(values) - self._structure.leaf_count
+        found, aux = self._run_solver(name, program, values[:first], values[first:])
+        leaves, structure = _numbers(aux, name)
+        calls_of(innermost()).note(key_of((solver, program), values), [*found, *leaves], None)
+        return tuple(ArrayType(y.shape, y.dtype) for y in leaves), structure
 
 
 def evaluate_or_record(program: Program, operands: Sequence[Any]) -> list[Any]:
@@ -110,7 +112,7 @@ def solution(
 
 def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
     leaves, structure = pytree.flatten(aux)
-    arrays = [np.array(leaf)[()] for leaf in leaves]  # the solver may keep its own
+    arrays = list(map(np.array, leaves))  # the solver may keep its own
     for leaf, y, path in zip(leaves, arrays, pytree.paths(structure), strict=True):
         if y.dtype.kind not in "biufc":
             raise OutputError(
@@ -118,7 +120,7 @@ def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
                 f"aux{path}, at {user_location()}: in a traced function it must consist of "
                 "numbers and arrays. Leave out the rest."
             )
-    return arrays, structure
+    return [y[()] for y in arrays], structure
 
 
 def has_tracer(operands: Sequence[Any]) -> bool:
@@ -142,7 +144,7 @@ def auxiliary(
     """Return types and structure of what a solver returns beside the solution."""
     assert isinstance(solver.code, Calls)
     try:
-        return solver.code.aux(name, program, operands)
+        return solver.code.aux(solver, name, program, operands)
     except ConcreteValueError as error:
         raise ConcreteValueError(
             f"what the solver of {name} returns beside the solution is not known at "

@@ -170,7 +170,7 @@ class ValueCall(Call):
             out = self._run_jvp_rule(call, jvp)
         else:
             out = self._run_body()
-            call.result = result_of_tree(out)
+            call.result = result_of_tree(out, self.name)
             if jvp is not None:
                 same = Same(self._custom, self._given, (map_arrays(own, out),))
                 call.push_rule = jvp, tuple(self._given[k] for k in self.moving), same
@@ -298,11 +298,12 @@ class ValueCall(Call):
         known = self._results.get(self.kind)
         if known is not None and known.is_of(out):
             return known
-        found = result_of_tree(out)
+        who = RuleName(kind, rule, self.name)
+        found = result_of_tree(out, who)
         if known == found:
             return found
         results = same.results or (self._run_body(),)
-        result_of_tree(results[0]).check(found, RuleName(kind, rule, self.name))
+        result_of_tree(results[0], self.name).check(found, who)
         if len(self._results) >= _RESULTS_KEPT:
             self._results.clear()
         self._results[self.kind] = found

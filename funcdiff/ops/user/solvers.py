@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
+from funcdiff.core.effects import called_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
@@ -124,7 +125,10 @@ def _impl(p: Problem) -> Callable[..., Any]:
 
 def _solve(p: Problem, operands: Sequence[Any]) -> list[Any]:
     first = known(p)
-    results = entered[p.solver](p.name, p.program, operands[:first], operands[first:])
+    results = called_once(
+        (p.solver, p.program), operands,
+        lambda: entered[p.solver](p.name, p.program, operands[:first], operands[first:]),
+    )  # fmt: skip
     kept = [np.asarray(y)[()] for y in results[: p.unknowns + len(p.aux)]]
     found = tuple(ArrayType(y.shape, y.dtype) for y in kept)
     if found != _results(p):
