@@ -24,11 +24,12 @@
 Every message has three parts: what happened, where, and what to write instead.
 """
 
+import dis
 import os
 import site
 import sys
 from functools import lru_cache
-from types import FrameType
+from types import FrameType, TracebackType
 
 import numpy
 
@@ -194,19 +195,31 @@ def location_of(error: Exception) -> str:
 
 def raised_by_user(error: Exception) -> bool:
     """Whether an error that was caught comes from the user's own code, called on the way."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
+    trace = _end(error)
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))
 
 
 def is_librarys(error: Exception) -> bool:
     """Whether an error is not ours, and was raised in code of NumPy's, SciPy's or Python's own."""
+    trace = _end(error)
+    return not (isinstance(error, FuncdiffError) or trace is None or is_users(trace.tb_frame))
+
+
+def is_raised_in_c(error: Exception) -> bool:
+    """Whether code in C raised an error: the frame that called it is at no ``raise``."""
+    trace = _end(error)
+    if trace is None:
+        return False
+    step = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
+    return step not in ("RAISE_VARARGS", "RERAISE")
+
+
+def _end(error: Exception) -> TracebackType | None:
+    """Return where an error was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    known = isinstance(error, FuncdiffError) or trace is None
-    return not known and not is_users(trace.tb_frame)  # type: ignore[union-attr]
+    return trace
 
 
 def installed_package(frame: FrameType) -> str:

@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
 from funcdiff.core.collection import pause
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 
 P = ParamSpec("P")
@@ -114,7 +115,7 @@ _store: Final = _Store()
 class Memoised(Generic[P, R]):
     """A function whose results are kept, the most recently used ones.
 
-    Its first argument is a program or a recording; that is what an entry weighs.
+    Its first argument is a program, a recording or an operation; that is what an entry weighs.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -158,13 +159,13 @@ class Memoised(Generic[P, R]):
 
 
 def memoised(function: Callable[P, R]) -> Memoised[P, R]:
-    """Keep the results of a function of a program or a recording."""
+    """Keep the results of a function of a program, a recording or an operation."""
     return Memoised(function)
 
 
 def _weight(first: Any) -> int:
     """Return how many equations an entry stands for, and one for itself."""
-    if isinstance(first, Program):
+    if isinstance(first, Program | Operation):
         return 1 + first.equation_count
     operations = [entry[0] for entry in first[0] if entry]
     return 1 + sum(getattr(op, "equation_count", 1) for op in operations)

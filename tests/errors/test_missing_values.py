@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,7 @@ INTEGERS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         "X[np.argmax(x)]",
         "funcdiff.numpy.take(a, i, axis=0)",
     ),
-    "format": (lambda x: f"{x:.2f}", "the format '.2f'", "Leave the format out"),
+    "format": (lambda x: f"{x:.2f}", "the format '.2f'", "print(x)"),
 }
 
 
@@ -85,12 +86,38 @@ def test_a_value_from_outside_a_trace_without_values_has_a_derivative_to_lose() 
 
 
 @pytest.mark.parametrize("trace", WITHOUT_VALUES)
-def test_text_of_an_array_without_a_value_shows_its_type(trace: str) -> None:
-    shown: set[str] = set()
-
+def test_where_there_are_no_values_text_that_is_only_shown_has_the_type(
+    trace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     def show(x: Any) -> Any:
-        shown.update([f"{x}", repr(x), str(x)])
+        print(x, f"{x} and {x:.3f}", [x])
+        with pytest.raises(ValueError, match=r"^not traced\(f64\[\]\)$"):
+            raise ValueError(f"not {x:5.2f}")
+        with pytest.raises(AssertionError, match=r"traced\(f64"):
+            assert x is None, f"{x}"
+        with pytest.warns(UserWarning, match=r"^traced\(f64"):
+            warnings.warn(str(x), stacklevel=2)
+        assert repr(x) == "traced(f64[])"
         return x
 
     WITHOUT_VALUES[trace](show)
-    assert shown == {"traced(f64[])"}
+    shown = "traced(f64[])"
+    assert f"{shown} {shown} and {shown} [{shown}]" in capsys.readouterr().out
+
+
+TEXTS: dict[str, Callable[[Any], str]] = {
+    "str": str,
+    "format": format,
+    "f-string": lambda x: f"{x}",
+    "spec": lambda x: f"{x:.1f}",
+    "percent": lambda x: "%s" % x,  # noqa: UP031
+    "join": lambda x: "".join(map(str, [x, x])),
+}
+
+
+@together
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("trace", WITHOUT_VALUES)
+def test_text_of_a_float_without_a_value_does_not_go_on(trace: str, text: str) -> None:
+    with pytest.raises(ConcreteValueError, match=r"the (text|format).*print\(x\)"):
+        WITHOUT_VALUES[trace](lambda x: x * len(TEXTS[text](x)))

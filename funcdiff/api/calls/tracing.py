@@ -32,7 +32,14 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, TracerError, is_librarys, user_location
+from funcdiff.errors import (
+    ConcreteValueError,
+    OutputError,
+    TracerError,
+    is_librarys,
+    is_raised_in_c,
+    user_location,
+)
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
@@ -245,8 +252,9 @@ def _call(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: B
     except Exception as error:
         if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
-        if builder.refused is not None and is_librarys(error):
-            kind, message = builder.refused
+        kind, message = builder.refused or (None, "")
+        hidden = kind is ConcreteValueError and is_raised_in_c(error)  # "%d" % k says TypeError
+        if kind is not None and (hidden or is_librarys(error)):
             raise kind(message) from error
         note_cure(error, builder.refused)
         raise

@@ -14,7 +14,8 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import integers
-from funcdiff.numpy.border.values import constant_value, format_value, index_value, text, truth
+from funcdiff.numpy.border.text import description, format_value
+from funcdiff.numpy.border.values import constant_value, index_value, truth
 
 _OWN_CODE: Final = ("numpy.linalg._linalg", "numpy.linalg.linalg")
 """NumPy's modules whose functions compare numbers that no protocol tells us of."""
@@ -38,7 +39,7 @@ class Convertible(Tracer):
         return truth(self)
 
     def __int__(self) -> int:
-        return int(constant_value(self, "int(x)", int))
+        return integers.to_int(self)
 
     def __index__(self) -> int:
         if self.type.dtype.kind not in "iu" or self.type.shape:
@@ -77,7 +78,7 @@ class Convertible(Tracer):
         return constant_value(self, "x.tolist()").tolist()
 
     def __repr__(self) -> str:
-        return text(self)
+        return description(self)
 
     def __str__(self) -> str:
         return format_value(self, "")

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import as_number
-from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.values import (
+    concrete_value,
+    constant_value,
+    has_value,
+    is_constant,
+)
+from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.structure.structural import convert
+
+_LIMIT: Final = 2.0**63
+"""The first float that is no integer of 64 bits."""
 
 
 def integer(x: Tracer, rounded: Callable[[Any], Any], name: str) -> Any:
@@ -46,6 +57,37 @@ def integer(x: Tracer, rounded: Callable[[Any], Any], name: str) -> Any:
             int(concrete_value(y))  # Python's own error for NaN and infinities
     y = convert(y, np.dtype(np.int64))
     return as_number(y)
+
+
+def to_int(x: Tracer) -> int:
+    """Return what ``int(x)`` is of a number that has no derivative to lose, such as a floor.
+
+    Where there is no value, it is decided by the integer, as by an index.
+    """
+    if x.type.dtype.kind == "f" and not x.type.shape and is_constant(x) and not has_value(x):
+        fits = decided(x, _fits)
+        found = decided(x, lambda x: convert(x, INT)) if fits else None
+        if found is not None:
+            return found
+        if fits == 0:
+            raise _too_large(x)
+    return int(constant_value(x, "int(x)", int))
+
+
+def _fits(x: Any) -> Any:
+    """Record whether a number is an integer of 64 bits once it is rounded; NaN is none."""
+    y: Any = convert(x, FLOAT)
+    return abs(y) < _LIMIT
+
+
+def _too_large(x: Tracer) -> Exception:
+    """Return Python's error for NaN, and else ours."""
+    if decided(x, isnan):
+        return ValueError(f"cannot convert float NaN to integer, at {user_location()}")
+    return OverflowError(
+        f"cannot convert a float of {_LIMIT:.0e} or more, or an infinity, to an integer of 64 "
+        f"bits, at {user_location()}. Compute with the float."
+    )
 
 
 def to_decimals(x: Tracer, decimals: int | None) -> Any:

@@ -14,11 +14,17 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.atoms import Ref
+from funcdiff.core.builder import Builder
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Operation
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.errors import LostDerivativeError, TracerError
-from funcdiff.ops.structure.structural import stop_gradient_p
 
-_LOOKING: Final = frozenset({"logging", "pdb", "IPython", "reprlib", "pprint", "traceback"})
+_LOOKING: Final = frozenset({
+    "logging", "pdb", "bdb", "IPython", "reprlib", "pprint", "traceback", "pydevd",
+    "_pydevd_bundle", "debugpy", "_pytest",
+})  # fmt: skip
 """Modules that show values to people, and catch what is raised meanwhile."""
 
 
@@ -35,7 +41,7 @@ def remember(x: Tracer, error: TracerError, convert: Callable[[Any], Any] | None
         What is done to `x`.  Where NumPy itself raises for an array of its shape, a function that
         catches the error does the same with and without a trace.
     """
-    if _is_shown() or (convert is not None and _raises(convert, x)):
+    if is_shown() or (convert is not None and _raises(convert, x)):
         return
     message = type(error), str(error)
     for builder in set(traces_of(x, of_derivative=isinstance(error, LostDerivativeError))):
@@ -52,7 +58,7 @@ def _raises(convert: Callable[[Any], Any], x: Tracer) -> bool:
     return False
 
 
-def _is_shown() -> bool:
+def is_shown() -> bool:
     """Whether a log, or a debugger, asks: it shows the error and gives no value to the function."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") != "funcdiff.api.calls.tracing":
@@ -79,6 +85,24 @@ def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Recorder]:
             yield from traces_of(outside, of_derivative=of_derivative)
 
 
+@memoised
+def _passes_on(op: Operation, place: int) -> bool:
+    """Whether a tangent of an operand becomes one of a result, by the rule of the operation.
+
+    If not, the slope is zero wherever there is one: so it is of ``floor`` and of a comparison.
+    """
+    if op.calls_user or op.primitive.jvp is None:
+        return True
+    with Builder("a slope", SHARED) as builder:
+        xs = [builder.input(t) for t in op.operands]
+        ts = [builder.input(t) if k == place else None for k, t in enumerate(op.operands)]
+        try:
+            _, tangents = op.primitive.jvp(op.params, xs, ts)
+        except Exception:  # a rule that refuses does not say that it is zero
+            return True
+    return any(t is not None for t in tangents)
+
+
 def _inputs(builder: Recorder, atom: Ref, *, of_derivative: bool) -> Iterator[int]:
     """Give the inputs from which a value is computed or, if asked, on a way of derivatives."""
     pending, seen = [atom], set()
@@ -94,6 +118,9 @@ def _inputs(builder: Recorder, atom: Ref, *, of_derivative: bool) -> Iterator[in
         op, refs = origin
         if not of_derivative:
             pending.extend(refs)
-        elif op.primitive is not stop_gradient_p:
-            kinds = zip(refs, op.operands, strict=True)
-            pending.extend(ref for ref, kind in kinds if kind.differentiable)
+        else:
+            pending.extend(
+                ref
+                for place, (ref, type_) in enumerate(zip(refs, op.operands, strict=True))
+                if type_.differentiable and _passes_on(op, place)
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_locati
 from funcdiff.numpy.border.swallowing import remember, traces_of
 from funcdiff.numpy.messages.mistakes import JOINED, mistake
 from funcdiff.ops.elementwise.logic import not_equal
+from funcdiff.ops.structure.slicing import Slice, take_slice
 from funcdiff.ops.structure.structural import reshape
 
 _INTEGER: Final = (
@@ -26,7 +28,8 @@ _MASK: Final = (
     "Write np.where(mask, x, y), or where=mask in a reduction: without values there is no shape "
     "that depends on them."
 )
-_SHOWN: Final = "Leave the format out, which shows the type, or show what the function returns."
+_MOST: Final = 64
+"""Elements of an array, at most, each of which decides where all of them are asked for."""
 
 
 def concrete_value(x: Tracer) -> Any:
@@ -36,49 +39,66 @@ def concrete_value(x: Tracer) -> Any:
     return x.builder.value(x.atom)
 
 
+def known_value(x: Tracer) -> Any:
+    """Return the value of an array; integers and booleans without one decide, if anybody can tell.
+
+    Raises
+    ------
+    ConcreteValueError
+        If neither is so.
+    """
+    try:
+        return concrete_value(x)
+    except ConcreteValueError:
+        found = _decided_value(x)
+        if found is None:
+            raise
+        return found
+
+
+def _decided_value(x: Tracer) -> Any:
+    """Return the integers or booleans of which each decides; None if they are not known."""
+    if x.type.dtype.kind not in "biu" or x.type.size > _MOST:
+        return None
+    outcomes = []
+    for place in range(x.type.size):
+        outcome = decided(x, partial(_element, place))
+        if outcome is None:
+            return None
+        outcomes.append(outcome)
+    return np.array(outcomes, x.type.dtype).reshape(x.type.shape)[()]
+
+
+def _element(place: int, x: Tracer) -> Tracer:
+    """Return one element of an array, counted in C order."""
+    if not x.type.shape:
+        return x
+    flat = reshape(x, (x.type.size,))
+    return reshape(take_slice(flat, Slice((place,), (place + 1,), (1,))), ())
+
+
 def index_value(x: Tracer) -> int:
     """Return the value of an integer."""
+    return int(value_for(x, "an index of a list, or range(n),", _INTEGER))
+
+
+def key_value(x: Tracer) -> Any:
+    """Return the value of an integer or a boolean that is a key."""
+    return value_for(x, "a key of a dict, or a member of a set,", _INTEGER)
+
+
+def value_for(x: Tracer, what: str, cure: str) -> Any:
+    """Return the value of an array as `known_value` does; the error says for `what` it was."""
     try:
-        return int(concrete_value(x))
+        return known_value(x)
     except ConcreteValueError:
-        found = decided(x, lambda x: x)
-        if found is not None:
-            return found
-        missing = _without_value(x, "an index of a list, or range(n),", _INTEGER)
+        missing = without_value(x, what, cure)
         remember(x, missing)
         raise missing from None
 
 
-def text(x: Tracer) -> str:
-    """Return the value of an array, if it has one, and its type."""
-    try:
-        return f"traced({np.array2string(np.asarray(concrete_value(x)))}: {x.type})"
-    except ConcreteValueError:
-        return f"traced({x.type})"
-
-
-def format_value(x: Tracer, spec: str) -> str:
-    """Return the value of an array as text; without a value and a format, its type.
-
-    What has a derivative is marked by a tilde, ``~2.500``, which people read and no parser takes:
-    of ``float(f"{x}")`` the derivative would be lost without a word.
-    """
-    try:
-        value = concrete_value(x)
-    except ConcreteValueError:
-        if not spec:
-            return text(x)
-        raise _without_value(x, f"the format {spec!r}", _SHOWN) from None
-    if is_constant(x):
-        return format(value, spec)
-    if not spec and np.ndim(value):
-        return f"~{np.array2string(value, prefix='~')}"
-    shown = format(value, spec)
-    number = shown.lstrip(" ")
-    return f"{'~':>{len(shown) - len(number)}}{number}"
-
-
-def _without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
+def without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
+    """Return the error for what needs a value that there is not."""
     assert x.builder is not None
     return ConcreteValueError(
         f"{what} needs the value of a traced array of type {x.type}, at {user_location()}, but "
@@ -91,6 +111,25 @@ def _without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
 def value_of(x: Any) -> Any:
     """Return the value of an array, traced or not, as an ndarray or a NumPy scalar."""
     return concrete_value(x) if isinstance(x, Tracer) else np.asarray(x)
+
+
+def fact(x: Any, predicate: Callable[[Any], Any]) -> int:
+    """Return an integer or a boolean that follows from a value; without one, it is decided by that.
+
+    `predicate` takes an ndarray or a tracer, and gives a scalar.
+
+    Raises
+    ------
+    ConcreteValueError
+        If nobody knows the value.
+    """
+    try:
+        return int(predicate(value_of(x)))
+    except ConcreteValueError:
+        found = decided(x, predicate)
+        if found is None:
+            raise
+        return found
 
 
 def is_traced(value: Any) -> bool:
@@ -144,18 +183,14 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
     constant = is_constant(x)
     if constant:
         with suppress(ConcreteValueError):
-            value = concrete_value(x)
+            value = known_value(x)
             return value if isinstance(value, np.generic) else np.array(value)
-        if not x.type.shape and x.type.dtype.kind in "biu":
-            found = decided(x, lambda x: x)
-            if found is not None:
-                return x.type.dtype.type(found)
     code, cure, place = mistake()
-    if constant or not _has_value(x):
+    if constant or not has_value(x):
         counts = what == "int(x)" or not x.type.differentiable
         if counts and cure is not JOINED:
             cure = _MASK if x.type.dtype.kind == "b" else _INTEGER
-        missing = _without_value(x, code or what, cure)
+        missing = without_value(x, code or what, cure)
         remember(x, missing, convert)
         raise missing
     lost = LostDerivativeError(
@@ -167,7 +202,7 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
     raise lost
 
 
-def _has_value(x: Tracer) -> bool:
+def has_value(x: Tracer) -> bool:
     """Return whether the trace of an array knows its value, or what fails on the way to it."""
     try:
         with np.errstate(all="ignore"):

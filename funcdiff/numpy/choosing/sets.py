@@ -13,8 +13,9 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.errors import user_location
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.masks import true_places
 from funcdiff.numpy.border.promotion import array, promote
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.shapes.shape import normalize_axis, ravel
@@ -36,17 +37,39 @@ def unique(
 ) -> Any:
     """Return the distinct elements; ``sorted=False`` leaves them in NumPy's order."""
     x: Any = array(ar)
-    value = np.reshape(value_of(ar), x.shape)
     flags = (return_index, return_inverse, return_counts)
-    if not (sorted or any(flags) or axis is not None):
-        found = np.unique(value, equal_nan=equal_nan, sorted=sorted)
-        return _in_order_of(x, value, found, equal_nan=equal_nan)
-    _, index, inverse, counts = np.unique(value, True, True, True, axis=axis, equal_nan=equal_nan)
+    try:
+        value = np.reshape(value_of(ar), x.shape)
+    except ConcreteValueError:
+        if axis is not None or not sorted or x.type.size == 0:
+            raise
+        _, index, inverse, counts = _traced_unique(x, equal_nan=equal_nan)
+    else:
+        if not (sorted or any(flags) or axis is not None):
+            found = np.unique(value, equal_nan=equal_nan, sorted=sorted)
+            return _in_order_of(x, value, found, equal_nan=equal_nan)
+        _, index, inverse, counts = np.unique(value, True, True, True, axis, equal_nan=equal_nan)
     place = 0 if axis is None else normalize_axis(axis, x.ndim)
     elements: Any = ravel(x) if axis is None else x
     parts = [elements[(*(slice(None),) * place, index)]]
     parts += [part for flag, part in zip(flags, (index, inverse, counts), strict=True) if flag]
     return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def _traced_unique(x: Any, *, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
+    """Return what `numpy.unique` does, where it is decided how many distinct elements there are."""
+    flat: Any = stop_gradient(ravel(x))
+    order: Any = np.argsort(flat, kind="stable")
+    found = flat[order]
+    differs = found[1:] != found[:-1]
+    if equal_nan and x.dtype.kind in "fc":
+        differs = differs & ~(np.isnan(found[1:]) & np.isnan(found[:-1]))
+    begins: Any = np.concatenate([np.ones(1, BOOL), differs])
+    starts: Any = true_places(begins)[0]
+    inverse = np.zeros_like(order)
+    inverse[order] = np.cumsum(begins) - 1
+    counts = np.diff(np.concatenate([starts, np.array([order.size])]))
+    return found[starts], order[starts], np.reshape(inverse, x.shape), counts
 
 
 def _in_order_of(x: Tracer, value: Any, found: Any, *, equal_nan: bool) -> Any:

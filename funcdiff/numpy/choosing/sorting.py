@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, refuse
 from funcdiff.numpy.border.promotion import array, promote
-from funcdiff.numpy.border.values import value_of
+from funcdiff.numpy.border.values import fact
 from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
 from funcdiff.ops.axes import sorting as ops
 from funcdiff.ops.axes.indexing import gather, take_along
@@ -118,12 +118,27 @@ def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) ->
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """Return the number of the bin of each value; the bins ascend or descend."""
     values, edges = array(x), array(bins)
-    concrete: Any = value_of(bins)
     if values.dtype.kind == "c":
         raise TypeError("x may not be complex")
-    np.digitize(0, concrete)  # raises NumPy's error for bins that are not monotonic
+    way = fact(bins, _way) if edges.ndim == 1 and edges.type.size > 1 else 1
+    # raises NumPy's error for bins that are not monotonic
+    np.digitize(0, np.zeros(edges.shape) if way else [0, 1, 0])
     side: ops.Side = "left" if right else "right"
-    if concrete.size and concrete[0] > concrete[-1]:
+    if way < 0:
         upwards = reverse(edges, (0,))
-        return len(concrete) - searchsorted(upwards, values, side)  # type: ignore[operator]
+        return edges.shape[0] - searchsorted(upwards, values, side)
     return searchsorted(edges, values, side)
+
+
+def _way(bins: Any) -> Any:
+    """Return 1 of bins that ascend, -1 of those that descend, and 0 of others, as NumPy does.
+
+    It tells by the first two that are not equal, as those with NaN are not.
+    """
+    lower, upper = bins[:-1], bins[1:]
+    differ = lower != upper
+    first = np.argmax(differ)
+    ascends = np.where(np.any(lower > upper), 0, 1)
+    descends = np.where(np.any(lower < upper), 0, -1)
+    found = np.where(lower[first] < upper[first], ascends, descends)
+    return np.where(np.any(differ), found, 1)

@@ -16,7 +16,7 @@ from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import array, common_dtype, fit, promote
-from funcdiff.numpy.border.values import value_of
+from funcdiff.numpy.border.values import fact, value_of
 from funcdiff.ops.axes.indexing import gather, scatter_add
 from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.space import zeros
@@ -52,13 +52,20 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
             f"Cannot cast array data from {positions.dtype!r} to {INT!r} according to the rule "
             "'safe'"
         )
-    counts = np.bincount(value_of(x), minlength=minlength)
-    if weights is None or not positions.type.size:  # NumPy's zeros are integers even so
+    end = fact(x, _end) if positions.type.size else 0
+    # NumPy's own errors, also for numbers that are negative
+    counts = np.bincount(np.full(positions.shape, end - 1 if end else 0), minlength=minlength)
+    if not positions.type.size:  # NumPy's zeros are integers even so
         return counts
-    amounts = _as_double(weights)
-    if amounts.shape != positions.shape:
+    amounts = None if weights is None else _as_double(weights)
+    if amounts is not None and amounts.shape != positions.shape:
         raise ValueError("The weights and list don't have the same length")
     return _add_up(convert(positions, INT), amounts, len(counts))
+
+
+def _end(positions: Any) -> Any:
+    """Return by how much the largest position is beyond 0, and -1 if there are negative ones."""
+    return np.where(np.min(positions) < 0, -1, np.max(positions) + 1)
 
 
 # ---- edges -------------------------------------------------------------------------------------

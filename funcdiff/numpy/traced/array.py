@@ -18,6 +18,7 @@ from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_loc
 from funcdiff.numpy.border import calling, dispatch, sparse
 from funcdiff.numpy.border.conversions import OF_NUMBERS
 from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, stance_of
+from funcdiff.numpy.border.values import key_value
 from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.memory import exports, indexing, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, is_called_through
@@ -138,6 +139,8 @@ class Array(Methods, metaclass=StandsFor):
     _claimed: ClassVar[tuple[type[Any], ...]] = ()
 
     def __hash__(self) -> int:
+        if type(self) is not NDArray and self.type.dtype.kind in "biu":
+            return hash(key_value(self))
         raise TypeError(
             f"unhashable type: a traced array cannot be a key of a dict, a member of a set or an "
             f"argument of a cached function, as at {user_location()}. Its value is known for this "
