@@ -63,7 +63,8 @@ class SparseArray(Holder):
     Attributes
     ----------
     pattern
-        Of SciPy's, with the numbers of the entries, in their order, in place of the entries.
+        Of SciPy's, with the numbers of the entries, in their order, in place of the entries: what
+        is returned is a copy.
     data
         The entries, as SciPy's array of this format has them.
     """
@@ -71,8 +72,13 @@ class SparseArray(Holder):
     __array_ufunc__ = None
 
     def __init__(self, pattern: Any, data: Any) -> None:
-        self.pattern = pattern
+        self._pattern = pattern
         self.data = data
+
+    @property
+    def pattern(self) -> Any:
+        """A pattern of the caller's own: SciPy sorts and sums in place."""
+        return apart(self._pattern)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -82,7 +88,7 @@ class SparseArray(Holder):
 
     def __getattr__(self, name: str) -> Any:
         if name in _ATTRIBUTES:
-            return getattr(self.pattern, name)
+            return _own(getattr(self._pattern, name))
         if name.startswith("__") or not hasattr(SCIPY.csr_matrix, name):
             raise AttributeError(f"a sparse array of traced numbers has no attribute {name!r}")
         raise UnsupportedNumPyError(
@@ -92,12 +98,12 @@ class SparseArray(Holder):
         )
 
     def __repr__(self) -> str:
-        kind = type(self.pattern).__name__
+        kind = type(self._pattern).__name__
         return f"<{kind} of traced {self.dtype}, shape {self.shape}, {self.nnz} stored>"
 
     def with_data(self, data: Any) -> Any:
         """Return an array of the same pattern."""
-        return sparse_array(self.pattern, data)
+        return sparse_array(self._pattern, data)
 
     def distinct(self) -> SparseArray:
         """Return the same array without places that occur twice."""
@@ -106,7 +112,8 @@ class SparseArray(Holder):
     def rows(self) -> Rows:
         """Return the entries row by row, or of a CSC array column by column, for products."""
         a = self if self.format in ("csr", "csc") else self.tocsr()
-        return Rows(a.data, a.indices, a.indptr, a.shape, a.format == "csc")
+        pattern = a._pattern
+        return Rows(a.data, pattern.indices, pattern.indptr, a.shape, a.format == "csc")
 
     def sum_duplicates(self) -> NoReturn:
         """Refuse: patterns do not change."""
@@ -163,14 +170,29 @@ def is_sparse(x: Any) -> bool:
 
 def is_array(x: Any) -> bool:
     """Whether this is a sparse array, not one of SciPy's matrices, whose * is a product."""
-    return isinstance(x.pattern if isinstance(x, SparseArray) else x, SCIPY.sparray)
+    return isinstance(x._pattern if isinstance(x, SparseArray) else x, SCIPY.sparray)
+
+
+def apart(x: Any) -> Any:
+    """Return a copy of a sparse array of SciPy's, which its methods may sort or sum in place."""
+    found = copy.copy(x)
+    for name, part in vars(x).items():
+        setattr(found, name, _own(part))
+    return found
+
+
+def _own(part: Any) -> Any:
+    """Return a copy of an array, or of some in a tuple."""
+    if isinstance(part, tuple):
+        return tuple(map(_own, part))
+    return part.copy() if isinstance(part, np.ndarray) else part
 
 
 def sparse_array(pattern: Any, data: Any) -> Any:
     """Return the sparse array of a pattern and entries: SciPy's own if these are not traced."""
     if type(data) is not np.ndarray or data.shape != pattern.data.shape:
         return SparseArray(pattern, data)
-    found = copy.copy(pattern)
+    found = apart(pattern)
     found.data = data
     return found
 
@@ -184,13 +206,13 @@ def value_of(x: Any) -> Any:
         If they have none.
     """
     if isinstance(x, SparseArray):
-        return sparse_array(x.pattern, value_of(x.data))
+        return sparse_array(x._pattern, value_of(x.data))
     return np.array(stop_gradient(x)) if isinstance(x, Tracer) else x
 
 
 def number_entries(x: Any, first: int = 1) -> Any:
     """Return a sparse array of SciPy's with numbers for entries."""
-    found = copy.copy(x if hasattr(x, "data") and x.format not in ("lil", "dok") else x.tocoo())
+    found = apart(x if hasattr(x, "data") and x.format not in ("lil", "dok") else x.tocoo())
     found.data = np.arange(first, first + found.data.size).reshape(found.data.shape)
     return found
 
@@ -233,7 +255,7 @@ def take(entries: Any, numbers: Any) -> Any:
 
 
 def _sum_duplicates(a: SparseArray) -> SparseArray:
-    pattern = a.pattern
+    pattern = a._pattern
     if a.format == "dia" or (a.format != "coo" and pattern.has_canonical_format):
         return a
     if a.format == "bsr":
@@ -283,7 +305,8 @@ def _moving(name: str) -> Callable[..., Any]:
 
 def _elementwise(name: str) -> Callable[..., Any]:
     def method(self: SparseArray, copy: bool = True) -> Any:
-        return self.with_data(getattr(np, name)(self.data))
+        a = self.distinct()
+        return a.with_data(getattr(np, name)(a.data))
 
     return method
 

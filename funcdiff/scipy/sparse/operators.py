@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from funcdiff.scipy.sparse import products
 from funcdiff.scipy.sparse.arrays import (
     SCIPY,
     SparseArray,
+    apart,
     is_array,
     is_sparse,
     number_entries,
@@ -50,7 +50,7 @@ def _with_numbers(x: Any) -> tuple[Any, Any]:
 def _ones(numbers: Any) -> Any:
     if not SCIPY.issparse(numbers):
         return np.ones_like(numbers)
-    found = copy.copy(numbers)
+    found = apart(numbers)
     found.data = np.ones_like(numbers.data)
     return found
 
@@ -83,8 +83,8 @@ def join(a: Any, b: Any, function: Callable[[Any, Any], Any]) -> Any:
         )
     a, b = with_pattern(a), with_pattern(b)
     many = a.data.size + 1
-    other = copy.copy(b.pattern)
-    other.data = b.pattern.data * many
+    other = b.pattern
+    other.data = other.data * many
     found = a.pattern + other
     data = function(take(a.data, found.data % many), take(b.data, found.data // many))
     return sparse_array(number_entries(found), data)
@@ -173,6 +173,7 @@ def power(a: Any, n: Any, dtype: Any = None) -> Any:
     """Return the entries to a power, which is a positive number."""
     if not is_scalar(n) or n <= 0:
         raise NotImplementedError("a sparse power has a positive number for an exponent")
+    a = with_pattern(a)
     return a.with_data((a.data if dtype is None else a.data.astype(dtype)) ** n)
 
 
@@ -195,7 +196,7 @@ def convert(a: Any, dtype: Any, casting: Any = "unsafe", copy: bool = True) -> A
 
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "__neg__": negative,
-    "__abs__": lambda a: a.with_data(np.abs(a.data)),
+    "__abs__": lambda a: (b := with_pattern(a)).with_data(np.abs(b.data)),
     "__add__": add,
     "__radd__": add,
     "__sub__": subtract,
