@@ -4,6 +4,8 @@ The gates of a recurrent network, say, are slices of one product; f(x[:n]) and f
 of f(x), and what is computed of these may be put together in turn.  So may f(x[n]): the first and
 the last iteration of a loop, which differ from the others, are neighbours of what is computed for
 all others at once.
+
+Without it the gradient of Rosenbrock's function in a loop (n = 100) takes 2.1 times as long.
 """
 
 from __future__ import annotations

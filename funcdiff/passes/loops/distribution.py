@@ -3,6 +3,8 @@
 ``for t: carry, y[t] = f(carry, x[t])`` spends most of its time on calls of NumPy with small arrays.
 The equations before and after the recurrence are batched over t by `vmap`, and sums over t of
 products are products: Σₜ aₜᵀbₜ = AᵀB.
+
+Without it an LSTM of letters takes 2.6 times as long, 50 species by Runge-Kutta 1.5 times.
 """
 
 from __future__ import annotations
