@@ -159,6 +159,10 @@ class Facts(NamedTuple):
         The result is the first operand with something added to it, which only the others tell.
     product
         The operation is linear in each operand alone: the result is zero if one of them is.
+    pairs
+        ``pairs(p, types, values) -> (results, {k: elements, m: elements})``: the result adds up
+        products of elements of operands k and m; the numbers of those that meet, and where they go.
+        Of the values those of integers are given.
     reduces
         The ufunc of which it is the reduction over axes ``p.axes``, which puts the results of parts
         together, too: compiled code may call ``ufunc.reduce`` instead of `impl`.
@@ -193,6 +197,7 @@ class Facts(NamedTuple):
     sums: bool = False
     adds: bool = False
     product: bool = False
+    pairs: Callable[..., tuple[Any, dict[int, Any]]] | None = None
     reduces: np.ufunc | None = None
     spectral: bool = False
     hands_on: bool = False

@@ -313,3 +313,21 @@ def test_a_matrix_is_the_callers_own() -> None:
             found = call(POINT)
             assert found.data.tolist() == [-1.0, 1.0] * 5
             found.data[:] = 7.0
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_transforms_of_one_number_have_sparse_jacobians(name: str) -> None:
+    transform = getattr(np.fft, name)
+
+    def f(x: Any) -> Any:
+        return np.real(transform(x[:1] * (1.0 if name in ("rfft", "ihfft") else 1.0 + 2.0j), 1))
+
+    found = fd.jacobian(f, sparse=True)(POINT)
+    np.testing.assert_allclose(found.toarray(), fd.jacobian(f)(POINT))
+
+
+def test_a_convolution_without_examples_has_a_sparse_jacobian() -> None:
+    def f(x: Any) -> Any:
+        return fd.vmap(lambda row: np.convolve(row, np.ones(2)))(x)
+
+    assert fd.jacobian(f, sparse=True)(np.ones((0, 3))).shape == (0, 0)

@@ -44,22 +44,6 @@ def of_floats(p: Pattern, values: list[Any]) -> tuple[Callable[..., list[Any]], 
     return function, [values[k] for k in places]
 
 
-def of_parts(f: Callable[..., Any], xs: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """Return a function as one of the real and imaginary parts of its arguments, and these."""
-    flags = [np.iscomplexobj(x) for x in xs]
-    parts = [part for x, flag in zip(xs, flags, strict=True) for part in _parts(x, flag)]
-
-    def function(*parts: Any) -> Any:
-        rest = iter(parts)
-        return f(*(next(rest) + 1j * next(rest) if flag else next(rest) for flag in flags))
-
-    return function, parts
-
-
-def _parts(x: Any, flag: bool) -> list[Any]:
-    return [np.copy(x.real), np.copy(x.imag)] if flag else [x]
-
-
 def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
     """Return x ↦ Jᴴ·w of the floating arguments, and these."""
     function, xs = of_floats(p, values)
@@ -163,24 +147,3 @@ def test_names_are_unique_in_a_family() -> None:
     for patterns in FAMILIES.values():
         names = [p.name for p in patterns]
         assert len(set(names)) == len(names)
-
-
-@pytest.mark.thinned(24)
-@every_pattern
-def test_sparse_jacobians_have_all_entries_of_dense_ones(family: str, p: Pattern) -> None:
-    function, xs = of_floats(p, p.values())
-    ys = function(*xs)
-    assert xs
-    assert ys
-    holomorphic = all(np.iscomplexobj(x) for x in (*xs, *ys))
-    if not holomorphic and any(np.iscomplexobj(x) for x in xs):
-        function, xs = of_parts(function, xs)
-    places = tuple(range(len(xs)))
-    dense = fd.jacobian(function, places, holomorphic=holomorphic, mode="forward")(*xs)
-    sparse = fd.jacobian(function, places, holomorphic=holomorphic, sparse=True, format="coo")(*xs)
-    for y, wholes, blocks in zip(ys, dense, sparse, strict=True):
-        for x, whole, (data, (rows, columns)) in zip(xs, wholes, blocks, strict=True):
-            found = np.zeros((np.size(y), np.size(x)), data.dtype)
-            found[rows, columns] = data
-            scale = np.abs(whole).max(initial=1.0)
-            np.testing.assert_allclose(found.reshape(whole.shape), whole, 1e-9, 1e-12 * scale)

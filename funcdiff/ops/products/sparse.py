@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import multilinear
@@ -120,6 +121,26 @@ def columns_of_batch(x: Tracer) -> tuple[Tracer, Callable[[Tracer], Tracer]]:
     return wide, narrow
 
 
+def _met(height: int, columns: int, x: ArrayType, indices: Any, indptr: Any) -> list[Any]:
+    """Return the numbers of entries, and of the elements of dense factors that they meet.
+
+    First of one that has the rows of the sparse matrix, then of one that has its columns.
+    """
+    stack, width = prod(x.shape[:-2]), x.shape[-1]
+    at, k = np.arange(stack)[:, None, None], np.arange(width)
+    rows = np.repeat(np.arange(height), np.diff(indptr))[:, None]
+    entries = at * len(indices) + np.arange(len(indices))[:, None]
+    left = (at * height + rows) * width + k
+    right = (at * columns + np.asarray(indices, int)[:, None]) * width + k
+    return [np.broadcast_to(numbers, left.shape).ravel() for numbers in (entries, left, right)]
+
+
+def _pairs_of_product(p: Turned, types: Types, values: Sequence[Any]) -> tuple[Any, dict[int, Any]]:
+    entries, left, right = _met(types[2].shape[0] - 1, p.columns, types[3], *values[1:3])
+    results, elements = (right, left) if p.turned else (left, right)
+    return results, {0: entries, 3: elements}
+
+
 sparse_product_p: Final[Primitive[Turned]] = multilinear(
     "sparse_product",
     Turned,
@@ -127,6 +148,7 @@ sparse_product_p: Final[Primitive[Turned]] = multilinear(
     impl=_product_impl,
     transpose=_transpose_product,
     batch=_batch_product,
+    facts=Facts(pairs=_pairs_of_product),
 )
 
 
@@ -186,6 +208,12 @@ def _batch_sample(p: Params, size: int, xs: Tracers, batched: Sequence[bool]) ->
     return bind(sample_product_p, p, *align(size, xs[:2], batched[:2]), *xs[2:])
 
 
+def _pairs_of_sample(_p: Params, types: Types, values: Sequence[Any]) -> tuple[Any, dict[int, Any]]:
+    u, v, *_ = types
+    entries, left, right = _met(u.shape[-2], v.shape[-2], u, *values[2:])
+    return entries, {0: left, 1: right}
+
+
 sample_product_p: Final[Primitive[Params]] = multilinear(
     "sample_product",
     Params,
@@ -193,6 +221,7 @@ sample_product_p: Final[Primitive[Params]] = multilinear(
     impl=_sample_impl,
     transpose=_transpose_sample,
     batch=_batch_sample,
+    facts=Facts(pairs=_pairs_of_sample),
 )
 
 

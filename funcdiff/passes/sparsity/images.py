@@ -25,6 +25,7 @@ from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.products.masked import masked_contract_p
+from funcdiff.ops.structure.structural import convert
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Known
 from funcdiff.passes.sparsity.links import (
@@ -216,9 +217,10 @@ class Images:
                 return self._mix(parts, way, eq.results[result].type.shape)
             way = way.pairs()
         if isinstance(way, Sums) and way.factors is not None and self.with_data:
-            factor = self.tracer(eq.operands[1 - place])
-        apply = partial(self._apply, eq, place, linear)
-        return [self._image(part, way, apply, factor) for part in parts]
+            factor = self.tracer(eq.operands[way.other])
+        apply, dtype = partial(self._apply, eq, place, linear), eq.results[result].type.dtype
+        found = [self._image(part, way, apply, factor) for part in parts]
+        return [p if p.data is None else replace(p, data=convert(p.data, dtype)) for p in found]
 
     def _image(
         self, part: Part, way: Moves | Sums, apply: Callable[[Tracer], Tracer], factor: Data

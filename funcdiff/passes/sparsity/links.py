@@ -49,11 +49,14 @@ class Sums:
         The numbers of elements of result and operand that belong together.
     factors
         If they are multiples of elements of another operand, the number of these.
+    other
+        The number of that operand.
     """
 
     rows: Array
     sources: Array
     factors: Array | None = None
+    other: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +117,8 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
         Values of the other operands, None where they are not known.
     """
     facts = eq.primitive.facts
+    if facts.pairs is not None:
+        return _paired(eq, place, known)
     if facts.rearranges or facts.reduces is np.add:
         t, y = eq.operands[0].type, eq.results[0].type
         if facts.rearranges:
@@ -130,17 +135,31 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     return _gathered_back(eq, place, linear, known)
 
 
+def _paired(eq: Equation, place: int, known: Sequence[Any]) -> Sums | None:
+    """Return the links of a factor of an operation that says which elements meet."""
+    types = eq.operation.operands
+    if any(value is None and t.dtype.kind == "i" for value, t in zip(known, types, strict=True)):
+        return None
+    assert eq.primitive.facts.pairs is not None
+    rows, elements = eq.primitive.facts.pairs(eq.params, types, known)
+    (other,) = elements.keys() - {place}
+    return Sums(rows, elements[place], elements[other], other)
+
+
 _GOLDEN: Final = (5**0.5 - 1) / 2
 
 
-def _numbered(shape: tuple[int, ...], run: Callable[[Array], Any]) -> Array | None:
+def _numbered(
+    shape: tuple[int, ...], run: Callable[[Array], Any], factor: complex = 1.0
+) -> Array | None:
     """Return which element, counted from 1, each element of an image is; 0 where it is zero.
 
-    None if some element of the image is none of them, as elements tell that have no sum in common.
+    None if some element of the image is none of them, as elements tell that have no sum in common;
+    with a complex factor they show that no part of them is taken, and none conjugated.
     """
     size = prod(shape)
     numbers = np.arange(1.0, size + 1).reshape(shape)
-    others = 1 + numbers * _GOLDEN % 1
+    others = (1 + numbers * _GOLDEN % 1) * factor
     try:
         image, expected = run(numbers), run(others)
     except (TypeError, ValueError):
@@ -159,12 +178,13 @@ def _moved(op: Operation, place: int, linear: Sequence[bool], known: Sequence[An
 
     def run(x: Array) -> Any:
         operands = [
-            x if k == place else np.zeros(t.shape) if flag else value
+            x if k == place else np.zeros(t.shape, x.dtype) if flag else value
             for k, (t, flag, value) in enumerate(zip(op.operands, linear, known, strict=True))
         ]
         return function(*operands)
 
-    places = _numbered(op.operands[place].shape, run)
+    moved = op.operands[place]
+    places = _numbered(moved.shape, run, 1 + 2j if moved.dtype.kind == "c" else 1.0)
     return None if places is None else Moves(places - 1)
 
 
@@ -248,7 +268,7 @@ def products(eq: Equation, place: int, nonzero: Array | None) -> Sums:
             total = total * product.lengths[label] + places[label]
         return np.broadcast_to(total, (len(factors), count)).ravel()
 
-    return Sums(numbers(product.out), numbers(product.own), np.repeat(factors, count))
+    return Sums(numbers(product.out), numbers(product.own), np.repeat(factors, count), 1 - place)
 
 
 def product_blocks(eq: Equation, place: int) -> Blocks:

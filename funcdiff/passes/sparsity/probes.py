@@ -124,7 +124,7 @@ def _units(x: tuple[int, ...], batch: _Batch, numbers: Sequence[int]) -> Array:
     """Return masks of one element of every example each, by their numbers in the example."""
     shape = [1 if axis in batch.operands else n for axis, n in enumerate(x)]
     units = np.equal.outer(np.array(numbers, int), np.arange(prod(shape)))
-    return np.broadcast_to(units.reshape(-1, *shape), (len(numbers), *x))
+    return np.broadcast_to(units.reshape(len(numbers), *shape), (len(numbers), *x))
 
 
 def _mixes(x: tuple[int, ...], batch: _Batch, inside: int, reach: Reach) -> bool:

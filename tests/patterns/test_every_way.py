@@ -1,0 +1,22 @@
+"""All ways to the derivatives of every call pattern agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.patterns.pattern import Pattern
+from tests.patterns.test_patterns import every_pattern, of_floats
+from tests.properties.every_way import assert_every_way_agrees, of_parts
+
+
+@pytest.mark.thinned(24)
+@every_pattern
+def test_all_ways_to_the_jacobian_of_a_pattern_agree(family: str, p: Pattern) -> None:
+    assert_every_way_agrees(*of_parts(*of_floats(p, p.values())))
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(8)
+@every_pattern
+def test_all_ways_to_the_hessian_of_a_pattern_agree(family: str, p: Pattern) -> None:
+    assert_every_way_agrees(*of_parts(*of_floats(p, p.values())), order=p.order)
