@@ -199,19 +199,18 @@ def raised_by_user(error: Exception) -> bool:
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))
 
 
-def is_librarys(error: Exception) -> bool:
-    """Whether an error is not ours, and was raised in code of NumPy's, SciPy's or Python's own."""
-    trace = _end(error)
-    return not (isinstance(error, FuncdiffError) or trace is None or is_users(trace.tb_frame))
+def hides(error: Exception, kind: type[Exception]) -> bool:
+    """Whether an error stands in the place of one of ours of a kind that was raised before.
 
-
-def is_raised_in_c(error: Exception) -> bool:
-    """Whether code in C raised an error: the frame that called it is at no ``raise``."""
+    It was raised in code of NumPy's, SciPy's or Python's own; or, where a value was missing, by
+    code in C, as ``"%d" % k`` does: then the frame that called it is at no ``raise``.
+    """
     trace = _end(error)
-    if trace is None:
+    if isinstance(error, FuncdiffError) or trace is None:
         return False
     step = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
-    return step not in ("RAISE_VARARGS", "RERAISE")
+    in_c = step not in ("RAISE_VARARGS", "RERAISE")
+    return not is_users(trace.tb_frame) or (in_c and issubclass(kind, ConcreteValueError))
 
 
 def _end(error: Exception) -> TracebackType | None:

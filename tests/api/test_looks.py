@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.compiling.guarded import RecompilationWarning
-from funcdiff.errors import ConcreteValueError, EscapedTracerError, LostDerivativeError
+from funcdiff.errors import ConcreteValueError, EscapedTracerError, LostDerivativeError, OutputError
 from tests.api.looks import program
 
 FD: Any = fd
@@ -170,3 +172,66 @@ def test_keys_that_outlive_their_trace_are_told() -> None:
     assert fd.grad(f)(np.ones(1)) == [1.0]
     with pytest.raises(EscapedTracerError):
         fd.grad(f)(np.ones(1))
+
+
+# ---- integers without bounds -------------------------------------------------------------------
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "pow": operator.pow,
+    "neg": lambda a, _: -a, "abs": lambda a, _: abs(a), "left": lambda a, _: 3 * a - 7,
+}  # fmt: skip
+EDGES = (0, 1, -1, 2, -3, 7, 10**10, -(10**10), 3037000500, 2**62, 2**63 - 1, -(2**63))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_python_integers_are_exact_under_jit_or_an_error(name: str) -> None:
+    f = OPERATORS[name]
+    compiled, sliced = fd.jit(f), fd.jit(lambda a, b: f(a, b) * 1.0)
+    for a in EDGES:
+        for b in (-3, -1, 0, 1, 5, 62, 63, 10**9) if name == "pow" else EDGES:
+            if name == "pow" and ((a == 0 and b < 0) or (b > 99 and abs(a) > 1)):
+                continue
+            exact = f(a, b)
+            if isinstance(exact, float):
+                assert compiled(a, b) == pytest.approx(exact, rel=1e-15)
+            elif -(2**63) <= exact < 2**63:
+                assert compiled(a, b) == exact
+                assert compiled(a, b).dtype == np.int64
+                assert sliced(a, b) == float(exact)
+            else:
+                with pytest.raises(OverflowError, match="static_argnames"):
+                    compiled(a, b)
+
+
+def test_integers_that_are_no_python_numbers_wrap_as_without_traces() -> None:
+    n = np.array([10**10, 3])
+    np.testing.assert_array_equal(fd.jit(lambda n: n * n)(n), n * n)
+
+
+def test_a_rounded_number_is_exact_too() -> None:
+    assert fd.grad(lambda x: x * round(x) ** 3)(np.float64(7.2)) == 343.0
+    for way in (FD.grad, FD.jit, lambda f: FD.jit(FD.grad(f))):
+        with pytest.raises(OverflowError, match="beyond the 64 bits"):
+            way(lambda x: x * round(x) ** 30)(np.float64(30.4))
+    with pytest.raises(OverflowError, match="beyond the 64 bits"):
+        FD.vmap(lambda x: x * round(x) ** 30)(np.array([2.0, 30.4]))
+    np.testing.assert_array_equal(FD.vmap(lambda x: round(x) ** 3)(np.array([2.2, 3.1])), [8, 27])
+
+
+def test_an_integer_to_a_negative_power_is_told_where_nobody_knows_the_sign() -> None:
+    with pytest.raises(ValueError, match="Make the base a float"):
+        FD.jit(lambda n: 2**n, guards=False)(-1)
+
+
+def test_products_of_booleans_are_booleans_under_jit() -> None:
+    b, m = np.array([True, False, True]), np.array([[True, False, True], [False, True, True]])
+    for f in (np.vdot, np.vecdot, np.linalg.vecdot, np.inner, np.dot):
+        found = FD.jit(lambda m, b: f(m[0], b))(m, b)  # noqa: B023
+        assert (found, np.asarray(found).dtype) == (f(m[0], b), np.asarray(f(m[0], b)).dtype)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_a_result_of_one_element_is_told_how_to_become_a_scalar(shape: tuple[int, ...]) -> None:
+    place = ", ".join("0" for _ in shape)
+    with pytest.raises(OutputError, match=re.escape(f"return that, y[{place}].")):
+        FD.grad(lambda x: np.reshape(x[:1], shape))(np.ones(3))

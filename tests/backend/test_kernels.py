@@ -421,3 +421,14 @@ def test_selections_and_special_functions_write_to_memory_that_is_kept(count: in
     ]  # fmt: skip
     assert_computes(program, [np.asarray(x) for x in arrays], limits=None)
     assert ("into_" in Kernel(program, None).source.text) == (count > 2000)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+@pytest.mark.parametrize("f", [np.maximum, np.minimum])
+def test_an_extremum_of_zeros_has_the_sign_that_numpy_gives_it(f: Any, engine: Any) -> None:
+    for a, b in ((0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0)):
+        for shape in ((), (1,), (5,)):
+            x, y = np.full(shape, a)[()], np.full(shape, b)[()]
+            compiled = fd.jit(lambda x, y: f(x, y) * 1.0, engine=engine)
+            for _ in range(3):
+                np.testing.assert_array_equal(np.signbit(compiled(x, y)), np.signbit(f(x, y)))

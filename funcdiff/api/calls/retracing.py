@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
 
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import is_repeatable
@@ -12,6 +14,7 @@ from funcdiff.core.origins import Place, Reader, reader
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
+from funcdiff.core.types import ArrayType
 from funcdiff.errors import raised_by_user
 
 Finder: TypeAlias = Callable[[Builder, Recording], Place | None]
@@ -50,3 +53,9 @@ def place_in(
         if not (builder.rule_calls or raised_by_user(error)):
             raise
     return None  # what runs on values, or again, may fail in its own way
+
+
+def first_examples(operands: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+    """Return values for inputs of these types: of a batch, the first one, None if it is empty."""
+    pairs = zip(operands, types, strict=True)
+    return [x if np.shape(x) == t.shape else x[0] if len(x) else None for x, t in pairs]

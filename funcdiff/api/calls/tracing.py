@@ -18,7 +18,7 @@ from funcdiff.api.calls.arguments import (
     is_numeric,
     type_of,
 )
-from funcdiff.api.calls.retracing import Locate, place_in
+from funcdiff.api.calls.retracing import Locate, first_examples, place_in
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.decisions import Decision, Decisions, finish
 from funcdiff.core.effects import Calls, calls_made, running
@@ -32,14 +32,7 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
-from funcdiff.errors import (
-    ConcreteValueError,
-    OutputError,
-    TracerError,
-    is_librarys,
-    is_raised_in_c,
-    user_location,
-)
+from funcdiff.errors import OutputError, TracerError, hides, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
@@ -215,7 +208,8 @@ def record(
             looking.traced(builder, recording, operands)
 
         def repeat_call(again: Builder) -> Recording:
-            returned = call(_inputs(again, given, operands, weak, operands))
+            values = first_examples(operands, given)
+            returned = call(_inputs(again, given, values, weak, operands))
             return again.recording(_parts(returned, name, is_output)[0][0])
 
         return Trace(
@@ -252,9 +246,8 @@ def _call(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: B
     except Exception as error:
         if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
-        kind, message = builder.refused or (None, "")
-        hidden = kind is ConcreteValueError and is_raised_in_c(error)  # "%d" % k says TypeError
-        if kind is not None and (hidden or is_librarys(error)):
+        if builder.refused is not None and hides(error, builder.refused[0]):
+            kind, message = builder.refused
             raise kind(message) from error
         note_cure(error, builder.refused)
         raise

@@ -209,6 +209,8 @@ def _unsuitable(
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
         if str(got) == "None":
             cure = f"Return the {wanted}: a function without a return statement returns None."
+    elif output.size == 1 and output.shape and not elementwise:
+        cure = f"It has one element: return that, y[{', '.join('0' for _ in output.shape)}]."
     elif elementwise or not output.shape:
         cure = {
             "c": "Return its real part or abs, or pass holomorphic=True for the derivative f'.",

@@ -26,11 +26,11 @@ _NUMBERS: Final = 160
 
 
 def _maximum(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("oge", y) | x.compare("uno", x), x, y)
+    return where(x.compare("ogt", y) | x.compare("uno", x), x, y)
 
 
 def _minimum(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("ole", y) | x.compare("uno", x), x, y)
+    return where(x.compare("olt", y) | x.compare("uno", x), x, y)
 
 
 def _sign(x: Vector) -> Vector:

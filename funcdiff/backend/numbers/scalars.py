@@ -23,8 +23,8 @@ from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
 
-_MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
-_MINIMUM: Final = "({0} if {0} <= {1} or {0} != {0} else {1})"
+_MAXIMUM: Final = "({0} if {0} > {1} or {0} != {0} else {1})"
+_MINIMUM: Final = "({0} if {0} < {1} or {0} != {0} else {1})"
 
 _SAME: Final = (
     "sqrt cbrt exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh isnan isfinite isinf"

@@ -80,7 +80,7 @@ def vecdot(x: Any, y: Any) -> Tracer:
     x, y = (broadcast_to(z, (*depth, z.shape[-1])) for z in (x, y))
     labels = tuple(range(len(depth)))
     inner = (*labels, len(depth))
-    return contract(conjugate(x), y, inner, inner, labels)
+    return contract(_conjugated(x), y, inner, inner, labels)
 
 
 @implements("matvec")
@@ -94,7 +94,7 @@ def matvec(x: Any, y: Any) -> Tracer:
 def vecmat(x: Any, y: Any) -> Tracer:
     """Return the products of stacks of vectors, conjugated, with stacks of matrices."""
     x, y = _cores("vecmat", x, y, 1, 2)
-    return squeeze(matmul(expand_dims(conjugate(x), -2), y), -2)
+    return squeeze(matmul(expand_dims(_conjugated(x), -2), y), -2)
 
 
 def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
@@ -135,11 +135,16 @@ def inner(a: Any, b: Any, /) -> Any:
     return _over("np.inner", x, y, [-1], [-1])
 
 
+def _conjugated(x: Tracer) -> Tracer:
+    """Return the conjugate of a complex array; of booleans NumPy would make integers."""
+    return conjugate(x) if x.dtype.kind == "c" else x
+
+
 @implements(np.vdot, operands=2)
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Return the inner product of the flat arrays, conjugating the first."""
     x, y = (ravel(z) for z in promote_arrays(a, b))
-    return _over("np.vdot", conjugate(x), y, [0], [0])
+    return _over("np.vdot", _conjugated(x), y, [0], [0])
 
 
 @implements(np.tensordot, operands=2)

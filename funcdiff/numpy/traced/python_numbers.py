@@ -2,8 +2,8 @@
 
 What Python's operators make of Python numbers alone is such a number again, a bool where they
 compare; what a function of NumPy returns is an array.  The values are NumPy's: ``a / 0`` is an
-infinity and ``(-8.0) ** (1 / 3)`` is NaN, where Python would raise or return a complex number, and
-integers have 64 bits.
+infinity and ``(-8.0) ** (1 / 3)`` is NaN, where Python would raise or return a complex number.
+Integers have 64 bits, and a result that needs more is an error.
 """
 
 from __future__ import annotations
@@ -16,14 +16,22 @@ import numpy as np
 
 from funcdiff.core.builder import Builder
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, FLOAT, INT
+from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border import sparse
-from funcdiff.numpy.border.promotion import as_number, is_weak, remember
-from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.promotion import as_number, fit, is_weak, remember
+from funcdiff.numpy.border.values import fact
 from funcdiff.numpy.traced.array import Array, innermost
 from funcdiff.numpy.ufuncs.calls import power_operator
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
+from funcdiff.ops.elementwise.integers import (
+    exact_absolute,
+    exact_add,
+    exact_multiply,
+    exact_negative,
+    exact_power,
+    exact_subtract,
+)
 from funcdiff.ops.structure.structural import convert
 
 _CLASSES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -60,12 +68,13 @@ def _of_numbers(
     operator: Callable[..., Any],
     operand: Callable[[Any], Any] = _as_integer,
     *,
+    exact: Callable[..., Any] | None = None,
     is_reflected: bool = False,
 ) -> Callable[..., Any]:
     """Return an operator of `Number`: what Python makes of numbers alone is a number again.
 
-    `operand` says what it makes of each of them first.  What one equation recorded is recorded
-    directly the next time (see `Builder.direct`).
+    `operand` says what it makes of each of them first, and `exact` is that of integers.  What one
+    equation recorded is recorded directly the next time (see `Builder.direct`).
     """
 
     def number_operator(self: Number, other: Any) -> Any:
@@ -95,7 +104,10 @@ def _of_numbers(
     def anew(self: Number, other: Any) -> Any:
         if not _is_number(other):
             return operator(self, other)
-        result = operator(operand(self), operand(other))
+        a, b = operand(self), operand(other)
+        if exact is not None and _is_integer(a) and _is_integer(b):
+            return _of_integers(exact, b, a) if is_reflected else _of_integers(exact, a, b)
+        result = operator(a, b)
         return result if result is NotImplemented else as_number(result)
 
     return number_operator
@@ -111,11 +123,19 @@ def _remember(key: Any, result: Number, operands: tuple[Any, ...]) -> None:
         remember(key, op)
 
 
-def _of_number(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator that makes a number of one."""
+def _of_integers(exact: Callable[..., Any], *xs: Any) -> Any:
+    return as_number(exact(*(fit(x, ArrayType((), INT)) for x in xs)))
+
+
+def _of_number(
+    operator: Callable[..., Any], exact: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Return an operator that makes a number of one; of integers, `exact` does."""
 
     def number_operator(self: Number) -> Any:
-        return as_number(operator(_as_integer(self)))
+        x = _as_integer(self)
+        is_exact = exact is not None and _is_integer(x)
+        return _of_integers(exact, x) if exact and is_exact else as_number(operator(x))
 
     return number_operator
 
@@ -138,9 +158,11 @@ def _require_order(x: Any) -> Any:
     return x
 
 
-def _reflect(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _reflect(
+    operator: Callable[..., Any], exact: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Return an operator of which the number is the right operand."""
-    return _of_numbers(operator, is_reflected=True)
+    return _of_numbers(operator, exact=exact, is_reflected=True)
 
 
 def _of_bits(operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,11 +176,9 @@ def _of_bits(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_negative(exponent: Any) -> bool:
-    """Whether an integer is known to be negative."""
-    if type(exponent) is int:
-        return exponent < 0
+    """Whether an integer is negative, as far as anybody knows; if only a guard does, it decides."""
     with suppress(ConcreteValueError):
-        return bool(concrete_value(exponent) < 0)
+        return bool(fact(exponent, lambda n: n < 0))
     return False
 
 
@@ -171,6 +191,8 @@ def _power(base: Any, exponent: Any) -> Any:
     base, exponent = _as_integer(base), _as_integer(exponent)
     if _is_integer(base) and _is_integer(exponent) and _is_negative(exponent):
         base = as_number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
+    if _is_integer(base) and _is_integer(exponent):
+        return _of_integers(exact_power, base, exponent)
     if isinstance(base, Tracer):
         return as_number(power_operator(base, exponent))
     return as_number(Array.__rpow__(exponent, base))
@@ -198,9 +220,12 @@ class Number(Array):
 
     __hash__ = Array.__hash__
 
-    __add__, __radd__ = _of_numbers(Array.__add__), _reflect(Array.__radd__)
-    __sub__, __rsub__ = _of_numbers(Array.__sub__), _reflect(Array.__rsub__)
-    __mul__, __rmul__ = _of_numbers(Array.__mul__), _reflect(Array.__rmul__)
+    __add__ = _of_numbers(Array.__add__, exact=exact_add)
+    __radd__ = _reflect(Array.__radd__, exact_add)
+    __sub__ = _of_numbers(Array.__sub__, exact=exact_subtract)
+    __rsub__ = _reflect(Array.__rsub__, exact_subtract)
+    __mul__ = _of_numbers(Array.__mul__, exact=exact_multiply)
+    __rmul__ = _reflect(Array.__rmul__, exact_multiply)
     __truediv__, __rtruediv__ = _of_numbers(Array.__truediv__), _reflect(Array.__rtruediv__)
     __floordiv__, __rfloordiv__ = _of_numbers(Array.__floordiv__), _reflect(Array.__rfloordiv__)
     __mod__, __rmod__ = _of_numbers(Array.__mod__), _reflect(Array.__rmod__)
@@ -212,8 +237,8 @@ class Number(Array):
     __lt__, __le__ = map(_order, (Array.__lt__, Array.__le__))
     __gt__, __ge__ = map(_order, (Array.__gt__, Array.__ge__))
     __eq__, __ne__ = map(_comparison, (Array.__eq__, Array.__ne__))
-    __neg__, __pos__ = map(_of_number, (Array.__neg__, Array.__pos__))
-    __abs__, __invert__ = map(_of_number, (Array.__abs__, Array.__invert__))
+    __neg__, __pos__ = _of_number(Array.__neg__, exact_negative), _of_number(Array.__pos__)
+    __abs__, __invert__ = _of_number(Array.__abs__, exact_absolute), _of_number(Array.__invert__)
 
     def __pow__(self, exponent: Any) -> Any:
         return _power(self, exponent) if _is_number(exponent) else Array.__pow__(self, exponent)

@@ -32,6 +32,14 @@ from funcdiff.ops.axes.reductions import (
 )
 from funcdiff.ops.axes.sorting import Sorting, sort_p
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, real_p
+from funcdiff.ops.elementwise.integers import (
+    exact_absolute,
+    exact_add,
+    exact_multiply,
+    exact_negative,
+    exact_power,
+    exact_subtract,
+)
 from funcdiff.ops.elementwise.mathematics import absolute
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.products.convolution import Convolution, convolve_p
@@ -91,6 +99,10 @@ def _substitute(text: Callable[..., str], xs: Sequence[ast.expr]) -> ast.expr:
 
 def _shared(formula: Formula) -> Template:
     return lambda eq, xs: _substitute(partial(formula, eq), xs)
+
+
+def _formatted(text: str, _eq: Equation, *xs: str) -> str:
+    return text.format(*xs)
 
 
 # ---- others --------------------------------------------------------------------------------------
@@ -161,8 +173,19 @@ _ALONG_AXES: Final[dict[Primitive[Any], str]] = {
     cumprod_p: "np.cumprod",
 }
 
+_OF_INTEGERS: Final = {
+    exact_add: "{} + {}",
+    exact_subtract: "{} - {}",
+    exact_multiply: "{} * {}",
+    exact_power: "{} ** {}",
+    exact_negative: "-{}",
+    exact_absolute: "abs({})",
+}
+"""Operators of Python's integers, which in the text have no bounds."""
+
 TEMPLATES: Final[dict[Primitive[Any], Template]] = {
     **{by_ufunc[function].primitive: _operator for function in SIGNS},
+    **{op.primitive: _shared(partial(_formatted, text)) for op, text in _OF_INTEGERS.items()},
     **{primitive: _shared(formula) for primitive, formula in FORMULAS.items()},
     **{primitive: partial(_along_axes, word) for primitive, word in _ALONG_AXES.items()},
     absolute.primitive: lambda _eq, xs: call("np.abs", *xs),

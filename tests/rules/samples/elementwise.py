@@ -9,6 +9,14 @@ import numpy as np
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Primitive, primitives
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.elementwise.integers import (
+    exact_absolute,
+    exact_add,
+    exact_multiply,
+    exact_negative,
+    exact_power,
+    exact_subtract,
+)
 from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.elementwise.mathematics import heaviside, ldexp
 from funcdiff.ops.families import by_ufunc
@@ -98,11 +106,19 @@ def _heaviside_at_zero(h: Any) -> Any:
     return heaviside(constant(0.0, h.type), h)
 
 
+EXACT = {
+    exact_add: 2, exact_subtract: 2, exact_multiply: 2, exact_negative: 1, exact_absolute: 1,
+}  # fmt: skip
 ELEMENTWISE = frozenset(
     {op.primitive.name for op in (*by_ufunc.values(), *operations.values())} | NOT_UFUNCS
 )
 SAMPLES: dict[str, list[Sample]] = {
     **{name: _samples(name) for name in sorted(ELEMENTWISE - OF_THEIR_OWN)},
+    **{
+        op.primitive.name: [sample(op, *(integers(2, 3, start=1 + k) for k in range(count)))]
+        for op, count in EXACT.items()
+    },
+    "exact_pow": [sample(exact_power, np.array([2, -3, 0]), np.array([5, 3, 0]))],
     "ldexp": [
         sample(ldexp, real(2, 3), np.array([[1, -2, 3], [0, 2, -1]])),
         sample(ldexp, np.float32(0.7), np.int64(-2), order=1),
