@@ -19,7 +19,7 @@ from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, first_result, program_of
 from funcdiff.core.scope import innermost
-from funcdiff.core.snapshot import Snapshots
+from funcdiff.core.snapshot import Lent, Snapshots
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import EscapedTracerError, InternalError, user_location
@@ -194,10 +194,10 @@ class Builder:
             number = self.capture_private(value, type_)
         return self.handle(self, number, self.entries[number][0])
 
-    def lend(self, array: np.ndarray[Any, Any]) -> None:
+    def lend(self, lent: Lent) -> None:
         """Note a read-only array that NumPy or the user gets for a traced one."""
         self.exports = True
-        self._snapshots.lend(array)
+        self._snapshots.lend(lent)
 
     @property
     def _snapshots(self) -> Snapshots:

@@ -17,7 +17,7 @@ import mmap
 from collections import deque
 from collections.abc import Sequence
 from types import CodeType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -59,7 +59,7 @@ class Snapshots:
         self._by_id: dict[int, _Taken] = {}
         self._by_place: dict[Place, _Taken] = {}
         self._watched: list[_Watched] = []
-        self._lent: deque[_Lent] = deque()
+        self._lent: deque[Lent] = deque()
         self._lent_bytes = 0
 
     def find(self, array: NDArray | np.generic) -> int | None:
@@ -102,10 +102,10 @@ class Snapshots:
             self._by_place[place_of(array)] = taken
         return taken.value
 
-    def lend(self, array: NDArray) -> None:
-        """Note a read-only copy of a traced array that the user gets, which nobody may write to."""
-        self._lent.append(_Lent(array, _some_places(array), user_location()))
-        self._lent_bytes += array.nbytes
+    def lend(self, lent: Lent) -> None:
+        """Note a copy of a traced array that the user gets, which nobody may write to."""
+        self._lent.append(lent)
+        self._lent_bytes += lent.array.nbytes
         while len(self._lent) > 1 and self._lent_bytes > _LENT_BYTES:
             oldest = self._lent.popleft()
             self._lent_bytes -= oldest.array.nbytes
@@ -250,16 +250,30 @@ class _Watched(_Taken):
 # ---- what is lent --------------------------------------------------------------------------------
 
 
-class _Lent(NamedTuple):
-    """A read-only array, what it is recognised by, and the line that got it."""
+class Lent:
+    """A copy of a traced array that somebody may look at through a read-only array.
 
-    array: NDArray
-    before: bytes
-    line: str
+    Attributes
+    ----------
+    array
+        The copy.
+    line
+        Where it was made.
+    """
+
+    def __init__(self, array: NDArray) -> None:
+        self.array = array
+        self.line = user_location()
+        self._before = _some_places(array)
+
+    def update(self, value: Any) -> None:
+        """Let the copy have another value, as the traced array has now."""
+        self.array[...] = value
+        self._before = _some_places(self.array)
 
     def check(self) -> None:
         """Raise ChangedArrayError if it was written to, which some code of NumPy's does."""
-        if _some_places(self.array) != self.before:
+        if _some_places(self.array) != self._before:
             raise ChangedArrayError(
                 f"the read-only copy of a traced array that was made at {self.line} was written "
                 "to, by code that does not ask whether it may (np.add.at, or compiled code). What "

@@ -233,3 +233,90 @@ def test_an_array_that_owns_its_memory_is_required_to_and_is_itself() -> None:
 
     np.testing.assert_array_equal(fd.jit(f)(X)[0], X[:1] + 1)
     np.testing.assert_array_equal(fd.jvp(f, (X,), (X,))[0][1], X + 1)
+
+
+# ---- changes of the traced array -----------------------------------------------------------------
+
+
+def _turned_constant(x: Any) -> Any:
+    y = (np.ones_like(x.T) * 0.5)[..., None]
+    z = np.asarray(y)
+    y += np.roll(y, 1)
+    return z
+
+
+def _columns(x: Any) -> Any:
+    y = np.zeros_like(x.T)
+    column = np.asarray(y)[1:, 0]
+    y[1:] += 2.0
+    other = y.T
+    other[0] -= 0.5
+    return column
+
+
+def _places(x: Any) -> Any:
+    y = np.argsort(x, axis=0)
+    z, first = np.asarray(y), y[0]
+    np.put(first, [0, 1], 7)
+    copy = np.array(y)
+    y.sort(axis=0)
+    return np.stack([z, copy])
+
+
+def _stopped(x: Any) -> Any:
+    y = fd.stop_gradient(x) * 1.0
+    z = np.asarray(y)
+    before = z * x
+    y[0] = 1.0
+    return before + z * x
+
+
+@pytest.mark.parametrize("f", [_turned_constant, _columns, _places, _stopped])
+@together
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_plain_array_sees_what_is_changed_in_the_traced_one(
+    f: Make, order: tuple[int, ...]
+) -> None:
+    x = np.transpose(np.arange(8.0).reshape(2, 2, 2), order)
+
+    def g(x: Any) -> Any:
+        return np.sum(f(x) * np.arange(2.0)) + 0.0 * np.sum(x)
+
+    for _ in range(3):
+        np.testing.assert_array_equal(fd.vjp(f, x)[0], f(x))
+        np.testing.assert_array_equal(fd.jvp(f, (x,), (x,))[0], f(x))
+        assert fd.value_and_grad(g)(x)[0] == g(x)
+
+
+def test_a_plain_array_that_is_in_use_cannot_hold_a_derivative() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        z = np.asarray(y)
+        y += x
+        return z
+
+    with pytest.raises(
+        UnsupportedNumPyError, match=r"plain array was made.*funcdiff\.numpy\.asarr"
+    ):
+        fd.vjp(f, X)
+
+    def copied(x: Any) -> Any:
+        y = np.zeros_like(x)
+        z = np.asarray(y) * 2.0
+        y += x
+        return y + z
+
+    np.testing.assert_array_equal(fd.vjp(copied, X)[0], X)
+
+
+def test_what_may_be_a_copy_for_its_layout_is_not_guessed() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        z = np.ascontiguousarray(y)
+        y[0] = 1.0
+        return z * x
+
+    x = np.asfortranarray(np.eye(3) * 2.0)
+    np.testing.assert_array_equal(fd.vjp(f, x)[0], f(x))
+    with pytest.raises(UnsupportedNumPyError, match="plain array was made"):
+        fd.jit(f)(x)

@@ -70,10 +70,15 @@ class _Choices:
 
 
 class _State:
-    """The arrays that a program has names for."""
+    """The arrays that a program has names for, and plain ones that it gives back.
 
-    def __init__(self, arrays: list[Any]) -> None:
+    Where it `exports`, nothing has a derivative, and plain arrays may be made of what is traced.
+    """
+
+    def __init__(self, arrays: list[Any], *, exports: bool) -> None:
         self.arrays = arrays
+        self.exports = exports
+        self.read: list[Any] = []
 
     def any(self, c: _Choices) -> Any:
         return c.of(self.arrays)
@@ -122,12 +127,12 @@ def _action(f: Action) -> Action:
 # ---- views and copies, which get a name ---------------------------------------------------------
 
 
-def _made(make: Callable[[Any, _Choices], Any]) -> Action:
+def _made(make: Callable[[Any, _Choices], Any]) -> Callable[[Any, _Choices], Any]:
     def action(s: _State, c: _Choices) -> None:
         s.arrays.append(make(s.any(c), c))
 
     ACTIONS[make.__name__.strip("_")] = action
-    return action
+    return make
 
 
 @_made
@@ -248,6 +253,18 @@ def _pieces(y: Any, c: _Choices) -> Any:
 def _computed(y: Any, c: _Choices) -> Any:
     return c.of((lambda: y * y * 0.25, lambda: y + 1, lambda: np.concatenate([y, y]) * 0.5,
                  lambda: np.where(y > 1, y, 0.5), lambda: np.sin(y)))()  # fmt: skip
+
+
+@_action
+def _exported(s: _State, c: _Choices) -> None:
+    """Plain arrays, and views and copies of them, which are as NumPy's whatever happens to y."""
+    y = s.any(c)
+    convert = c.of((np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.array,
+                    lambda y: np.asarray(y, y.dtype), lambda y: np.array(y, copy=None),
+                    lambda y: np.require(y, y.dtype, ["C"]), np.ma.getdata))  # fmt: skip
+    further = c.of((_same, _index, _turned, lambda y, c: np.ravel(y, c.of("CF"))))
+    if s.exports:
+        s.read.append(further(convert(y), c))
 
 
 # ---- changes ------------------------------------------------------------------------------------
@@ -427,6 +444,7 @@ STARTS: Final[dict[str, Callable[[Any], Any]]] = {
     "view": lambda x: (x * 1.0).T,
     "buffer": lambda x: np.zeros_like(x) + 0.25,
     "empty": lambda x: np.ones_like(x.T),
+    "constant": lambda x: (np.full_like(x.T, 2.0) * 0.5)[..., None],
 }
 
 
@@ -441,13 +459,16 @@ def program(start: int, seeds: Sequence[int]) -> tuple[str, Steps]:
     return list(STARTS)[start % len(STARTS)], steps
 
 
-def run(program: tuple[str, Steps], x: Any, expected: list[bool] | None = None) -> Any:
+def run(
+    program: tuple[str, Steps], x: Any, expected: list[bool] | None = None, *, exports: bool = False
+) -> Any:
     """Return the arrays that a program ends with, and which steps raised.
 
-    Where it is `expected` of a step that it raises, it has to; else it may not.
+    Where it is `expected` of a step that it raises, it has to; else it may not.  Where it exports,
+    nothing that is traced may have a derivative.
     """
     start, steps = program
-    state = _State([STARTS[start](x), x])
+    state = _State([STARTS[start](x), x], exports=exports)
     zero = np.sum(np.abs(x) < -1)
     raised = []
     for k, (name, digits) in enumerate(steps):
@@ -460,4 +481,4 @@ def run(program: tuple[str, Steps], x: Any, expected: list[bool] | None = None) 
         else:
             assert expected is None or not expected[k], f"NumPy refuses step {k}, {name}"
             raised.append(False)
-    return state.arrays, raised
+    return state.arrays + state.read, raised

@@ -40,21 +40,28 @@ def programs(most: int) -> st.SearchStrategy[Program]:
 
 @st.composite
 def arrays(draw: st.DrawFn, kinds: tuple[str, ...] = ("f8", "f4", "c16")) -> Any:
-    """Draw an array whose axes may have length 0 or 1, in C or F order or with gaps in memory."""
+    """Draw an array whose axes may have length 0 or 1, in any order in memory, or with gaps."""
     lengths = st.sampled_from((2, 3, 2, 3, 2, 3, 1, 0))
     shape = tuple(draw(st.lists(lengths, min_size=draw(st.sampled_from((2, 1))), max_size=3)))
     random = np.random.default_rng(draw(st.integers(0, 99)))
     kind = draw(st.sampled_from(kinds))
     x = random.normal(size=shape) + (1j * random.normal(size=shape) if kind == "c16" else 0)
     x = x.astype(kind)
-    gaps = np.repeat(x, 2, axis=-1)[..., ::2]
-    return draw(st.sampled_from((x, np.asfortranarray(x), gaps)))
+    order = draw(st.permutations(range(x.ndim)))
+    turned = np.transpose(np.transpose(x, order).copy(), np.argsort(order))
+    gaps = np.repeat(turned, 2, axis=-1)[..., ::2]
+    return draw(st.sampled_from((x, turned, gaps, turned[::-1])))
 
 
-def _require_numpys_values(program: Program, x: Any) -> None:
-    expected, raised = in_place.run(program, x.copy(order="K"))
+def _require_numpys_values(program: Program, x: Any, *, exports: bool = False) -> None:
+    expected, raised = in_place.run(program, x.copy(order="K"), exports=exports)
+
+    def results(x: Any) -> Any:
+        given = fd.stop_gradient(x) if exports else x
+        return in_place.run(program, given, raised, exports=exports)[0]
+
     try:
-        found = value_under_trace(lambda x: in_place.run(program, x, raised)[0], x)
+        found = value_under_trace(results, x)
     except UnsupportedNumPyError:  # a layout that nobody knows
         reject()
     for y, z in zip(map(np.asarray, found), map(np.asarray, expected), strict=True):
@@ -129,6 +136,15 @@ def _require_close(found: Any, expected: Any) -> None:
 @given(programs(8), arrays())
 def test_a_program_that_changes_arrays_computes_what_numpy_does(program: Program, x: Any) -> None:
     _require_numpys_values(program, x)
+
+
+@settings(max_examples=settings().max_examples * 3)
+@given(programs(8), arrays())
+def test_plain_arrays_of_what_is_changed_are_numpys_too(program: Program, x: Any) -> None:
+    start, steps = program
+    exported = [("exported", digits) for _, digits in steps]
+    between = [step for pair in zip(exported, steps, strict=True) for step in pair]
+    _require_numpys_values((start, between), x, exports=True)
 
 
 @settings(max_examples=settings().max_examples // 5)

@@ -1,21 +1,24 @@
 """The plain arrays that NumPy and others get for a traced one: copies that nobody may write to.
 
 NumPy would hand out the array itself, and a write to that would be seen.  A write to a copy would
-be lost, so that it has to fail, with a note that says what to write instead.
+be lost, so that it has to fail, with a note that says what to write instead.  A change of the
+traced array is written to the copies that somebody still has.
 """
 
 from __future__ import annotations
 
 import sys
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
 from funcdiff.core.builder import current_builder
+from funcdiff.core.snapshot import Lent
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import sparse
-from funcdiff.numpy.border.values import constant_value
+from funcdiff.numpy.border.values import concrete_value, constant_value, is_constant
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.regions import NDArray
 
@@ -57,11 +60,51 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
             f"np.require(x, requirements='W') of a traced array, at {user_location()}: NumPy would "
             f"copy it, and what is written to the copy would be lost. {_CURE}"
         )
-    locked = _as_read_only(value, views.layout(x, settle=True))
+    model = views.layout(x, settle=True)
+    lent = Lent(_laid_out(value, model))
     builder = current_builder()
     if builder is not None:
-        builder.lend(locked)
-    return locked
+        builder.lend(lent)
+    holder = _Holder(lent, is_laid_out=model is not None)
+    record = views.memory(x)
+    record.exports = [link for link in record.exports if link() is not None]
+    # of one that may lie otherwise, they may copy what they make a view of in NumPy's code
+    record.exports.append(ref(holder) if holder.is_laid_out else lambda: holder)
+    return np.asarray(holder)
+
+
+class _Holder:
+    """What plain arrays of a traced one, and their views, keep alive as long as there are any."""
+
+    def __init__(self, lent: Lent, *, is_laid_out: bool) -> None:
+        self.lent = lent
+        self.is_laid_out = is_laid_out
+        known = lent.array.__array_interface__
+        self.__array_interface__ = {**known, "data": (known["data"][0], True),
+                                    "strides": lent.array.strides}  # fmt: skip
+
+
+def follow(x: Tracer) -> None:
+    """Write the value of an array that was changed to the plain arrays of it that are in use.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        If it has a derivative now, or its value or its layout is not known here.
+    """
+    for holder in [link() for link in views.memory(x).exports]:
+        if holder is None:
+            continue
+        try:
+            if not (holder.is_laid_out and is_constant(x)):
+                raise ConcreteValueError
+            holder.lent.update(concrete_value(x))
+        except ConcreteValueError:
+            raise UnsupportedNumPyError(
+                f"an array was changed in place at {user_location()}, of which a plain array was "
+                f"made at {holder.lent.line}: that would not see the change, as NumPy's may. Use "
+                "funcdiff.numpy.asarray(y) there, which is y itself, or take a copy, np.array(y)."
+            ) from None
 
 
 def _is_asked_for_writing() -> bool:
@@ -72,8 +115,8 @@ def _is_asked_for_writing() -> bool:
     return any(str(name).upper() in _WRITEABLE for name in caller.f_locals["requirements"] or ())
 
 
-def _as_read_only(value: NDArray, model: NDArray | None) -> NDArray:
-    """Return a value that may not be written to, laid out in memory as NumPy's array would be.
+def _laid_out(value: NDArray, model: NDArray | None) -> NDArray:
+    """Return a value laid out in memory as NumPy's array would be.
 
     Where NumPy's functions copy an array for the sake of its layout, they do so of this one.
     """
@@ -84,7 +127,5 @@ def _as_read_only(value: NDArray, model: NDArray | None) -> NDArray:
         start = known.__array_interface__["data"][0] - low
         laid_out: NDArray = np.ndarray(known.shape, known.dtype, memory, start, known.strides)
         laid_out[...] = value
-        memory.flags.writeable = False
-        value = laid_out
-    value.flags.writeable = False
+        return laid_out
     return value

@@ -16,6 +16,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array, fit, model_of
+from funcdiff.numpy.memory.exports import follow
 from funcdiff.numpy.memory.layouts import note_layout
 from funcdiff.numpy.memory.regions import NDArray, replace_elements
 from funcdiff.numpy.memory.views import (
@@ -145,13 +146,21 @@ def point(x: Tracer, value: Tracer) -> None:
                 "changed: what x.fill(v) and the like write to a copy is lost. Write x = v, or "
                 "make x an array before, x = np.zeros((), like=x)."
             )
-        x.builder, x.atom = value.builder, value.atom
+        _move(x, value)
         return
     record = memory(x)
     if record.order is None and record.origin is None:
         record.origin = fresh(x)
-    x.builder, x.atom = value.builder, value.atom
+    _move(x, value)
     note_layout(x, record)
+
+
+def _move(x: Tracer, value: Tracer) -> None:
+    """Point a handle, and the plain arrays that were made of it, at another value."""
+    x.builder, x.atom = value.builder, value.atom
+    record = getattr(x, "views", None)
+    if record is not None and record.exports:
+        follow(x)
 
 
 def _check_owner(root: Tracer, value: Tracer) -> None:
@@ -209,6 +218,5 @@ def _refresh(base: Tracer, models: Models, root: Tracer) -> None:
         assert make is not None
         made, shares = make_models(base, make, models, root)
         if shares:
-            value = make(base)
-            handle.builder, handle.atom = value.builder, value.atom
+            _move(handle, make(base))
             _refresh(handle, made, root)

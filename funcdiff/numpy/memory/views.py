@@ -8,7 +8,7 @@ into its base.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from weakref import ref
 
@@ -48,9 +48,12 @@ class Memory:
         which is the array that this one was made like, or this one before its first change.
     models
         See `Models`; of an array that is no view.
+    exports
+        For each plain array that NumPy or others got for this one, what returns its holder, None
+        if it is not in use any more.
     """
 
-    __slots__ = ("base", "index", "make", "models", "order", "origin", "views", "write")
+    __slots__ = ("base", "exports", "index", "make", "models", "order", "origin", "views", "write")
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Memory:
         self.order: str | None = None
         self.origin: Tracer | None = None
         self.models: Models = ()
+        self.exports: list[Callable[[], Any]] = []
 
     def of_any(self) -> Memory | None:
         """Return a record of the same view of no array; None if it is one of this array only."""
@@ -151,6 +155,20 @@ def note_layout_like(y: Tracer, x: Tracer, order: str) -> None:
     if order not in ("C", "F"):
         record.origin = _shadow(x)
     note_layout(y, record)
+
+
+def note_layout_of_ufunc(y: Tracer, operands: Sequence[Any]) -> None:
+    """Note that a constant lies in memory as ufuncs lay out their results of these operands."""
+    models: list[Any] = [
+        layout(x, settle=True) if isinstance(x, Tracer) else np.empty(np.shape(x), bool)
+        for x in operands
+    ]
+    if not any(model is None for model in models):
+        flags: Any = [["readonly"] for _ in models] + [["writeonly", "allocate"]]
+        dtypes: Any = [*(None for _ in models), y.dtype]
+        record = memory(y)
+        record.models = (np.nditer([*models, None], ["zerosize_ok"], flags, dtypes).operands[-1],)
+        note_layout(y, record)
 
 
 def _shadow(x: Tracer) -> Tracer:

@@ -57,7 +57,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     )
     for one, by in pairs:
         x = _roll(x, normalize_axis(one, x.ndim), by)
-    return views.fresh(x)
+    y = views.fresh(x)
+    views.note_layout_like(y, array(a), "K")
+    return y
 
 
 def _roll(x: Tracer, axis: int, shift: int) -> Tracer:

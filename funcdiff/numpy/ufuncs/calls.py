@@ -71,6 +71,8 @@ def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> 
         return _beyond(ufunc, operands, dtypes, shape)
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
+    if y.builder is None and len(shape) > 1 and innermost().layouts:
+        views.note_layout_of_ufunc(y, operands)
     _remember(op, ufunc, operands, xs)
     return y
 
@@ -182,7 +184,7 @@ def _power(x: Tracer, exponent: Any) -> Any:
         x = convert(x, _power_dtype(x.dtype, kind(1) if x.ndim == 0 else None, number))
     if x.type.differentiable or (number == 2 and not isinstance(number, float)):
         if number in (0, 1):
-            return constant(1, x.type) if number == 0 else views.fresh(x)
+            return constant(1, x.type) if number == 0 else views.copy_in_order(x, "K")
         if number in _POWERS:
             return apply(_POWERS[number], x)
     if x.type.differentiable and not isinstance(number, np.generic):
