@@ -139,6 +139,13 @@ def as_array(x: Tracer) -> Tracer:
     return Builder.array_handle(x.builder, x.atom, x.type)
 
 
+def fresh_like(x: Tracer) -> Tracer:
+    """Return another handle on the same value, for the copy that a ufunc makes of an array."""
+    y = fresh(x)
+    note_layout_like(y, x, "K")
+    return y
+
+
 def copy_in_order(x: Tracer, order: str) -> Tracer:
     """Return another handle on the same value, laid out in memory in the given order."""
     y = as_array(x) if isinstance(x, np.ndarray) else fresh(x)

@@ -23,14 +23,14 @@ from funcdiff.ops.structure.structural import convert
 def positive(x: Tracer) -> Tracer:
     """Return +x, a copy."""
     resolve_or_explain(np.positive, (x.dtype,))  # NumPy has none for booleans
-    return views.copy_in_order(x, "K")
+    return views.fresh_like(x)
 
 
 @implements(np.conjugate)
 def conjugate(z: Tracer) -> Tracer:
     """Return the complex conjugate; of booleans, the same as small integers."""
     (dtype,) = resolve_or_explain(np.conjugate, (z.dtype,))
-    return views.copy_in_order(conj(convert(z, dtype)), "K")
+    return views.fresh_like(conj(convert(z, dtype)))
 
 
 @implements(np.absolute)

@@ -184,7 +184,7 @@ def _power(x: Tracer, exponent: Any) -> Any:
         x = convert(x, _power_dtype(x.dtype, kind(1) if x.ndim == 0 else None, number))
     if x.type.differentiable or (number == 2 and not isinstance(number, float)):
         if number in (0, 1):
-            return constant(1, x.type) if number == 0 else views.copy_in_order(x, "K")
+            return constant(1, x.type) if number == 0 else views.fresh_like(x)
         if number in _POWERS:
             return apply(_POWERS[number], x)
     if x.type.differentiable and not isinstance(number, np.generic):
