@@ -155,6 +155,11 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
     return frame
 
 
+def is_ours(file: str) -> bool:
+    """Whether a file is one of funcdiff's."""
+    return file.startswith(_OURS)
+
+
 def calling_frame() -> FrameType | None:
     """Return the innermost frame of none of funcdiff's code."""
     frame: FrameType | None = sys._getframe(1)

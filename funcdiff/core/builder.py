@@ -57,6 +57,9 @@ class Builder:
     weak_handle: ClassVar[type[Tracer]] = Tracer
     """The class of the tracers of inputs that stand for Python numbers."""
 
+    attempt: ClassVar[Any] = staticmethod(lambda _builder, number: number)
+    """What is done with an equation that may raise; returns the number of its first result."""
+
     decisions: Any = None
     """The `Decisions` of a trace that decides by its values; None of any other."""
     calls: effects.Calls | None = None
@@ -143,6 +146,8 @@ class Builder:
                 entries.append(())
             if shared is not None:
                 shared[entry] = number
+            if op.may_raise:
+                number = self.attempt(self, number)
         if len(types) == 1:
             kind = self.array_handle if types[0].shape else self.scalar_handle
             return (kind(self, number, types[0]),)

@@ -153,6 +153,10 @@ class LocatedEntries(list[Entry]):
             origin = self._reader.origin()
         self.origins.append(origin)
 
+    def __delitem__(self, places: Any) -> None:
+        super().__delitem__(places)
+        del self.origins[places]
+
     def named_origins(self, captured: Mapping[int, Any]) -> Origins:
         """Return the origins; what is captured has its name from outside."""
         self._reader.look_again()

@@ -175,8 +175,10 @@ class Facts(NamedTuple):
         rules hand parameters on as they are, so that derivatives differ in nothing else.
     ends
         It may end the program, and so is never dead.
+    raises
+        Whether it raises an exception may depend on the values of its operands.
     calls_user
-        It calls the user's code when it is run, whose effects must happen once.
+        It calls the user's code when it is run, whose effects must happen once, and and may raise.
     nested
         As `impl`, of parameters that hold programs: ``nested(p, runner) -> function``, where the
         runner makes functions of them.
@@ -203,6 +205,7 @@ class Facts(NamedTuple):
     hands_on: bool = False
     model: Callable[[Any], Any] | None = None
     ends: bool = False
+    raises: bool = False
     calls_user: bool = False
     nested: Callable[[Any, Any], Callable[..., Any]] | None = None
     flow: Callable[[Any, Sequence[bool]], Sequence[bool]] | None = None
@@ -310,8 +313,9 @@ class Operation:
     steps: Any
 
     __slots__ = (
-        "__weakref__", "calls_user", "equation_count", "function", "handle", "operands", "params",
-        "primitive", "result", "result_count", "results", "run", "size", "steps",
+        "__weakref__", "calls_user", "equation_count", "function", "handle", "may_raise",
+        "operands", "params", "primitive", "result", "result_count", "results", "run", "size",
+        "steps",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
@@ -324,6 +328,7 @@ class Operation:
         self.equation_count = 1 + params.equation_count
         # or may call it, in a program among the parameters
         self.calls_user = primitive.facts.calls_user or self.equation_count > 1
+        self.may_raise = primitive.facts.raises or self.calls_user
         self.result_count = len(self.results)
         self.size = sum([t.size for t in self.results])
         if self.function in _OF_NUMBERS and all(t in _NUMBERS for t in operands):

@@ -17,6 +17,7 @@ from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.primitive import Operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS, remember, scalar
+from funcdiff.ops.user.failing import fails_p
 
 _NUMBERS: Final = frozenset({int, float, complex})
 _DECIDING: Final = frozenset({bool, int, str, type, type(None), type(np._NoValue)})
@@ -46,6 +47,8 @@ class Recipe(NamedTuple):
         Which of these is returned, and how.
     view
         What is known of the result as a view of the first argument; None if it is none.
+    may_raise
+        Whether any of the operations may.
     """
 
     fills: tuple[ArrayType | None, ...]
@@ -55,6 +58,7 @@ class Recipe(NamedTuple):
     handle: Any
     type: ArrayType
     view: Any
+    may_raise: bool
 
 
 class Call:
@@ -160,13 +164,16 @@ class Call:
     def record(self, recipe: Recipe) -> Any:
         """Record that; return the result."""
         builder, known = self._builder, self._refs
-        fills, literals, steps, result, handle, type_, view = recipe
+        fills, literals, steps, result, handle, type_, view, may_raise = recipe
         for k, x in self._from_outside:
             fill = fills[k]
             known[k] = builder.put(x) if fill is None else scalar(x, fill).atom
         known += literals
         entries = builder.entries
         for op, operands_of in steps:
+            if may_raise:
+                known.append(builder.record(op, list(operands_of(known)))[0].atom)
+                continue
             known.append(len(entries))
             entries.append((op, *operands_of(known)))
         y = handle(builder, known[result], type_)
@@ -212,7 +219,7 @@ class Call:
         for number, (op, *operands) in enumerate(made, self._start):
             if number in places:  # it was captured
                 continue
-            if not isinstance(op, Operation) or len(op.results) > 1:
+            if not isinstance(op, Operation) or len(op.results) > 1 or op.primitive is fails_p:
                 return None
             if any(r not in places for r in operands):
                 return None
@@ -221,7 +228,10 @@ class Call:
         if result.atom not in places:
             return None
         found = places[result.atom]
-        return Recipe(tuple(fills), tuple(literals), tuple(steps), found, kind, result.type, view)
+        may_raise = any(op.may_raise for op, _ in steps)
+        return Recipe(
+            tuple(fills), tuple(literals), tuple(steps), found, kind, result.type, view, may_raise
+        )
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Ref]], Iterable[Ref]]:

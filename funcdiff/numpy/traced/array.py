@@ -16,6 +16,7 @@ from funcdiff.core import scope
 from funcdiff.core.builder import Builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import calling, dispatch, sparse
+from funcdiff.numpy.border.attempts import attempt
 from funcdiff.numpy.border.conversions import OF_NUMBERS
 from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, stance_of
 from funcdiff.numpy.border.values import key_value
@@ -400,3 +401,4 @@ class Scalar(Array):
 
 
 Builder.array_handle, Builder.scalar_handle = NDArray, Scalar
+Builder.attempt = staticmethod(attempt)

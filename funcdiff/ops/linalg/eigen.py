@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, complex_dtype
 from funcdiff.ops.axes.reductions import argmax, argmin, reduce_any
@@ -140,6 +140,7 @@ eig_p: Final = Primitive(
     abstract=_abstract_eig,
     impl=lambda _p: _complex_eig,
     jvp=_eig_jvp,
+    facts=Facts(raises=True),
 )
 
 
@@ -172,6 +173,7 @@ eigvals_p: Final = unary(
     abstract=_abstract_eigvals,
     impl=lambda _p: _complex_eigvals,
     tangent=_eigvals_tangent,
+    facts=Facts(raises=True),
 )
 
 

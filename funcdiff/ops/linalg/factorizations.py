@@ -59,6 +59,7 @@ cholesky_p: Final = unary(
     abstract=lambda _p, a: (square(a),),
     impl=lambda p: lambda a: np.linalg.cholesky(a, upper=not p.lower),
     tangent=_cholesky_tangent,
+    facts=Facts(raises=True),
 )
 
 
@@ -134,7 +135,7 @@ eigh_p: Final = Primitive(
     impl=_eigh_impl,
     jvp=_eigh_jvp,
     linearize=_eigh_linearize,
-    facts=Facts(spectral=True),
+    facts=Facts(raises=True, spectral=True),
 )
 
 
@@ -161,7 +162,7 @@ eigvalsh_p: Final = Primitive(
     impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
     jvp=_eigvalsh_rule(_eigh_jvp),
     linearize=_eigvalsh_rule(_eigh_linearize),
-    facts=Facts(spectral=True),
+    facts=Facts(raises=True, spectral=True),
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.linalg.matrices import on_diagonal, square, transposed
@@ -67,6 +67,7 @@ ldl_p: Final = Primitive(
     abstract=_abstract,
     impl=lambda p: routine("ldl", lower=p.lower, hermitian=p.hermitian),
     jvp=_jvp,
+    facts=Facts(raises=True),
 )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
@@ -110,6 +110,7 @@ pinv_p: Final = Primitive(
     abstract=_abstract_pinv,
     impl=_pinv_impl,
     jvp=_pinv_jvp,
+    facts=Facts(raises=True),
 )
 
 
@@ -195,6 +196,7 @@ lstsq_p: Final = Primitive(
     abstract=_abstract_lstsq,
     impl=_lstsq_impl,
     jvp=_lstsq_jvp,
+    facts=Facts(raises=True),
 )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, square
@@ -153,6 +153,7 @@ riccati_p: Final = Primitive(
     abstract=_abstract,
     impl=_impl,
     jvp=_jvp,
+    facts=Facts(raises=True),
 )
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.linalg.degeneracy import gauge, require_zero
@@ -199,6 +199,7 @@ schur_p: Final = Primitive(
     abstract=_abstract,
     impl=_impl,
     jvp=_jvp,
+    facts=Facts(raises=True),
 )
 
 

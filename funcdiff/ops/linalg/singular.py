@@ -132,7 +132,7 @@ svdvals_p: Final = unary(
     abstract=_abstract_svdvals,
     impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
     tangent=_svdvals_tangent,
-    facts=Facts(spectral=True),
+    facts=Facts(raises=True, spectral=True),
 )
 
 
@@ -321,7 +321,7 @@ svd_p: Final = Primitive(
     impl=_svd_impl,
     jvp=_rule(_along_direction),
     linearize=_rule(_linear),
-    facts=Facts(spectral=True),
+    facts=Facts(raises=True, spectral=True),
 )
 
 

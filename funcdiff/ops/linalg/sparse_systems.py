@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.sparse import (
@@ -105,7 +105,14 @@ def _batch(p: SparseSystem, size: int, xs: Tracers, batched: Sequence[bool]) -> 
 
 
 sparse_solve_p: Final[Primitive[SparseSystem]] = Primitive(
-    "sparse_solve", SparseSystem, _abstract, _impl, _jvp, _transpose, _batch
+    "sparse_solve",
+    SparseSystem,
+    _abstract,
+    _impl,
+    _jvp,
+    _transpose,
+    _batch,
+    facts=Facts(raises=True),
 )
 
 

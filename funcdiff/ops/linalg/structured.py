@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Facts, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.families import unary
@@ -88,6 +88,7 @@ structured_inv_p: Final = unary(
     abstract=lambda _p, a: (square(a),),
     impl=lambda p: routine("inv", assume_a=_SHORT.get(p.kind, p.kind), lower=p.lower),
     tangent=lambda p, _a, y, t: neg(matmul(matmul(y, part(p, t)), y)),
+    facts=Facts(raises=True),
 )
 
 

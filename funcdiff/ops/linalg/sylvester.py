@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.linalg.matrices import matmul, square, transposed
@@ -53,6 +53,7 @@ sylvester_p: Final = Primitive(
     impl=lambda _p: routine("solve_sylvester", 2, 2, 2),
     jvp=_jvp,
     transpose=_transpose,
+    facts=Facts(raises=True),
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import unary
@@ -89,7 +89,9 @@ def solver(
         x = solution(p, a, reshape(wide, (*b.shape[1:-1], size * b.shape[-1])))
         return [permute(reshape(x, wide.shape), (row, *range(row), column))]
 
-    primitive = Primitive(name, params, abstract, impl, forward, transpose, batch)
+    primitive = Primitive(
+        name, params, abstract, impl, forward, transpose, batch, facts=Facts(raises=True)
+    )
     return primitive
 
 
@@ -169,6 +171,7 @@ def _inverse(
         abstract=lambda _p, a: (square(a),),
         impl=lambda _p: impl,
         tangent=lambda _p, _a, y, t: neg(matmul(matmul(y, part(t)), y)),
+        facts=Facts(raises=True),
     )
 
 

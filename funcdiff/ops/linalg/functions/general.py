@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import ConcreteValueError
@@ -110,6 +110,7 @@ general_function_p: Final = Primitive(
     impl=_impl,
     jvp=_jvp,
     transpose=_transpose,
+    facts=Facts(raises=True),
 )
 
 
