@@ -36,6 +36,7 @@ from funcdiff.autograd.differential_operators import (
     vector_jacobian_product,
 )
 from funcdiff.autograd.extend import primitive
+from funcdiff.autograd.names import attributes
 
 __all__ = [
     "checkpoint",
@@ -64,3 +65,5 @@ __all__ = [
     "value_and_grad",
     "vector_jacobian_product",
 ]
+
+__getattr__, __dir__ = attributes(__name__)

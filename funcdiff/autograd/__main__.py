@@ -4,7 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 
-from funcdiff.autograd.imports import in_place_of_autograd
+from funcdiff.autograd.imports import for_workers, in_place_of_autograd
 
 _USAGE = "usage: python -m funcdiff.autograd (script.py | -m module) [argument ...]"
 
@@ -16,11 +16,12 @@ def main(arguments: list[str]) -> None:
         sys.exit(_USAGE)
     sys.argv = arguments[is_module:]
     name = sys.argv[0]
-    with in_place_of_autograd():
+    if not is_module:
+        sys.path[0] = str(Path(name).resolve().parent)
+    with in_place_of_autograd(), for_workers():
         if is_module:
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
-            sys.path[0] = str(Path(name).resolve().parent)
             runpy.run_path(name, run_name="__main__")
 
 

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from funcdiff import pytree
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
@@ -17,6 +18,16 @@ class _Boxes(type):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isbox(instance)
+
+
+class _Containers(type):
+    """The class of `SequenceBox` and `DictBox`, whose instances are containers of traced values."""
+
+    of: tuple[type, ...]
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        kind = type(instance)
+        return issubclass(kind, cls.of) and any(map(isbox, pytree.flatten(instance)[0]))
 
 
 class Box(metaclass=_Boxes):
@@ -37,6 +48,18 @@ class Box(metaclass=_Boxes):
         )
 
 
+class SequenceBox(metaclass=_Containers):
+    """What ``isinstance(x, SequenceBox)`` asks for: a list or a tuple with traced values."""
+
+    of = (list, tuple)
+
+
+class DictBox(metaclass=_Containers):
+    """What ``isinstance(x, DictBox)`` asks for: a dict with traced values."""
+
+    of = (dict,)
+
+
 def isbox(x: Any) -> bool:
     """Return whether `x` is a traced value."""
     return isinstance(x, Tracer)
@@ -54,3 +77,8 @@ def getval(x: Any) -> Any:
     except ConcreteValueError:
         return stop_gradient(x)
     return np.copy(value)[()]
+
+
+# ``x._value`` of a box.  It is the plain value at every depth of derivatives, where a box of
+# autograd's gives the next one: what packages want of it is to look at numbers.
+Tracer._value = property(getval)  # type: ignore[attr-defined]

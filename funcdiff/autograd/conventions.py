@@ -5,7 +5,7 @@ So its vector-Jacobian products are the conjugates of funcdiff's of conjugates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,18 +32,24 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
     value
         ``fun(x)``.
     """
-    value, pullback = vjp(fun, x)
-    return partial(pulled, pullback, True), value
+    value, pullback = vjp(fun, cast(x))
+    return partial(pulled, pullback, value, True), value
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return the function of a tangent like `x` that returns ``(fun(x), J·tangent)``."""
-    return lambda g: jvp(fun, (x,), (floating(g),))
+    x = cast(x)
+    return lambda g: jvp(fun, (x,), (matched(g, x),))
 
 
-def pulled(pullback: Callable[[Any], tuple[Any, ...]], alone: bool, g: Any) -> Any:  # noqa: FBT001
+def pulled(
+    pullback: Callable[[Any], tuple[Any, ...]],
+    value: Any,
+    alone: bool,  # noqa: FBT001
+    g: Any,
+) -> Any:
     """Return what a pullback gives in autograd's convention, of one argument `alone` or of all."""
-    found = conjugated(pullback(conjugated(floating(g))))
+    found = conjugated(pullback(conjugated(matched(g, value))))
     return found[0] if alone else found
 
 
@@ -52,11 +58,57 @@ def conjugated(tree: Any) -> Any:
     return pytree.map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, tree)
 
 
+def cast(tree: Any) -> Any:
+    """Return a container with its arrays of integers as floats, by which it is differentiated.
+
+    Numbers stay: that one is an integer is most often a mistake, which autograd refuses, too.
+    """
+    return pytree.map(lambda x: x.astype(float) if _is_array_of_integers(x) else x, tree)
+
+
+def cast_at(args: Sequence[Any], argnum: int | Sequence[int]) -> list[Any]:
+    """Return arguments, `cast` where one differentiates by them."""
+    chosen = {argnum} if isinstance(argnum, int) else {*argnum}
+    places = {k % len(args) for k in chosen if -len(args) <= k < len(args)}
+    return [cast(x) if k in places else x for k, x in enumerate(args)]
+
+
+def _is_array_of_integers(x: Any) -> bool:
+    return issubclass(type(x), np.ndarray) and x.dtype.kind in "iub"
+
+
+def matched(tree: Any, like: Any) -> Any:
+    """Return vectors in the dtypes of others: of the float width, and real where these are.
+
+    The real part is what a complex covector of a real value is for.  Integers become floats.
+    """
+    leaves, structure = pytree.flatten(tree)
+    others, form = pytree.flatten(like)
+    if structure != form:  # for which others have words
+        return floating(tree)
+    pairs = zip(leaves, others, strict=True)
+    return pytree.unflatten(structure, [_matched(x, other) for x, other in pairs])
+
+
+def _matched(x: Any, like: Any) -> Any:
+    given, wanted = _dtype(x), _dtype(like)
+    if given == wanted or given is None or wanted is None or wanted.kind not in "fc":
+        return _floating(x)
+    x = np.real(x) if (given.kind, wanted.kind) == ("c", "f") else x
+    return x.astype(wanted) if hasattr(x, "astype") else wanted.type(x)
+
+
 def floating(tree: Any) -> Any:
     """Return a container with integers as floats."""
-    return pytree.map(lambda leaf: leaf * 1.0 if _kind(leaf) in "iub" else leaf, tree)
+    return pytree.map(_floating, tree)
 
 
-def _kind(leaf: Any) -> str:
+def _floating(leaf: Any) -> Any:
+    dtype = _dtype(leaf)
+    return leaf * 1.0 if dtype is not None and dtype.kind in "iub" else leaf
+
+
+def _dtype(leaf: Any) -> Any:
     dtype = getattr(leaf, "dtype", None)
-    return str(np.result_type(leaf).kind if dtype is None else dtype.kind)
+    is_python = dtype is None and isinstance(leaf, int | float | complex)
+    return np.result_type(leaf) if is_python else dtype

@@ -22,7 +22,9 @@ from funcdiff.api.derivatives import elementwise, gradient, products
 from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Differentiable, P
-from funcdiff.autograd.conventions import conjugated, floating, pulled
+from funcdiff.autograd import conventions, rows, wrap_util
+from funcdiff.autograd.conventions import cast_at, conjugated, matched, pulled
+from funcdiff.autograd.names import attributes
 from funcdiff.autograd.signatures import (
     Argnum,
     Gradient,
@@ -38,7 +40,6 @@ from funcdiff.autograd.signatures import (
 )
 from funcdiff.autograd.spaces import vspace
 from funcdiff.core.late import late
-from funcdiff.errors import OutputError, user_location
 
 _jacobian = late("funcdiff.api.derivatives.jacobian", "jacobian")
 
@@ -109,8 +110,8 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, 
 
     @_named(fun, "make_vjp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
-        value, pullback = products.vjp(fun, *args, argnums=positions, **kwargs)
-        return partial(pulled, pullback, isinstance(argnum, int)), value
+        value, pullback = products.vjp(fun, *cast_at(args, argnum), argnums=positions, **kwargs)
+        return partial(pulled, pullback, value, isinstance(argnum, int)), value
 
     return make
 
@@ -123,15 +124,16 @@ def make_jvp(fun: Function, argnum: Argnum = 0) -> Callable[..., Callable[[Any],
 
     @_named(fun, "make_jvp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
-        return partial(_pushed, fun, positions, args, kwargs)
+        return partial(_pushed, fun, positions, cast_at(args, argnum), kwargs)
 
     return make
 
 
 def _pushed(fun: Function, positions: Any, args: Any, kwargs: Any, tangent: Any) -> Any:
     """Return the value at some arguments, and the derivative along a tangent."""
-    ts = (tangent,) if isinstance(positions, int) else tuple(tangent)
-    return products.jvp(fun, args, floating(ts), argnums=positions, **kwargs)
+    chosen, ts = ((positions,), (tangent,)) if isinstance(positions, int) else (positions, tangent)
+    ts = tuple(matched(t, args[k]) for k, t in zip(chosen, ts, strict=True))
+    return products.jvp(fun, args, ts, argnums=positions, **kwargs)
 
 
 @typed_as[Gradient]()
@@ -167,7 +169,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     """
     found = gradient.grad(_scalar(fun), _positions(argnum))
     named = _named(fun, "grad", argnum)
-    return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
+    return named(lambda *args, **kwargs: conjugated(found(*cast_at(args, argnum), **kwargs)))
 
 
 @typed_as[ValueAndGradient]()
@@ -178,7 +180,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any
 
     @_named(fun, "value_and_grad", argnum)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        (value, axes), found = both(*args, **kwargs)
+        (value, axes), found = both(*cast_at(args, argnum), **kwargs)
         return (value if axes is None else axes(value)), conjugated(found)
 
     return computed
@@ -201,7 +203,7 @@ def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, 
 
     @_named(fun, "grad_and_aux", argnum)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        found, aux = both(*args, **kwargs)
+        found, aux = both(*cast_at(args, argnum), **kwargs)
         return conjugated(found), aux
 
     return computed
@@ -216,7 +218,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """
     found = elementwise.elementwise_grad(fun, _positions(argnum))
     named = _named(fun, "elementwise_grad", argnum)
-    return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
+    return named(lambda *args, **kwargs: conjugated(found(*cast_at(args, argnum), **kwargs)))
 
 
 @typed_as[Tangent]()
@@ -243,28 +245,10 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
         When called, if the argument is complex and the result is, too: there is no one array.
     """
     found = _jacobian(fun, _positions(argnum))
-
-    @_named(fun, "jacobian", argnum)
-    def computed(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(argnum, int) and np.iscomplexobj(args[argnum]):
-            vjp, y = make_vjp(fun, argnum)(*args, **kwargs)
-            return _rows(vjp, y, np.shape(args[argnum]))
-        return found(*args, **kwargs)
-
-    return computed
-
-
-def _rows(vjp: Function, y: Any, shape: tuple[int, ...]) -> Any:
-    """Return the Jacobian of a real result by a complex argument, in autograd's convention."""
-    space = vspace(y)
-    if space.iscomplex:
-        raise OutputError(
-            f"jacobian of a complex function by a complex argument was asked for, at "
-            f"{user_location()}. Use fd.jacobian(f, holomorphic=True), or differentiate by the "
-            "real and the imaginary part."
-        )
-    rows = [vjp(unit) for unit in space.standard_basis()]
-    return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + shape)
+    matrix = rows.Matrix(found, make_vjp(fun, argnum), argnum)
+    return _named(fun, "jacobian", argnum)(
+        lambda *args, **kwargs: matrix(cast_at(args, argnum), kwargs)
+    )
 
 
 @typed_as[Matrix]()
@@ -335,8 +319,21 @@ def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
     return _composed(fun, "tensor_jacobian_product", argnum, jacobian(contracted, argnum))
 
 
+@transform
+def make_jvp_reversemode(fun: Function, argnum: Argnum = 0) -> Callable[..., Product]:
+    """Return a function that returns the product of the Jacobian with a tangent, as a function."""
+    make = make_jvp(fun, argnum)
+    return lambda *args, **kwargs: partial(_second, make(*args, **kwargs))
+
+
+def _second(jvp: Function, tangent: Any) -> Any:
+    return jvp(tangent)[1]
+
+
 hessian_vector_product = hessian_tensor_product
 vector_jacobian_product = tensor_jacobian_product
+unary_to_nary = wrap_util.unary_to_nary
+_make_vjp, _make_jvp = conventions.make_vjp, conventions.make_jvp  # which packages take
 
 
 def _half_squares(y: Any) -> Any:
@@ -361,16 +358,17 @@ def make_ggnvp(
 
     @_named(f, "make_ggnvp", f_argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(cast_at(args, f_argnum))
         y, push = linearize(f, *args, argnums=f_argnum, **kwargs)
         pull, _ = make_vjp(f, f_argnum)(*args, **kwargs)
         hvp, _ = make_hvp(g)(y)
-        return partial(_gauss_newton, push, hvp, pull)
+        return partial(_gauss_newton, args[f_argnum], push, hvp, pull)
 
     return make
 
 
-def _gauss_newton(push: Product, hvp: Product, pull: Product, v: Any) -> Any:
-    return pull(hvp(push(floating(v))))
+def _gauss_newton(x: Any, push: Product, hvp: Product, pull: Product, v: Any) -> Any:
+    return pull(hvp(push(matched(v, x))))
 
 
 @transform
@@ -390,3 +388,6 @@ def multigrad_dict(fun: Callable[P, Differentiable]) -> Callable[P, OrderedDict[
         return OrderedDict(grad(of_arguments)(dict(bound.arguments)))
 
     return gradients
+
+
+__getattr__, __dir__ = attributes(__name__, absent={"atuple": "Results are plain tuples."})

@@ -9,17 +9,23 @@ order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from itertools import count
 from types import MethodType
 from typing import Any, Final
+from weakref import WeakSet
+
+import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.rules.opaque import OpaqueFunction
 from funcdiff.api.rules.opaque import primitive as opaque_function
+from funcdiff.api.rules.private_values import map_arrays
 from funcdiff.autograd.boxes import Box, getval, isbox
-from funcdiff.autograd.conventions import conjugated
-from funcdiff.autograd.refusals import refusing
+from funcdiff.autograd.conventions import conjugated, matched
+from funcdiff.autograd.names import attributes
+from funcdiff.autograd.rows import NeedsRows, wants_matrix
 from funcdiff.autograd.spaces import VSpace, vspace
 from funcdiff.errors import InputError, NotDifferentiableError, user_location
 
@@ -35,6 +41,8 @@ __all__ = [
     "defvjp_argnums",
     "notrace_primitive",
     "primitive",
+    "primitive_jvps",
+    "primitive_vjps",
     "vspace",
 ]
 
@@ -44,6 +52,39 @@ _SAME: Final = "same"
 """The JVP rule of a function that is linear in an argument: the function itself."""
 
 
+class MissingRuleError(NotDifferentiableError, NotImplementedError):
+    """A derivative was asked for by an argument for which a primitive has no rule."""
+
+
+class Rules(MutableMapping[Any, Maker]):
+    """The rules of primitives, by function; they are kept with these, and go with them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._functions: WeakSet[Any] = WeakSet()
+
+    def __getitem__(self, fun: Any) -> Maker:
+        found: Maker = getattr(fun, "__dict__", {})[self._name]
+        return found
+
+    def __setitem__(self, fun: Any, maker: Maker) -> None:
+        setattr(fun, self._name, maker)
+        self._functions.add(fun)
+
+    def __delitem__(self, fun: Any) -> None:
+        del getattr(fun, "__dict__", {})[self._name]
+        self._functions.discard(fun)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
+primitive_vjps, primitive_jvps = Rules("_vjp_rule"), Rules("_jvp_rule")
+
+
 class primitive:  # noqa: N801
     """Declare a function that is not traced; works as a decorator.
 
@@ -51,7 +92,8 @@ class primitive:  # noqa: N801
     ----------
     f_raw
         Function of arrays and containers, called with plain values.  Its derivatives are those
-        that `defvjp` or `defjvp` give it, by positional arguments.
+        that `defvjp` or `defjvp` give it, by positional arguments.  It and its rules get arrays
+        that they may change.
 
     Examples
     --------
@@ -66,13 +108,13 @@ class primitive:  # noqa: N801
     """
 
     __name__: str
+    _is_autograd_primitive = True
 
     def __init__(self, f_raw: Callable[..., Any]) -> None:
         functools.update_wrapper(self, f_raw)
         self.fun = f_raw
-        self._vjp: Maker | None = None
-        self._jvp: Maker | None = None
-        self._known: dict[tuple[int, tuple[int, ...]], OpaqueFunction[..., Any]] = {}
+        self._known: dict[Any, OpaqueFunction[..., Any]] = {}
+        self._by_argument: dict[int, Maker | None] = {}
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else MethodType(self, owner)
@@ -82,17 +124,42 @@ class primitive:  # noqa: N801
         argnums = tuple(k for k, x in enumerate(args) if any(map(isbox, pytree.flatten(x)[0])))
         if not argnums:
             return self.fun(*args, **kwargs)
-        key = len(args), argnums
+        vjp, jvp = primitive_vjps.get(self), primitive_jvps.get(self)
+        if jvp is None and vjp is not None and wants_matrix():
+            raise NeedsRows
+        key = len(args), argnums, vjp, jvp
         if key not in self._known:
             self._known[key] = self._with_rules(*key)
         return self._known[key](kwargs, *args)
 
-    def set_rules(self, *, vjp: Maker | None = None, jvp: Maker | None = None) -> None:
-        """Set rules for sets of arguments; what is None stays."""
-        self._vjp, self._jvp = vjp or self._vjp, jvp or self._jvp
-        self._known.clear()
+    # ---- deprecated ways to give rules --------------------------------------------------------
 
-    def _with_rules(self, arity: int, argnums: tuple[int, ...]) -> OpaqueFunction[..., Any]:
+    def defvjp(self, vjpfun: Maker, argnum: int = 0) -> None:
+        """Set the rule of an argument, ``vjpfun(g, ans, vs, gvs, *args, **kwargs)``; deprecated."""
+
+        def maker(ans: Any, *args: Any, **kwargs: Any) -> Any:
+            return lambda g: vjpfun(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
+
+        self._add_rules("defvjp", {argnum: maker})
+
+    def defgrad(self, gradfun: Maker, argnum: int = 0) -> None:
+        """Set the rule of an argument, ``gradfun(ans, *args, **kwargs)(g)``; deprecated."""
+        self._add_rules("defgrad", {argnum: gradfun})
+
+    def defvjp_is_zero(self, argnums: Iterable[int] = (0,)) -> None:
+        """Say that derivatives are zero; deprecated."""
+        self._add_rules("defvjp_is_zero", dict.fromkeys(argnums))
+
+    def _add_rules(self, method: str, rules: dict[int, Maker | None]) -> None:
+        warnings.warn(f"{self.__name__}.{method} is deprecated: use defvjp(f, ...)", stacklevel=3)
+        self._by_argument |= rules
+        defvjp(self, *self._by_argument.values(), argnums=self._by_argument)
+
+    # ---- rules of funcdiff's form ----------------------------------------------------------------
+
+    def _with_rules(
+        self, arity: int, argnums: tuple[int, ...], vjp: Maker | None, jvp: Maker | None
+    ) -> OpaqueFunction[..., Any]:
         """Return the function of ``(kwargs, *args)``, with rules by some of the arguments."""
         fixed = [k for k in range(arity) if k not in argnums]
 
@@ -109,21 +176,24 @@ class primitive:  # noqa: N801
         def backward(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, ...]:
             *others, (moving, ans), g = rest
             args = _merged(fixed, others, argnums, moving)
-            assert self._vjp is not None
-            found = self._vjp(argnums, ans, args, kwargs)(conjugated(g))
-            return tuple(map(conjugated, found))
+            if vjp is None:
+                raise _no_rule(self, "VJP", argnums[0])
+            found = vjp(argnums, *writable((ans, args, kwargs)))(writable(conjugated(g)))
+            pairs = zip(found, moving, strict=True)
+            return tuple(None if t is None else conjugated(matched(t, x)) for t, x in pairs)
 
         def rule(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, Any]:
             *others, moving, tangents = rest
             args = _merged(fixed, others, argnums, moving)
             ans = function(kwargs, *args)
             given = [(k, t) for k, t in zip(argnums, tangents, strict=True) if t is not None]
-            assert self._jvp is not None
-            return ans, self._jvp(*zip(*given, strict=True), ans, args, kwargs)
+            assert jvp is not None
+            found = jvp(*writable((*zip(*given, strict=True), ans, args, kwargs)))
+            return ans, matched(found, ans)
 
-        if self._vjp is not None:
+        if vjp is not None or jvp is None:
             function.defvjp(forward, backward)  # type: ignore[arg-type]  # positions are not typed
-        if self._jvp is not None:
+        if jvp is not None:
             function.defjvp(rule)
         return function
 
@@ -133,6 +203,15 @@ def _merged(
 ) -> tuple[Any, ...]:
     found = dict(zip([*fixed, *argnums], [*others, *moving], strict=True))
     return tuple(found[k] for k in range(len(found)))
+
+
+def writable(tree: Any) -> Any:
+    """Return a container with copies of arrays that are read-only, which compiled code refuses."""
+    return map_arrays(_writable, tree)
+
+
+def _writable(x: Any) -> Any:
+    return x.copy() if issubclass(type(x), np.ndarray) and not x.flags.writeable else x
 
 
 def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,7 +229,7 @@ def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
 
 def defvjp_argnums(fun: Callable[..., Any], vjpmaker: Maker) -> None:
     """Set the reverse rule, ``vjpmaker(argnums, ans, args, kwargs)(g) -> tuple``."""
-    _declared(fun).set_rules(vjp=vjpmaker)
+    _declare(primitive_vjps, fun, vjpmaker)
 
 
 def defvjp_argnum(fun: Callable[..., Any], vjpmaker: Maker) -> None:
@@ -171,7 +250,7 @@ def defvjp(
     Parameters
     ----------
     fun
-        Made by `primitive`.
+        Made by `primitive`; of any other function there is a warning, and the rule is not used.
     *vjpmakers
         For arguments 0, 1, ... or for those of `argnums`; None if the derivative is zero.
     argnums
@@ -188,7 +267,7 @@ def defvjp(
 
 def defjvp_argnums(fun: Callable[..., Any], jvpmaker: Maker) -> None:
     """Set the forward rule, ``jvpmaker(argnums, gs, ans, args, kwargs)``."""
-    _declared(fun).set_rules(jvp=jvpmaker)
+    _declare(primitive_jvps, fun, jvpmaker)
 
 
 def defjvp_argnum(fun: Callable[..., Any], jvpmaker: Maker) -> None:
@@ -236,13 +315,15 @@ def _applied(fun: Callable[..., Any], argnum: int, g: Any, args: Any, kwargs: An
     return fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
 
 
-def _declared(fun: Callable[..., Any]) -> primitive:
+def _declare(rules: MutableMapping[Any, Maker], fun: Callable[..., Any], maker: Maker) -> None:
     if isinstance(fun, primitive):
-        return fun
-    raise InputError(
-        f"{getattr(fun, '__name__', fun)} cannot be given a rule, at {user_location()}: it is not "
-        "one of funcdiff.autograd.extend.primitive. NumPy's and SciPy's functions have "
-        "derivatives; to replace one, make a function of your own of it with primitive(...)."
+        rules[fun] = maker
+        return
+    warnings.warn(
+        f"the rule for {getattr(fun, '__name__', fun)}, given at {user_location()}, is not used: "
+        "it is not one of funcdiff.autograd.extend.primitive. NumPy's and SciPy's functions have "
+        "derivatives; to replace one, make a function of your own of it with primitive(...).",
+        stacklevel=2,
     )
 
 
@@ -260,16 +341,20 @@ def _by_argument(
 
 def _rule(fun: Callable[..., Any], kind: str, known: dict[int, Any], argnum: int) -> Any:
     if argnum not in known:
-        raise NotDifferentiableError(
-            f"{kind} of {getattr(fun, '__name__', fun)} by argument {argnum} is not defined. "
-            f"Give def{kind.lower()} a rule for it, or None if it is zero."
-        )
+        raise _no_rule(fun, kind, argnum)
     return known[argnum]
 
 
-__getattr__ = refusing(
+def _no_rule(fun: Callable[..., Any], kind: str, argnum: int) -> MissingRuleError:
+    return MissingRuleError(
+        f"{kind} of {getattr(fun, '__name__', fun)} by argument {argnum} is not defined. "
+        f"Give def{kind.lower()} a rule for it, or None if it is zero."
+    )
+
+
+__getattr__, __dir__ = attributes(
     __name__,
-    {
+    absent={
         "SparseObject": "Gradients of indexing are added in place without it.",
         "JVPNode VJPNode": "fd.trace(f)(x) returns the program of a call: there are no nodes.",
         "register_notrace": "Use notrace_primitive.",

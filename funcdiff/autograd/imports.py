@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 _THEIRS, _OURS = "autograd", "funcdiff.autograd"
@@ -69,6 +71,27 @@ def in_place_of_autograd() -> Iterator[None]:
         sys.meta_path.remove(finder)
         _forget()
         sys.modules.update(before)
+
+
+def replace_autograd() -> None:
+    """Let the name mean funcdiff for the rest of this process, also while it is being imported."""
+    sys.meta_path.insert(0, _Finder())
+    sys.modules[_THEIRS] = import_module(_OURS)
+
+
+@contextmanager
+def for_workers() -> Iterator[None]:
+    """Let the name mean funcdiff in processes that are started inside a ``with`` block, too."""
+    folder = str(Path(__file__).with_name("workers"))
+    path, variable = sys.path[:], os.environ.get("PYTHONPATH")
+    sys.path.insert(0, folder)  # which multiprocessing hands on
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, variable)))
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        os.environ.pop("PYTHONPATH")
+        os.environ |= {} if variable is None else {"PYTHONPATH": variable}
 
 
 def _forget() -> dict[str, ModuleType]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from funcdiff.errors import InputError, user_location
@@ -40,13 +41,38 @@ def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Callable[
                     changed[k] = value
                 return fun(*changed, **kwargs)
 
-            _take_name(unary_f, _name(fun))
+            wraps(fun)(unary_f)
             x = chosen[0] if isinstance(argnum, int) else chosen
             return unary_operator(unary_f, x, *rest, **options)
 
-        return _take_name(nary_f, f"{_name(unary_operator)}_of_{_name(fun)}_wrt_argnum_{argnum}")
+        return wrap_nary_f(fun, unary_operator, argnum)(nary_f)
 
     return nary_operator
+
+
+def wraps(
+    fun: Callable[..., Any], namestr: str = "{fun}", docstr: str = "{doc}", **kwargs: Any
+) -> Callable[[Any], Any]:
+    """Return a decorator that gives name and documentation, of those of another function."""
+
+    def named(f: Any) -> Any:
+        words = {"fun": get_name(fun), "doc": get_doc(fun), **kwargs}
+        with suppress(AttributeError, TypeError):  # of what has no name
+            f.__name__, f.__doc__ = namestr.format(**words), docstr.format(**words)
+        return f
+
+    return named
+
+
+def wrap_nary_f(fun: Callable[..., Any], op: Callable[..., Any], argnum: Any) -> Callable[..., Any]:
+    """Return a decorator that names a derivative after the operator and the function."""
+    return wraps(
+        fun,
+        "{op}_of_{fun}_wrt_argnum_{argnum}",
+        "The {op} of {fun} with respect to argument number {argnum}.",
+        op=get_name(op),
+        argnum=argnum,
+    )
 
 
 def _argument(fun: Callable[..., Any], args: Sequence[Any], k: int) -> Any:
@@ -54,15 +80,16 @@ def _argument(fun: Callable[..., Any], args: Sequence[Any], k: int) -> Any:
         return args[k]
     except IndexError:
         raise InputError(
-            f"argument {k} of {_name(fun)} is to be differentiated, but it was called with "
+            f"argument {k} of {get_name(fun)} is to be differentiated, but it was called with "
             f"{len(args)} by position, at {user_location()}. Give it so, or another argnum."
         ) from None
 
 
-def _name(fun: Callable[..., Any]) -> str:
+def get_name(fun: Any) -> str:
+    """Return the name of a function."""
     return str(getattr(fun, "__name__", "[unknown name]"))
 
 
-def _take_name(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
-    fun.__name__ = fun.__qualname__ = name
-    return fun
+def get_doc(fun: Any) -> str:
+    """Return the documentation of a function."""
+    return getattr(fun, "__doc__", "") or ""

@@ -1,13 +1,18 @@
 """Rules of autograd's form, boxes and vector spaces."""
 
+import gc
 import math
+import operator
+import types
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.autograd import builtins, core, extend, grad, hessian, make_jvp, tracer
+from funcdiff.autograd import builtins, core, extend, grad, hessian, jacobian, make_jvp, tracer
 from funcdiff.autograd.extend import (
     Box,
     VSpace,
@@ -21,6 +26,7 @@ from funcdiff.autograd.extend import (
     primitive,
     vspace,
 )
+from funcdiff.autograd.numpy import linalg
 from funcdiff.autograd.numpy.numpy_boxes import ArrayBox
 from funcdiff.autograd.numpy.numpy_vjps import unbroadcast, unbroadcast_f
 from funcdiff.autograd.test_util import (
@@ -30,7 +36,7 @@ from funcdiff.autograd.test_util import (
     scalar_close,
 )
 from funcdiff.autograd.tracer import getval, isbox
-from funcdiff.errors import InputError, NotDifferentiableError
+from funcdiff.errors import InputError, NotDifferentiableError, OutputError
 
 X = np.array([0.5, -1.0, 2.0])
 
@@ -131,8 +137,12 @@ def test_results_in_containers_and_methods_have_rules() -> None:
 
 
 def test_only_functions_of_ones_own_take_rules() -> None:
-    with pytest.raises(InputError, match=r"sin cannot be given a rule, at .*test_extend\.py"):
+    with pytest.warns(UserWarning, match=r"rule for sin, given at .*test_extend\.py.* not used"):
         defvjp(np.sin, lambda ans, x: lambda g: g)
+    with pytest.warns(UserWarning, match="rule for <lambda>"):
+        defjvp(lambda x: x, "same")
+    assert grad(np.sin)(0.0) == 1
+    assert np.sin not in core.primitive_vjps
     with pytest.raises(InputError, match="3 is no rule of scaled"):
         defvjp(scaled, 3)  # type: ignore[arg-type]
 
@@ -193,14 +203,143 @@ def test_classes_are_registered_elsewhere(register: Any) -> None:
     ("module", "name", "cure"),
     [
         (extend, "JVPNode", "fd.trace"),
-        (core, "primitive_vjps", "no table"),
+        (core, "add_outgrads", "Cotangents are added"),
         (tracer, "new_box", "no boxes"),
-        (tracer, "something", "no attribute 'something'."),
     ],
 )
-def test_a_name_without_a_place_says_what_to_write(module: Any, name: str, cure: str) -> None:
-    with pytest.raises(AttributeError, match=cure):
-        getattr(module, name)
+def test_a_name_without_a_place_can_be_imported_and_says_what_to_write_when_it_is_used(
+    module: Any, name: str, cure: str
+) -> None:
+    absent = getattr(module, name)
+    assert name in repr(absent)
+    assert not hasattr(absent, "__path__")
+    message = rf"autograd\.\w+\.{name} of autograd has no meaning .*test_extend\.py.*{cure}"
+    uses: list[Callable[[], Any]] = [
+        lambda: absent(1), lambda: absent[0], lambda: absent.register(int), lambda: [*absent],
+        lambda: isinstance(1, absent), lambda: types.new_class("Own", (absent,)),
+    ]  # fmt: skip
+    for use in uses:
+        with pytest.raises(InputError, match=message):
+            use()
+
+
+def test_a_name_that_nobody_knows_is_no_attribute() -> None:
+    unknown = operator.attrgetter("something")
+    with pytest.raises(AttributeError, match=r"tracer has no attribute 'something'"):
+        unknown(tracer)
+    with pytest.raises(AttributeError, match="linalg"):
+        unknown(linalg)
+
+
+def test_rules_are_kept_with_their_functions() -> None:
+    @primitive
+    def f(x: Any) -> Any:
+        return 2 * x
+
+    with pytest.raises(NotImplementedError, match="VJP of f by argument 0 is not defined"):
+        grad(f)(1.0)
+    defvjp(f, lambda ans, x: lambda g: 2 * g)
+    assert grad(f)(1.0) == 2
+    assert f in core.primitive_vjps
+    maker = core.primitive_vjps.pop(f)
+    assert f not in [*core.primitive_vjps]
+    with pytest.raises(NotImplementedError):
+        grad(f)(1.0)
+    core.primitive_vjps[f] = maker
+    assert grad(f)(1.0) == 2
+    assert len(core.primitive_vjps) > 0
+    gone = weakref.ref(f)
+    del f, maker
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_real_argument_takes_the_real_part_of_what_a_rule_returns() -> None:
+    f = primitive(np.sum)
+    defvjp(f, lambda ans, x: lambda g: g * np.ones(x.shape, np.complex64))
+    assert grad(lambda x: f(3 * x))(X).tolist() == [3, 3, 3]
+    assert grad(f)(X.astype(np.float32)).dtype == np.float32
+
+
+def test_a_function_and_its_rules_get_memory_that_they_may_write_to() -> None:
+    written = []
+
+    def write(last: Any, *arrays: Any) -> Any:
+        for x in (last, *arrays):
+            x[0] = 7.0
+            written.append(x.shape)
+        return last
+
+    @primitive
+    def f(x: Any, y: Any) -> Any:
+        write(x, y)
+        return x + y
+
+    def vjp(ans: Any, x: Any, y: Any) -> Any:
+        write(ans, x, y)
+        return lambda g: write(g) * 2
+
+    defvjp(f, vjp, None)
+    x = X.copy()
+    assert grad(lambda x: np.sum(f(x, 2 * x) * x))(x).tolist()[1:] == ((3 + 2) * X[1:]).tolist()
+    assert len(written) == 6
+    defjvp(f, lambda g, ans, x, y: write(g, ans, x, y) * 2, None)
+    make_jvp(lambda x: f(x, 2 * x))(x)(X)
+    assert x.tolist() == X.tolist()
+
+
+def test_a_jacobian_comes_by_rows_where_a_primitive_has_only_a_vjp_rule() -> None:
+    calls: list[bool] = []
+
+    @primitive
+    def f(x: Any) -> Any:
+        return np.array([float(v) ** 2 for v in x])
+
+    def vjp(ans: Any, x: Any) -> Any:
+        def not_linear(g: Any) -> Any:
+            calls.append(isbox(g))
+            return np.maximum(g, 0) * 2 * x
+
+        return not_linear
+
+    defvjp(f, vjp)
+
+    def swallows(x: Any) -> Any:
+        try:
+            return f(x)
+        except Exception:  # as users' code does
+            return x
+
+    assert jacobian(swallows)(X).tolist() == np.diag(2 * X).tolist()
+    assert calls == [False] * 3
+    two = jacobian(lambda x, y: f(x) * y, (0, 1))(X, 2.0)
+    assert [j.tolist() for j in two] == [np.diag(4 * X).tolist(), (X**2).tolist()]
+    with pytest.raises(OutputError, match="complex function"):
+        jacobian(lambda x: f(x) * 1j)(X)
+    defjvp(f, lambda g, ans, x: 2 * g * x)
+    assert jacobian(swallows)(X).tolist() == np.diag(2 * X).tolist()
+
+
+def test_containers_of_traced_values_are_boxes_for_who_asks() -> None:
+    seen: list[bool] = []
+
+    def f(p: Any) -> Any:
+        for x in (p, p["a"], p["a"][0]):
+            seen.append(isinstance(x, builtins.DictBox))
+            seen.append(isinstance(x, builtins.SequenceBox))
+        return p["a"][0]
+
+    grad(f)({"a": [1.0, 2.0]})
+    assert seen == [True, False, False, True, False, False]
+    assert not isinstance({"a": 1.0}, builtins.DictBox)
+
+
+def test_the_value_of_a_box_is_plain() -> None:
+    def f(x: Any) -> Any:
+        assert type(x._value) is np.ndarray
+        return np.sum(x * x._value)
+
+    assert grad(f)(X).tolist() == X.tolist()
 
 
 def test_sums_undo_broadcasting() -> None:

@@ -5,12 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import funcdiff.autograd.numpy as anp
 from funcdiff.autograd import grad
+from funcdiff.autograd.extend import defvjp
 from funcdiff.autograd.misc import const_graph, flatten
 from funcdiff.autograd.misc.optimizers import adam, rmsprop, sgd
-from funcdiff.autograd.numpy import make_diagonal
+from funcdiff.autograd.numpy import make_diagonal, numpy_wrapper
 from funcdiff.autograd.scipy import signal
+from funcdiff.autograd.util import quick_grad_check
 from funcdiff.errors import InputError
+
+X = np.array([0.5, -1.0, 2.0])
 
 
 def test_dicts_are_flattened_by_their_keys_and_come_back_in_their_order() -> None:
@@ -103,3 +108,37 @@ def test_wrong_convolutions_say_so() -> None:
         signal.convolve(np.ones(3), np.ones(2), mode="wrap")
     with pytest.raises(InputError, match="larger along all axes"):
         signal.convolve(np.ones((3, 1)), np.ones((2, 2)), mode="valid")
+
+
+def test_a_namespace_is_wrapped_into_primitives() -> None:
+    made: dict[str, Any] = {}
+    own = {"double": lambda x: 2.0 * np.asarray(x), "sin": np.sin, "one": 1.0, "Own": type(X)}
+    numpy_wrapper.wrap_namespace({**own, "int64": np.int64, "float": float}, made)
+    assert made["sin"] is np.sin
+    assert made["one"] == 1
+    assert "Own" not in made
+    defvjp(made["double"], lambda ans, x: lambda g: 2 * g)
+    assert grad(lambda x: made["double"](x) * made["int64"](x))(1.5) == 2
+
+
+def test_integers_of_traced_values_have_no_derivative_and_are_numpys() -> None:
+    assert grad(lambda x: np.sum(x * anp.int32(x)))(X).tolist() == [0, -1, 2]
+    assert type(anp.int64(2.5)) is np.int64
+    assert isinstance(np.int64(2), anp.int64)
+    assert issubclass(np.int64, anp.int64)
+    assert np.zeros(2, anp.int16).dtype == np.int16
+
+
+def test_arrays_are_made_of_elements_and_of_arrays() -> None:
+    assert numpy_wrapper.array_from_args((), {"ndmin": 2}, 1.0, 2.0).tolist() == [[1, 2]]
+    assert numpy_wrapper.concatenate_args(1, X[None], X[None]).shape == (1, 6)
+
+
+def test_where_of_one_operand_is_an_error() -> None:
+    with pytest.raises(ValueError, match="either both or neither"):
+        numpy_wrapper.where(X > 0, X)
+
+
+def test_a_quick_check_is_deprecated() -> None:
+    with pytest.warns(UserWarning, match="deprecated"):
+        quick_grad_check(lambda x, y: x**2 + y, 1.0, (2.0,))

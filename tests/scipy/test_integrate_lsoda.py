@@ -44,6 +44,32 @@ def test_odeint_has_scipys_values_and_exact_derivatives() -> None:
     np.testing.assert_allclose(end(0.5), 4 * np.exp(-1.0), rtol=1e-6)
 
 
+def _swing(y: Any, _t: Any, b: Any, c: Any) -> Any:
+    return fd.numpy.array([y[1], -b * y[1] - c * np.sin(y[0])])
+
+
+def _circle(y: Any, _t: Any, m: Any) -> Any:
+    return fd.numpy.array([y[1], m * (1 - y[0] ** 2) * y[1] - y[0]])
+
+
+@pytest.mark.parametrize(
+    ("f", "y0", "args"),
+    [(_swing, [3.0, 0.0], (0.25, 5.0)), (_circle, [2.0, 0.0], (2.0,)), (_decay, Y0, (0.7,))],
+)
+def test_derivatives_of_odeint_are_as_accurate_as_its_values_can_be(
+    f: Any, y0: Any, args: tuple[float, ...]
+) -> None:
+    at = np.array([*y0, *args])
+    times = np.linspace(0.0, 10.0, 11)
+    weights = np.cos(np.arange(22.0)).reshape(11, 2)
+
+    def g(at: Any, /, **options: Any) -> Any:
+        return np.sum(weights * integrate.odeint(f, at[:2], times, tuple(at[2:]), **options))
+
+    exact = fd.grad(g)(at, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(fd.grad(g)(at), exact, rtol=0, atol=5e-8 * np.max(np.abs(exact)))
+
+
 @pytest.mark.slow
 def test_odeint_takes_its_options() -> None:
     def f(s: Any, k: Any, **options: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -47,6 +47,10 @@ from funcdiff.space import zeros
 
 INSIDE = Policy(eager=True, severed=True, on_values="known")
 """A rule that closes over traced arrays, whose values it gets."""
+
+
+_READ_ONLY: Final = ("read-only", "not writable", "not writeable")
+"""Words of NumPy, Python and Cython for memory that is not to be changed."""
 
 
 class NeedsTracingError(Exception):
@@ -101,11 +105,13 @@ def call_on_values(
 
 def explain(error: Exception, who: object, how: str = "ran on values") -> None:
     """Note which rule an error comes from; an array that must not be changed has a cure."""
-    if isinstance(error, ValueError) and "read-only" in str(error):
+    said = str(error)
+    if isinstance(error, ValueError | TypeError) and any(words in said for words in _READ_ONLY):
         raise InputError(
-            f"{who} changes an input in place, at {location_of(error)}: that would be lost. "
-            "Change a copy, v = v + 1 instead of v += 1, or v = v.copy() before v[0] = 1 or "
-            "before code that asks for memory to write to, and return what is needed of it."
+            f"{who} changes an input in place, at {location_of(error)}, or hands it to code that "
+            f"asks for memory to write to ({said}): a change would be lost. Change a copy, "
+            "v = v + 1 instead of v += 1, or v = v.copy() before v[0] = 1 or before such code, "
+            "also if it only reads, and return what is needed of it."
         ) from error
     error.add_note(f"funcdiff: raised by {who}, which {how}")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.api.jit import jit
-from funcdiff.autograd.refusals import refusing
+from funcdiff.autograd.names import attributes
 
 
 def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -23,4 +23,9 @@ def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[
     return jit(functools.partial(fun, *args, **kwargs))
 
 
-__getattr__ = refusing(__name__, {"full_graph": "fd.trace(f)(x) returns the program of a call."})
+__getattr__, __dir__ = attributes(
+    __name__,
+    absent={
+        "full_graph FullGraphNode ConstGraphNode": "fd.trace(f)(x) returns the program of a call."
+    },
+)

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy import random
 
 import funcdiff.numpy
-from funcdiff.numpy import fft, linalg
+from funcdiff.autograd.boxes import Box
+from funcdiff.autograd.names import attributes
+from funcdiff.autograd.numpy import numpy_wrapper
+from funcdiff.autograd.numpy.numpy_wrapper import make_diagonal, numpy_version
+from funcdiff.numpy import fft
+
+__all__ = ["Box", "make_diagonal", "numpy_version"]
+
+for _module in (fft, random):
+    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 if TYPE_CHECKING:  # the types are NumPy's own
     from numpy import *  # noqa: F403
+else:
+    from funcdiff.autograd.numpy import linalg as linalg
 
-numpy_version = np.__version__
-
-for _module in (fft, linalg, random):
-    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
-
-
-def make_diagonal(D: Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> Any:
-    """Return matrices whose diagonals are the last axis of an array; other options are refused."""
-    if (offset, axis1, axis2) != (0, -1, -2):
-        raise NotImplementedError("make_diagonal needs offset=0, axis1=-1 and axis2=-2")
-    return np.where(np.eye(np.shape(D)[-1], dtype=bool), np.expand_dims(D, -1), 0)
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        return getattr(funcdiff.numpy, name)
-
-    def __dir__() -> list[str]:
-        return dir(funcdiff.numpy)
+    __version__ = numpy_version
+    __getattr__, __dir__ = attributes(__name__, numpy_wrapper, funcdiff.numpy)

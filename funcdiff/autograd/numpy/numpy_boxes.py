@@ -1,5 +1,9 @@
 """``autograd.numpy.numpy_boxes``: what ``isinstance(x, ArrayBox)`` asks for."""
 
+from funcdiff.autograd import builtins
 from funcdiff.autograd.boxes import Box as ArrayBox
+from funcdiff.autograd.names import attributes
 
 __all__ = ["ArrayBox"]
+
+__getattr__, __dir__ = attributes(__name__, builtins)

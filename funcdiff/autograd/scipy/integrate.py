@@ -1,13 +1,6 @@
 """``autograd.scipy.integrate``: `funcdiff.scipy.integrate`."""
 
-from typing import Any
-
+from funcdiff.autograd.names import attributes
 from funcdiff.scipy import integrate
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(integrate, name)
-
-
-def __dir__() -> list[str]:
-    return dir(integrate)
+__getattr__, __dir__ = attributes(__name__, integrate)

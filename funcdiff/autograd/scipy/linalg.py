@@ -1,13 +1,6 @@
 """``autograd.scipy.linalg``: `funcdiff.scipy.linalg`."""
 
-from typing import Any
-
+from funcdiff.autograd.names import attributes
 from funcdiff.scipy import linalg
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(linalg, name)
-
-
-def __dir__() -> list[str]:
-    return dir(linalg)
+__getattr__, __dir__ = attributes(__name__, linalg)

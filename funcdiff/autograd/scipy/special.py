@@ -1,13 +1,6 @@
 """``autograd.scipy.special``: `funcdiff.scipy.special`."""
 
-from typing import Any
-
+from funcdiff.autograd.names import attributes
 from funcdiff.scipy import special
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(special, name)
-
-
-def __dir__() -> list[str]:
-    return dir(special)
+__getattr__, __dir__ = attributes(__name__, special)

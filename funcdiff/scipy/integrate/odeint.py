@@ -45,9 +45,9 @@ def odeint(
     """Solve an initial value problem with LSODA, whose parts may be traced.
 
     The values are SciPy's.  They do not show the steps that were taken: the derivative is that of
-    the solution of `solve_ivp` by LSODA, to the same tolerances (of more than 24 equations by
-    DOP853, and of more than 128 that are stiff by Radau).  It agrees with that of the values as
-    these solutions agree.
+    the solution of `solve_ivp` by LSODA, to a hundredth of the tolerances, so that it is as
+    accurate as the values (of more than 24 equations by DOP853, and of more than 128 that are
+    stiff by Radau).
 
     Examples
     --------

@@ -1,7 +1,9 @@
 """SciPy's solvers of initial values, called with plain values, and the steps that they take.
 
-odeint does not show its steps.  When derivatives are asked for, LSODA takes them once more, to the
-same tolerances: values are those of odeint, derivatives those of this solution.  Of large systems,
+odeint does not show its steps.  When derivatives are asked for, LSODA takes others: values are
+those of odeint, derivatives those of this solution.  Its tolerances are a hundredth, since
+sensitivities take no part in the control of steps, and their errors are up to some twenty times
+those of states; so derivatives are as accurate as values.  Of large systems,
 for which its equations cost too much, it is one by DOP853 or, where LSODA used its method for stiff
 equations, by Radau.
 """
@@ -29,6 +31,12 @@ _ODEINT: Final[dict[str, tuple[str, Any]]] = {
     "hmax": ("max_step", np.inf), "hmin": ("min_step", 0.0),
 }  # fmt: skip
 """Options of odeint, their names for LSODA, and what they are by default."""
+
+_FINER: Final = 1e-2
+"""The tolerances of steps that are for derivatives alone, over those of the values."""
+
+_FINEST: Final = 1e-13
+"""What they are not less than."""
 
 _BEYOND: Final = 1e-3
 
@@ -188,8 +196,10 @@ def solve(p: Settings, given: Given) -> Solution:
                 end = max(last) if end > span[0] else min(last)
     if not is_twin:
         return Solution(result, method, lambda: steps, is_twin=False)
-    if method != "LSODA":
-        named = {k: named[k] for k in ("rtol", "atol") if k in named}
+    finer: dict[str, Any] = {
+        k: np.maximum(_FINER * named[k], _FINEST) for k in ("rtol", "atol") if k in named
+    }
+    named = named | finer if method == "LSODA" else finer
     return Solution(result, method, _taken(method, p, given, end, named), is_twin=True)
 
 

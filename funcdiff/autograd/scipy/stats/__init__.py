@@ -3,8 +3,8 @@
 import sys
 from functools import partial
 from types import ModuleType
-from typing import Any
 
+from funcdiff.autograd.names import attributes
 from funcdiff.scipy import stats
 
 for _name in ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "norm", "poisson", "t"):
@@ -12,10 +12,4 @@ for _name in ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "norm
     vars(_module)["__getattr__"] = partial(getattr, getattr(stats, _name))
     globals()[_name] = sys.modules[_module.__name__] = _module
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(stats, name)
-
-
-def __dir__() -> list[str]:
-    return dir(stats)
+__getattr__, __dir__ = attributes(__name__, stats)

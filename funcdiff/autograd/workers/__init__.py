@@ -1,0 +1,1 @@
+"""The folder that processes started by a program for autograd find `autograd` in."""
