@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.derivatives.products import jvp, vjp
+from funcdiff.core.tracer import Tracer
 
 
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
@@ -55,7 +56,23 @@ def pulled(
 
 def conjugated(tree: Any) -> Any:
     """Return a container with its complex leaves conjugated."""
-    return pytree.map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, tree)
+    return _map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, tree)
+
+
+_LEAVES: Final = frozenset((np.ndarray, np.float64, float))
+
+
+def _is_leaf(x: Any) -> bool:
+    return type(x) in _LEAVES or issubclass(type(x), Tracer)
+
+
+def _map(f: Callable[[Any], Any], tree: Any) -> Any:
+    """Apply a function to every leaf of a container, which mostly is an array."""
+    if _is_leaf(tree):
+        return f(tree)
+    if type(tree) is tuple:
+        return tuple([_map(f, x) for x in tree])
+    return pytree.map(f, tree)
 
 
 def cast(tree: Any) -> Any:
@@ -63,7 +80,7 @@ def cast(tree: Any) -> Any:
 
     Numbers stay: that one is an integer is most often a mistake, which autograd refuses, too.
     """
-    return pytree.map(lambda x: x.astype(float) if _is_array_of_integers(x) else x, tree)
+    return _map(lambda x: x.astype(float) if _is_array_of_integers(x) else x, tree)
 
 
 def cast_at(args: Sequence[Any], argnum: int | Sequence[int]) -> list[Any]:
@@ -82,6 +99,8 @@ def matched(tree: Any, like: Any) -> Any:
 
     The real part is what a complex covector of a real value is for.  Integers become floats.
     """
+    if _is_leaf(tree) and _is_leaf(like):
+        return _matched(tree, like)
     leaves, structure = pytree.flatten(tree)
     others, form = pytree.flatten(like)
     if structure != form:  # for which others have words
@@ -100,7 +119,7 @@ def _matched(x: Any, like: Any) -> Any:
 
 def floating(tree: Any) -> Any:
     """Return a container with integers as floats."""
-    return pytree.map(_floating, tree)
+    return _map(_floating, tree)
 
 
 def _floating(leaf: Any) -> Any:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from contextlib import suppress
+from itertools import chain, count
 from types import MethodType
 from typing import Any, Final
-from weakref import WeakSet
 
 import numpy as np
 
@@ -25,9 +25,12 @@ from funcdiff.api.rules.private_values import map_arrays
 from funcdiff.autograd.boxes import Box, getval, isbox
 from funcdiff.autograd.conventions import conjugated, matched
 from funcdiff.autograd.names import attributes
+from funcdiff.autograd.primitive_rules import primitive_jvps, primitive_vjps
 from funcdiff.autograd.rows import NeedsRows, wants_matrix
 from funcdiff.autograd.spaces import VSpace, vspace
-from funcdiff.errors import InputError, NotDifferentiableError, user_location
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError, user_location
+from funcdiff.numpy.border.values import concrete_value
 
 __all__ = [
     "Box",
@@ -54,35 +57,6 @@ _SAME: Final = "same"
 
 class MissingRuleError(NotDifferentiableError, NotImplementedError):
     """A derivative was asked for by an argument for which a primitive has no rule."""
-
-
-class Rules(MutableMapping[Any, Maker]):
-    """The rules of primitives, by function; they are kept with these, and go with them."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._functions: WeakSet[Any] = WeakSet()
-
-    def __getitem__(self, fun: Any) -> Maker:
-        found: Maker = getattr(fun, "__dict__", {})[self._name]
-        return found
-
-    def __setitem__(self, fun: Any, maker: Maker) -> None:
-        setattr(fun, self._name, maker)
-        self._functions.add(fun)
-
-    def __delitem__(self, fun: Any) -> None:
-        del getattr(fun, "__dict__", {})[self._name]
-        self._functions.discard(fun)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
-
-
-primitive_vjps, primitive_jvps = Rules("_vjp_rule"), Rules("_jvp_rule")
 
 
 class primitive:  # noqa: N801
@@ -121,13 +95,16 @@ class primitive:  # noqa: N801
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; by traced arguments its rules are used."""
-        argnums = tuple(k for k, x in enumerate(args) if any(map(isbox, pytree.flatten(x)[0])))
+        boxes = [list(filter(isbox, pytree.flatten(x)[0])) for x in args]
+        argnums = tuple(k for k, found in enumerate(boxes) if found)
         if not argnums:
             return self.fun(*args, **kwargs)
+        asked = tuple(k for k in argnums if any(x.dtype.kind in "fc" for x in boxes[k]))
         vjp, jvp = primitive_vjps.get(self), primitive_jvps.get(self)
-        if jvp is None and vjp is not None and wants_matrix():
+        if jvp is None and vjp is not None and asked and wants_matrix():
             raise NeedsRows
-        key = len(args), argnums, vjp, jvp
+        has_values = all(map(_has_value, chain.from_iterable(boxes)))
+        key = len(args), argnums, asked, has_values, vjp, jvp
         if key not in self._known:
             self._known[key] = self._with_rules(*key)
         return self._known[key](kwargs, *args)
@@ -158,16 +135,33 @@ class primitive:  # noqa: N801
     # ---- rules of funcdiff's form ----------------------------------------------------------------
 
     def _with_rules(
-        self, arity: int, argnums: tuple[int, ...], vjp: Maker | None, jvp: Maker | None
+        self,
+        arity: int,
+        argnums: tuple[int, ...],
+        asked: tuple[int, ...],
+        has_values: bool,  # noqa: FBT001
+        vjp: Maker | None,
+        jvp: Maker | None,
     ) -> OpaqueFunction[..., Any]:
-        """Return the function of ``(kwargs, *args)``, with rules by some of the arguments."""
+        """Return the function of ``(kwargs, *args)``, with rules by some of the arguments.
+
+        Some are traced at `argnums`; rules are asked for those that have numbers with derivatives,
+        as comparisons are no boxes in autograd.  Where these have no values, what the function
+        returns is found by calling it with others.
+        """
         fixed = [k for k in range(arity) if k not in argnums]
 
         @functools.wraps(self.fun)
         def called(kwargs: dict[str, Any], *args: Any) -> Any:
             return self.fun(*args, **kwargs)
 
-        function = opaque_function(called, nondiff_argnums=(0, *[k + 1 for k in fixed]))
+        def sampled(kwargs: dict[str, Any], *args: Any) -> Any:
+            return self.fun(*[map_arrays(_sample, x) for x in args], **kwargs)
+
+        positions = (0, *[k + 1 for k in fixed])
+        function = opaque_function(
+            called, nondiff_argnums=positions, result=None if has_values else sampled
+        )
 
         def forward(kwargs: dict[str, Any], *args: Any) -> Any:
             ans = function(kwargs, *args)
@@ -177,9 +171,10 @@ class primitive:  # noqa: N801
             *others, (moving, ans), g = rest
             args = _merged(fixed, others, argnums, moving)
             if vjp is None:
-                raise _no_rule(self, "VJP", argnums[0])
-            found = vjp(argnums, *writable((ans, args, kwargs)))(writable(conjugated(g)))
-            pairs = zip(found, moving, strict=True)
+                raise _no_rule(self, "VJP", asked[0])
+            found = vjp(asked, *writable((ans, args, kwargs)))(writable(conjugated(g)))
+            known = dict(zip(asked, found, strict=True))
+            pairs = ((known.get(k), x) for k, x in zip(argnums, moving, strict=True))
             return tuple(None if t is None else conjugated(matched(t, x)) for t, x in pairs)
 
         def rule(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, Any]:
@@ -196,6 +191,22 @@ class primitive:  # noqa: N801
         if jvp is not None:
             function.defjvp(rule)
         return function
+
+
+def _has_value(box: Tracer) -> bool:
+    with suppress(ConcreteValueError):
+        concrete_value(box)
+        return True
+    return False
+
+
+def _sample(x: Any) -> Any:
+    """Return values in the place of zeros, at which most functions are defined."""
+    if not issubclass(type(x), np.ndarray) or x.dtype.kind not in "fc":
+        return x
+    is_square = x.ndim > 1 and x.shape[-1] == x.shape[-2]
+    rest = np.linspace(0.4, 0.6, x.size).reshape(x.shape) * (0.1 if is_square else 1.0)
+    return (rest + (np.eye(x.shape[-1]) if is_square else 0.0)).astype(x.dtype)
 
 
 def _merged(
