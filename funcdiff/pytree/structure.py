@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Final
 
 from funcdiff.pytree.kinds import Kind
@@ -51,6 +52,12 @@ class Structure:
     def children(self) -> tuple[Structure, ...]:
         """The structures of what the outermost container holds."""
         return self._children
+
+    @property
+    def keys(self) -> tuple[Hashable, ...]:
+        """The keys of the outermost container, if it has any."""
+        of = None if self._kind is None else self._kind.keys
+        return () if of is None else of(self._aux)
 
     def __hash__(self) -> int:
         value = self._hash

@@ -54,7 +54,7 @@ class SplitCall:
 
         args, kwargs, places = self._args, self._kwargs, self._places
         given = [x for k, x in enumerate(args) if k not in places]
-        given += [x for name, x in kwargs.items() if name not in places]
+        given += [x for item in kwargs.items() if item[0] not in places for x in item]
         kind = (policy, has_aux, places, len(args), *kwargs)
         return trace_or_repeat(self._f, self.inputs, given, kind, traced)
 

@@ -1,22 +1,30 @@
 """Keeps what a call has recorded, for calls that would record the same again.
 
-A function is traced in every call, since what it does may have changed; but if nothing that it can
-see has (see `surroundings`), and it did not ask for values, its trace is that of before.
+A function is traced in every call, since what it does may have changed.  But if its code only
+computes (see `closed_code`), if nothing that it can see has changed (see `surroundings`), and if it
+did not ask for values and did not warn, its trace is that of before.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache, partial
+from threading import Lock
+from types import FunctionType
 from typing import Any, Final
 
+import numpy as np
+
 from funcdiff import pytree
+from funcdiff.api.calls.closed_code import is_value, kind_of
 from funcdiff.api.calls.inputs import Inputs
-from funcdiff.api.calls.surroundings import Surroundings, parts_of, surroundings
+from funcdiff.api.calls.surroundings import OpenError, Surroundings, derivation
 from funcdiff.api.calls.tracing import Trace
+from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.origins import reader
 from funcdiff.core.scope import innermost
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 
 _monitoring: Final[Any] = getattr(sys, "monitoring", None)
@@ -24,7 +32,7 @@ _TOOLS: Final = (0, 1)
 """Of Python 3.12: debuggers, and what measures coverage."""
 
 _MOST_MISSES: Final = 8
-"""So many times in a row something may have changed before a call is not looked at any more."""
+"""So many times in a row something has changed before a call is not looked at any more."""
 
 _MOST_BYTES: Final = 1 << 18
 _BYTES_AN_ENTRY: Final = 1 << 13
@@ -35,17 +43,21 @@ _MOST_CALLS: Final = 256
 _MOST_BYTES_KEPT: Final = 1 << 25
 """Bounds of all that is kept."""
 
+_ERRORS: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+"""What NumPy does at floating-point errors, if nobody wants something else."""
+
+_PYTHONS: Final = (float, complex)
+_NUMBERS: Final = frozenset({*_PYTHONS, np.float64, np.float32, np.complex128, np.complex64})
+_OPERANDS: Final = frozenset({*_NUMBERS, np.ndarray})
+_DERIVABLE: Final = (FunctionType, Transformed)
+_FUNCTIONS: Final = (FunctionType, Transformed, partial)
+_CONTAINERS: Final = (None, type(None), list, tuple, dict)
+_LOCATE: Final = Trace._fields.index("locate")
+_listening: Final = Lock()
+
 
 class _Call:
-    """What is known of a call.
-
-    Attributes
-    ----------
-    kept
-        What the function saw, and what it recorded; None if it did not come again yet.
-    misses
-        How many times in a row it has seen something else.
-    """
+    """What was seen and recorded, None if it may not be kept, and the misses in a row."""
 
     __slots__ = ("kept", "misses")
 
@@ -60,15 +72,6 @@ _calls: Final[dict[tuple[Any, ...], _Call]] = {}
 def forget_calls() -> None:
     """Forget all that is known of calls."""
     _calls.clear()
-
-
-def _forget_seldom() -> None:
-    """Forget calls that did not come again or, if that leaves too many, all."""
-    for key, call in _calls.copy().items():
-        if call.kept is None:
-            _calls.pop(key, None)
-    if len(_calls) > _MOST_CALLS // 2:
-        _calls.clear()
 
 
 def trace_or_repeat(
@@ -87,76 +90,113 @@ def trace_or_repeat(
     inputs
         Its differentiated arguments, of which only the types decide what is recorded.
     given
-        Its other arguments.
+        Its other arguments, and names of some.
     kind
         All else that decides, where they stand included.
     traced
         Calls and traces the function.
     """
-    if _is_looked_at() or inputs.others or any(isinstance(x, Tracer) for x in inputs.operands):
+    types = [type(x) for x in inputs.operands]
+    if (
+        type(f) not in _FUNCTIONS
+        or inputs.others
+        or not (_OPERANDS.issuperset(types) and all(map(_is_plain, inputs.structures)))
+        or _is_looked_at()
+    ):
         return traced()
-    how, parts = parts_of(f)
-    key = (how, kind, inputs.structures, inputs.weak, *_looks(inputs, given))
+    objects: list[Any] = []
+    looks = [ArrayType(x.shape, x.dtype) for x in inputs.operands]
+    key = (_apart((f, *given), objects), kind, inputs.structures, inputs.weak, *types, *looks)
     call = _calls.get(key)
     if call is None:
-        if len(_calls) >= _MOST_CALLS:
-            _forget_seldom()
+        _make_room()
         _calls[key] = _Call()
         return traced()
-    if call.kept is not None:
-        seen, trace = call.kept
-        if seen.are_unchanged(parts):
-            call.misses = 0
-            # an error is located where the function runs again
-            locate = lambda find=None: traced().locate(find)  # noqa: E731
-            return Trace._make((*trace[:_LOCATE], locate, *trace[_LOCATE + 1 :]))
+    if call.kept is not None and call.kept[0].are_unchanged(objects):
+        call.misses, trace = 0, call.kept[1]
+        # an error is located where the function runs again
+        locate = lambda find=None: traced().locate(find)  # noqa: E731
+        return Trace._make((*trace[:_LOCATE], locate, *trace[_LOCATE + 1 :]))
     if call.misses >= _MOST_MISSES:
         return traced()
-    before = surroundings(parts, given) if all(map(_is_plain, inputs.structures)) else None
+    return _traced_and_kept(call, objects, traced)
+
+
+def _traced_and_kept(call: _Call, objects: list[Any], traced: Callable[[], Trace]) -> Trace:
+    """Trace, and keep the trace if all that decides it can be seen."""
+    call.kept, misses, call.misses = None, call.misses, _MOST_MISSES
+    try:
+        before = Surroundings(objects)
+    except OpenError:
+        return traced()
     trace = traced()
-    if before is None or not (
+    if (
         _is_decided(trace)
         and before.nbytes <= max(_MOST_BYTES, _BYTES_AN_ENTRY * len(trace.recording[0]))
-        and before.are_unchanged(parts)
+        and before.are_unchanged(objects)
+        and not _warns(traced)
+        and before.are_unchanged(objects)
     ):
-        call.kept, call.misses = None, _MOST_MISSES
-    else:
-        call.kept, call.misses = (before, _without_values(trace)), call.misses + 1
+        call.kept, call.misses = (before, _without_values(trace)), misses + 1
         if sum(_size(*c.kept) for c in _calls.values() if c.kept) > _MOST_BYTES_KEPT:
             _calls.clear()
     return trace
+
+
+def _warns(traced: Callable[[], Any]) -> bool:
+    """Whether something warns when it is called again, as what only computes may be."""
+    with _listening, warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        traced()
+    return bool(heard)
+
+
+def _make_room() -> None:
+    """Forget, if there are many calls, those that keep nothing or, if that leaves many, all."""
+    if len(_calls) >= _MOST_CALLS:
+        for key, call in _calls.copy().items():
+            if call.kept is None:
+                _calls.pop(key, None)
+        if len(_calls) > _MOST_CALLS // 2:
+            _calls.clear()
 
 
 def _is_looked_at() -> bool:
     """Whether somebody waits for what a call does: a trace outside, a reader, or a debugger."""
     if innermost.get() is not None or reader.get() is not None or sys.gettrace() is not None:
         return True
-    return _monitoring is not None and any(map(_monitoring.get_tool, _TOOLS))
+    if _monitoring is not None and any(map(_monitoring.get_tool, _TOOLS)):
+        return True
+    return np.geterr() != _ERRORS
 
 
-def _looks(inputs: Inputs, given: Sequence[Any]) -> list[Any]:
-    """Return what of the arguments decides."""
-    found: list[Any] = []
-    for x in inputs.operands:
-        found += (type(x), ArrayType(x.shape, x.dtype))
-    for x in given:
-        found += (type(x), _COMPARED.get(type(x), id)(x))
-    return found
+def _apart(x: Any, objects: list[Any]) -> Hashable:
+    """Return numbers by value; collect what is an object of its own.
+
+    Of such the place in memory is only a hint where to look: another one may come to lie there.
+    """
+    kind = kind_of(x)
+    if kind in _DERIVABLE and (derived := derivation(x)) is not None:
+        return (*derived[:-1], _apart(derived[-1], objects))
+    if kind is tuple:
+        return (tuple, *[_apart(y, objects) for y in x])
+    if kind is partial and not vars(x):
+        return (partial, *[_apart(y, objects) for y in (x.func, x.args, *x.keywords.items())])
+    if kind in _NUMBERS and x == x:
+        return kind, repr(x) if kind in _PYTHONS else x.tobytes()
+    if kind in (bool, int, range):
+        return kind, x
+    objects.append(x)
+    return None, id(x.__code__ if kind is FunctionType else x) if kind is not str else x
 
 
-_COMPARED: Final[dict[type, Callable[[Any], Any]]] = {
-    **dict.fromkeys((bool, int, str), lambda x: x),
-    **dict.fromkeys((float, complex), repr),
-}
-"""How arguments are compared that are not the same object; what can be seen is kept alive."""
-
-_LOCATE: Final = Trace._fields.index("locate")
-
-
+@lru_cache(maxsize=256)
 def _is_plain(structure: pytree.Structure) -> bool:
-    """Whether there are only lists, tuples and dictionaries in a structure."""
-    return structure.container in (None, list, tuple, dict) and all(
-        map(_is_plain, structure.children)
+    """Whether there are only lists, tuples and dictionaries of strings in a structure."""
+    return (
+        structure.container in _CONTAINERS
+        and all(map(is_value, structure.keys))
+        and all(map(_is_plain, structure.children))
     )
 
 

@@ -12,7 +12,6 @@ from typing import Final
 _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 """Instructions that look at a value and leave the outcome on the stack, for the next to take."""
 _STORES: Final = frozenset(("STORE_FAST", "DELETE_FAST"))
-_REFLECTIVE: Final = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "breakpoint"))
 _NEVER: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -30,8 +29,7 @@ def live_variables(code: CodeType) -> Mapping[int, frozenset[str]]:
     following = [_following(k, instructions[k], place) for k in range(len(instructions))]
     depths = _depths(instructions, following)
     named = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    # handlers of exceptions read variables, too, and functions that look at their caller
-    if code.co_exceptiontable or _REFLECTIVE.intersection(code.co_names):
+    if code.co_exceptiontable:  # handlers of exceptions read variables, too
         live = [frozenset(named) for _ in instructions]
     else:
         shared = frozenset((*code.co_cellvars, *code.co_freevars))

@@ -1,0 +1,276 @@
+"""Random programs of what a function can see, and random changes between its calls."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from contextlib import suppress
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import funcdiff as fd
+
+CALLS = 8
+PREAMBLE = """
+import functools, types, math
+from collections import namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+class Plain: pass
+class Base: pass
+class Other(Base):
+    at = 9.0
+class Module(types.ModuleType):
+    @property
+    def at(self): return 7.0
+class Text:
+    size = 1
+    def __str__(self): return "x" * self.size
+    __repr__ = __str__
+class Same:
+    size = 1
+    def __eq__(self, other): return self.size == 2
+    def __lt__(self, other): return self.size == 2
+    def __hash__(self): return self.size
+    def __bool__(self): return self.size == 2
+@dataclass(order=True, unsafe_hash=True)
+class Data:
+    at: object
+Pair = namedtuple("Pair", "at")
+seen = []
+counts = np.zeros(1)
+"""
+
+
+class Thing(NamedTuple):
+    """Something in a program.
+
+    Attributes
+    ----------
+    setup
+        Lines that make it.
+    place
+        An expression for it.
+    use
+        What makes a number of an expression for it.
+    changes
+        Statements that change it.
+    """
+
+    setup: str
+    place: str
+    use: str
+    changes: list[str]
+
+
+# name: what it is, what makes a number of it, and what changes it in place
+_LEAVES = {
+    "float": ("2.0", "{0}", []),
+    "int": ("2", "{0}", []),
+    "numpy": ("np.float64(2.0)", "{0}", []),
+    "zero": ("0.0", "math.copysign(2.0, {0})", []),
+    "text": ("'ab'", "len({0})", []),
+    "format": ("'%3s'", "len({0} % 5)", []),
+    "range": ("range(3)", "sum({0})", []),
+    "slice": ("slice(2)", "sum([1.0, 2.0, 3.0][{0}])", []),
+    "array": ("np.array([1.0, 2.0])", "np.sum(np.dot({0}, {0}.T))", [
+        "{0}[0] += 1.0", "{0}.shape = (2, 1)",
+    ]),
+    "view": ("np.arange(4.0)[1:]", "np.sum({0} * {0})", ["{0}.base[2] += 1.0"]),
+    "zeros": ("np.zeros(2)", "np.sum(np.isinf(1.0 / {0}))", ["np.seterr(divide='raise')"]),
+    "digits": ("np.float64(1 / 3)", "len(np.array([{0}, 'a'])[0])", [
+        "np.set_printoptions(legacy='1.13')",
+    ]),
+    "list": ("[1.0, 2.0]", "sum({0})", ["{0}.append(3.0)", "{0}[0] = 4.0", "{0}.clear()"]),
+    "dict": ("{{'a': 1.0, 'b': 3.0}}", "[*{0}.values()][0]", [
+        "{0}['a'] = 5.0", "{0}['a'] = {0}.pop('a')", "{0}.pop('a', 0); {0}.setdefault('b', 2.0)",
+    ]),
+    "set": ("{{1.0, 2.0}}", "max({0})", ["{0}.add(5.0)"]),
+    "string": ("Text()", 'len(f"{{{0}}}")', ["{0}.size += 1"]),
+    "old string": ("Text()", "len('%s' % {0})", ["{0}.size += 1", "Text.size += 1"]),
+    "printed": ("Text()", "len(str({0}))", ["{0}.size += 1"]),
+    "text of arrays": ("np.array([1 / 3])", "len(str({0}))", ["np.set_printoptions(precision=3)"]),
+    "format of arrays": ("np.array([1 / 3])", "len(f\"{{{0}}}\")", [
+        "np.set_printoptions(precision=3)",
+    ]),
+    "old format of arrays": ("np.array([1 / 3])", "len('%s' % {0})", [
+        "np.set_printoptions(precision=3)",
+    ]),
+    "format of functions": ("(lambda: 2.0)", "len('%s' % {0})", ["{0}.__qualname__ += 'x'"]),
+    "tiny": ("np.array([-1e3])", "np.sum(2.0 + np.exp({0}))", ["np.seterr(under='raise')"]),
+    "equality": ("Same()", "(1.0 if {0} == 1 else 3.0)", ["{0}.size = 2"]),
+    "order": ("Same()", "(1.0 if {0} < 1 else 3.0)", ["{0}.size = 2"]),
+    "truth": ("Same()", "(1.0 if {0} else 3.0)", ["{0}.size = 2"]),
+    "hash": ("Data(1.0)", "{{Data(1.0): 1.0, Data(2.0): 2.0}}.get({0}, 5.0)", ["{0}.at = 2.0"]),
+    "operator": ("Plain()", "(1.0 if {0} else 3.0)", ["Plain.__bool__ = lambda self: False"]),
+    "size": ("(lambda y: y)", "np.size({0})", [
+        "{0}.__array__ = lambda *a, **k: np.ones(3)", "{0}.__array__ = lambda *a, **k: np.ones(4)",
+    ]),
+    "mean": ("Plain()", "np.size({0})", ["Plain.__array__ = lambda *a, **k: np.ones(3)"]),
+    "iterator": ("iter([float(k) for k in range(99)])", "next({0})", ["next({0})"]),
+    "drawn": ("np.random.default_rng(0)", "{0}.random()", []),
+    "function": ("(lambda: 2.0)", "{0}()", ["{0}.__code__ = (lambda: 3.0).__code__"]),
+    "ufunc": ("np.sin", "{0}(0.5)", []),
+    "typed": ("True", "(1.0 if {0} is True else 3.0)", []),
+}  # fmt: skip
+_AGAIN = {
+    "float": ["3.0", "-2.0", "2"], "int": ["3", "2.0", "True"], "numpy": ["np.float32(2.5)"],
+    "zero": ["-0.0"], "text": ["'abc'"], "format": ["'%5s'"], "range": ["range(1, 4)"],
+    "slice": ["slice(1)"], "array": ["np.array([1.0, 5.0])", "np.array([1, 2])"],
+    "list": ["[5.0]"], "dict": ["dict(a=7.0)"], "function": ["(lambda: 5.0)"],
+    "ufunc": ["np.cos"], "typed": ["1"],
+}  # fmt: skip
+"""Other values of the same kind, for places that are bound anew."""
+
+# what makes a holder w of the object o; the place of the object; what puts another one, n, there
+_HOLDERS = [
+    ("w = [o]", "w[0]", ["w[0] = n", "w.insert(0, n)", "w = [n]"]),
+    ("w = (o,)", "w[0]", ["w = (n,)"]),
+    ("w = {'at': o}", "w['at']", ["w['at'] = n", "w = {'at': n}"]),
+    ("def make():\n    c = o\n    def w(): return c\n    def put(y):\n        nonlocal c\n"
+     "        c = y\n    return w, put\nw, put_w = make()", "w()",
+     ["put_w(n)", "w.__closure__[0].cell_contents = n"]),
+    ("def w(c=o): return c", "w()", ["w.__defaults__ = (n,)", "w = lambda: n"]),
+    ("def w(*, c=o): return c", "w()",
+     ["w.__kwdefaults__['c'] = n", "w.__kwdefaults__ = {'c': n}"]),
+    ("def w(c=[o]): return c[0]", "w()", ["w.__defaults__[0][0] = n"]),
+    ("w = functools.partial(lambda c: c, o)", "w()",
+     ["w = functools.partial(lambda c: c, n)", "w.__setstate__((lambda c: c, (n,), {}, {}))"]),
+    ("w = functools.partial(lambda c: c, c=o)", "w()", ["w.keywords['c'] = n"]),
+    ("w = types.ModuleType('w')\nw.at = o", "w.at", ["w.at = n", "w.__class__ = Module"]),
+    ("w = types.ModuleType('w')\nw.within = types.ModuleType('v')\nw.within.at = o", "w.within.at",
+     ["w.within.at = n", "w.within = SimpleNamespace(at=n)", "w.within.__class__ = Module"]),
+    ("w = types.ModuleType('w')\nvalue_w = [o]\nw.__getattr__ = lambda name: value_w[0]", "w.at",
+     ["value_w[0] = n", "w.at = n"]),
+    ("w = Plain()\nw.at = o", "w.at",
+     ["w.at = n", "w.__dict__ = {'at': n}", "w.__class__ = Other"]),
+    ("class W(Base):\n    at = o\nw = W()", "w.at",
+     ["w.at = n", "W.at = n", "W.__bases__ = (Other,)"]),
+    ("class B:\n    pass\nclass C:\n    at = o\nclass W(C):\n    pass\nw = W()", "w.at",
+     ["W.__bases__ = (type('D', (B,), {'at': n}),)", "C.at = n"]),
+    ("class W:\n    @property\n    def at(self): return value_w[0]\nvalue_w = [o]\nw = W()", "w.at",
+     ["value_w[0] = n", "W.at = n"]),
+    ("class W:\n    __slots__ = ('at',)\nw = W()\nw.at = o", "w.at", ["w.at = n"]),
+    ("w = Data(o)", "w.at", ["w.at = n"]),
+    ("w = SimpleNamespace(at=o)", "w.at", ["w.at = n"]),
+    ("w = Pair(o)", "w.at", ["w = Pair(n)", "Pair.at = property(lambda self: n)"]),
+    ("def w(): return w.at\nw.at = o", "w()", ["w.at = n"]),
+    ("value_w = [o]\nw = functools.lru_cache(lambda: value_w[0])", "w()",
+     ["value_w[0] = n; w.cache_clear()"]),
+    ("class W:\n    def __call__(self): return self.c\nw = W()\nw.c = o", "w()",
+     ["w.c = n", "W.__call__ = lambda self: n"]),
+    ("class W(list): pass\nw = W([o])", "w[0]", ["W.__getitem__ = lambda self, k: n", "w[0] = n"]),
+    ("value_w = o\ndef w(): return globals()['value_w']", "w()", ["value_w = n"]),
+    ("def h(): return o_w\no_w = o\ndef w(): return h_w()\nh_w = h", "w()",
+     ["o_w = n", "h_w = lambda: n"]),
+]  # fmt: skip
+
+_TERMS = [
+    "np.sum(x * {u})",
+    "np.sum(x**2) * {u}",
+    "(np.sum(x) if {u} > 2.0 else np.sum(np.sin(x)))",
+    "sum([np.sum(x * q) for q in (1.0, {u})])",
+    "np.sum(x) * (1.0 if x[0] > 0.0 else {u})",
+    "max([{u}, 2.0]) * np.sum(np.cos(x))",
+    "(lambda y: np.sum(y * {u}))(x)",
+    "np.sum(np.outer(x, np.full(2, {u})))",
+    "sum(np.sum(x) * q for q in (2.0, {u}))",
+]
+_EFFECTS = [
+    "seen.append(1)", "counts[0] += 1", "np.add.at(counts, [0], 1.0)", "np.put(counts, 0, 3.0)",
+    "counts.fill(2.0)", "seen.clear()",
+]  # fmt: skip
+
+
+class Program(NamedTuple):
+    """A program that defines `f`, how it is called, and the change before each call."""
+
+    source: str
+    call: str
+    changes: list[str]
+
+    def results(self, transform: Any) -> list[Any]:
+        """Return what each call gives: its numbers, or the name of an error; and its effects."""
+        space: dict[str, Any] = {"np": np, "X": np.array([0.5, -1.25, 2.0]), "d": transform}
+        exec(PREAMBLE + self.source, space)
+        found = []
+        for change in self.changes:
+            for line in change.splitlines():
+                with suppress(Exception):  # some changes cannot be made, or not twice
+                    exec(line, space)
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                result: list[Any]
+                try:
+                    result = [*map(np.asarray, fd.pytree.flatten(eval(self.call, space))[0])]
+                except Exception as error:  # of which both must have the same
+                    result = [type(error).__name__]
+            found.append([*result, list(space["seen"]), space["counts"][0], len(heard)])
+        return found
+
+
+def are_alike(these: list[Any], those: list[Any]) -> bool:
+    """Whether results are the same but for their last digits."""
+    for a, b in zip(chain(*these), chain(*those), strict=True):
+        numbers = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+        if not (np.allclose(a, b, 1e-12, equal_nan=True) if numbers else np.array_equal(a, b)):
+            return False
+    return True
+
+
+def program(seed: str) -> Program:
+    """Return a random program."""
+    rng = random.Random(seed)
+    things = [_thing(rng, k) for k in range(rng.choice((1, 1, 2, 3)))]
+    given = rng.randrange(len(things)) if rng.random() < 0.3 else None
+    terms, setup = [], []
+    for k, thing in enumerate(things):
+        place = "given" if k == given else thing.place
+        terms.append(rng.choice(_TERMS).format(u=thing.use.format(place)))
+        setup.append(thing.setup)
+    body = [rng.choice(_EFFECTS)] if rng.random() < 0.15 else []
+    body += [f"return {' + '.join(terms)}"]
+    names = "x" if given is None else "x, given"
+    source = "\n".join([*setup, f"def f({names}):", *[f"    {line}" for line in body]])
+    call = "d(f, X)" if given is None else f"d(f, X, {things[given].place})"
+    if given is not None and rng.random() < 0.5:  # a function that is made anew
+        source += "\ndef made(given): return lambda x: f(x, given)"
+        call = f"d(made({things[given].place}), X)"
+    changes = [""] * CALLS
+    for thing in things:
+        for _ in range(rng.randint(1, 2)):
+            changes[rng.randrange(2, CALLS)] += f"\n{rng.choice([*thing.changes, 'X = -X'])}"
+    return Program(source, call, changes)
+
+
+def _thing(rng: random.Random, number: int) -> Thing:
+    """Return something with a number, in up to two holders."""
+    kind = rng.choice([*_LEAVES])
+    value, use, inner = _LEAVES[kind]
+    value, others = value.replace("{{", "{").replace("}}", "}"), _AGAIN.get(kind, [])
+    name = f"v{number}"
+    setup, place, changes = f"{name} = {value}", name, [f"{name} = {n}" for n in others]
+    for depth in range(rng.choice((0, 1, 1, 2))):
+        make, at, puts = rng.choice(_HOLDERS)
+        holder = f"w{number}{depth}"
+        setup += "\n" + _renamed(make, holder, place)
+        place = _renamed(at, holder, place)
+        changes = [_renamed(p, holder, place, n) for p in puts for n in [*others, value]]
+    changes += [change.format(place) for change in inner]
+    return Thing(setup, place, use, changes or [""])
+
+
+def _renamed(text: str, holder: str, o: str, n: str = "") -> str:
+    """Return a template with the names of a holder, an object, and a new one."""
+    words = {"w": holder, "W": holder.upper(), "o": f"({o})", "n": f"({n})"}
+    words |= {f"{x}_w": f"{x}_{holder}" for x in ("value", "put", "o", "h")}
+    parts, word = [], ""
+    for letter in f"{text} ":
+        if letter.isidentifier() or (word and letter.isdigit()):
+            word += letter
+            continue
+        parts += [words.get(word, word), letter]
+        word = ""
+    return "".join(parts)[:-1]
