@@ -177,9 +177,33 @@ def test_peaks_are_constant_places_with_differentiable_properties() -> None:
         assert_agrees("scipy.signal", call, x, order=1, compiled=False, batched=False)
 
 
-def test_peaks_without_values_are_refused() -> None:
+def test_peaks_of_examples_that_differ_in_their_number_are_refused() -> None:
     with pytest.raises(ConcreteValueError):
-        fd.vmap(lambda x: signal.find_peaks(x)[0])(np.stack([WAVE, -WAVE]))
+        fd.vmap(lambda x: signal.find_peaks(x)[0])(np.stack([WAVE, np.cos(2 * WAVE)]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"height": 0.2, "threshold": 0.01}, {"distance": 3}, {"prominence": (0.3, 3), "wlen": 9},
+     {"plateau_size": (1, 3)}, {"distance": 2, "height": (None, 2.0), "prominence": 0.1}],
+)  # fmt: skip
+def test_under_jit_peaks_are_those_of_each_call(options: Any) -> None:
+    def loss(x: Any) -> Any:
+        peaks, properties = signal.find_peaks(x, **options)
+        heights = [np.sum(v) for v in properties.values() if v.dtype.kind == "f"]
+        return np.sum(x[peaks] ** 2) + sum(heights)
+
+    plain = import_module("scipy.signal")
+    found, slope = fd.jit(lambda x: signal.find_peaks(x, **options)), fd.jit(fd.grad(loss))
+    rng = np.random.default_rng(5)
+    for size in (0, 1, 2, 3, 20, 40):
+        for x in (rng.normal(size=size), rng.integers(0, 4, size) * 1.0, rng.normal(size=size)):
+            (peaks, values), (expected, known) = found(x), plain.find_peaks(x, **options)
+            np.testing.assert_array_equal(peaks, expected, strict=True)
+            assert values.keys() == known.keys()
+            for name, value in known.items():
+                np.testing.assert_allclose(values[name], value, 1e-13, strict=True)
+            np.testing.assert_allclose(slope(x), fd.grad(loss)(x), 1e-13)
 
 
 def test_the_height_of_a_peak_and_its_width() -> None:

@@ -1,4 +1,4 @@
-"""Peaks: where they are follows from known values; how high and wide they are is differentiable.
+"""Peaks: where they are follows from values, or decides; heights and widths are differentiable.
 
 Places are integers without a derivative, found by SciPy's compiled functions in the values.
 Heights, prominences and interpolated widths are formulas of the samples at these places.
@@ -10,8 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.errors import ConcreteValueError
+from funcdiff.numpy.border.masks import true_places
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import value_of
+from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.covered import covers, load
 
 _COMPILED: Final = "scipy.signal._peak_finding_utils"
@@ -23,24 +26,50 @@ def _by_value(name: str, *operands: Any) -> Any:
     return getattr(load(_COMPILED), name)(*values)
 
 
+def _order_of(x: Any) -> Any:
+    """Return numbers in the order of samples: their values or, where there are none, ranks.
+
+    The ranks decide, so that there can only be few.
+    """
+    try:
+        return np.array(value_of(x))
+    except ConcreteValueError:
+        samples: Any = stop_gradient(array(x))
+        return np.asarray(np.searchsorted(np.sort(samples), samples), np.float64)
+
+
 @covers(_COMPILED)
 def _local_maxima_1d(x: Any) -> Any:
-    """Return the middles and edges of local maxima."""
-    return _by_value("_local_maxima_1d", x)
+    """Return the middles and edges of local maxima; without values, it is decided how many."""
+    try:
+        return _by_value("_local_maxima_1d", x)
+    except ConcreteValueError:
+        samples: Any = stop_gradient(array(x))
+    number, no = np.arange(len(samples)), np.zeros(min(1, len(samples)), bool)
+    before, after = samples[:-1], samples[1:]
+    changes = after != before
+    ends = np.where(np.concatenate([changes, ~no]), number, len(number))
+    end: Any = np.minimum.accumulate(ends[::-1])[::-1]  # of the plateau, if it is one
+    begins = np.concatenate([no, after > before])  # which is another number, too
+    falls: Any = np.concatenate([after < before, no])
+    left = true_places(begins & falls[end])[0]
+    return (left + end[left]) // 2, left, end[left]
 
 
 @covers(_COMPILED)
 def _select_by_peak_distance(peaks: Any, priority: Any, distance: Any) -> Any:
     """Return which peaks are far enough from higher ones."""
-    return _by_value("_select_by_peak_distance", peaks, priority, distance)
+    given = (np.asarray(peaks), _order_of(priority), distance)
+    return _by_value("_select_by_peak_distance", *given)
 
 
 @covers(_COMPILED)
 def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> Any:
     """Return how far peaks rise above the higher one of their two bases, and these bases."""
-    _, left, right = _by_value("_peak_prominences", x, peaks, wlen)
-    x, peaks = array(x), np.array(value_of(peaks))
-    return x[peaks] - np.maximum(x[left], x[right]), left, right
+    places = np.array(peaks)
+    _, left, right = _by_value("_peak_prominences", _order_of(x), places, wlen)
+    x = array(x)
+    return x[places] - np.maximum(x[left], x[right]), left, right
 
 
 @covers(_COMPILED)
