@@ -315,12 +315,20 @@ def test_a_matrix_is_the_callers_own() -> None:
             found.data[:] = 7.0
 
 
+OPERANDS: dict[str, Callable[[Any], Any]] = {
+    "real": lambda x: x,
+    "complex": lambda x: x * (1.0 + 2.0j),
+    "of two parts": lambda x: x + 1j * x[::-1],
+}
+
+
+@pytest.mark.parametrize("operand", OPERANDS)
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
-def test_transforms_of_one_number_have_sparse_jacobians(name: str) -> None:
-    transform = getattr(np.fft, name)
+def test_transforms_of_one_number_have_sparse_jacobians(name: str, operand: str) -> None:
+    kind = "real" if name in ("rfft", "ihfft") else operand
 
     def f(x: Any) -> Any:
-        return np.real(transform(x[:1] * (1.0 if name in ("rfft", "ihfft") else 1.0 + 2.0j), 1))
+        return np.real(getattr(np.fft, name)(OPERANDS[kind](x), 1))
 
     found = fd.jacobian(f, sparse=True)(POINT)
     np.testing.assert_allclose(found.toarray(), fd.jacobian(f)(POINT))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares
+from scipy.sparse import diags_array
 
 import funcdiff as fd
 
@@ -153,6 +154,8 @@ def main() -> None:
     print("milliseconds of CPU", " " * 34, "   pattern     first      warm  compiled")
     for n in (100, 224):
         row("Brusselator", brusselator(n), 1 + rng.random(2 * n * n))
+    stencil = diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(2000, 2000)).tocsr()
+    row("times a sparse matrix", lambda u: stencil @ u + u**3, rng.random(2000))
     row("Rosenbrock, Hessian", rosenbrock, rng.random(100_000), fd.hessian)
     row("arrowhead", arrowhead, rng.random(10_000))
     for derive in (fd.jacobian, fd.jacfwd):
