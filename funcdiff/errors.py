@@ -59,7 +59,7 @@ class ConcreteValueError(TracerError, TypeError):
 class LostDerivativeError(TracerError, TypeError):
     """A conversion to a plain number or array would drop the derivative silently.
 
-    ``float(x)``, ``x.item()``, ``math.sin(x)`` and ``np.asarray(x)`` leave the program that is
+    ``float(x)``, ``math.sin(x)`` and ``np.asarray(x)`` leave the program that is
     being recorded.  Keep computing with `x` (``np.sin(x)``), or, where no derivative is wanted,
     write ``float(fd.stop_gradient(x))``.  Where it is caught, the transform fails all the same.
     """

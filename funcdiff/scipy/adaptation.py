@@ -80,6 +80,7 @@ def _float(x: Any) -> Any:
     if not isinstance(x, Tracer):
         return float(x)
     given: Any = x
+    float(np.zeros(x.type.shape))  # or NumPy's error
     number = given.reshape(-1)[0]  # a number to `np.isscalar`, which an array without axes is not
     return number if x.dtype.kind == "f" else number.astype(float)
 

@@ -12,9 +12,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from types import ModuleType
 from typing import Any, Final, TypeVar, cast
 
@@ -65,8 +66,8 @@ def covers(
         A sentence for the page of coverage: what has no derivative, which keyword is refused.
     closures
         Whether its arguments are functions, which may close over traced arrays: ours is called
-        whenever something is being traced.  Tuples stay as they are: they hold the arguments of
-        these functions.
+        whenever something is being traced.  Tuples stay as they are, and so does `args`: they hold
+        the arguments of these functions.
     joins
         Whether tuples of traced numbers are joined; where they hold several arrays, not so.
     """
@@ -105,12 +106,20 @@ def _choose(
         ):
             return (plain or getattr(load(module, name), name))(*args, **kwargs)
         kinds = (list, tuple) if joins and not closures else (list,)
-        named = {k: _join(v, kinds) for k, v in kwargs.items()}
-        return ours(*[_join(x, kinds) for x in args], **named)
+        named = {k: v if k == "args" else _join(v, kinds) for k, v in kwargs.items()}
+        further = _place_of_args(load(module, name), name) if closures else None
+        return ours(*[x if k == further else _join(x, kinds) for k, x in enumerate(args)], **named)
 
     chosen.__name__ = chosen.__qualname__ = name
     vars(chosen)["for_code"] = partial(_choose, module, name, ours, closures=closures, joins=joins)
     return chosen
+
+
+@cache
+def _place_of_args(module: ModuleType, name: str) -> int | None:
+    """Return at which position a function takes further arguments of functions, if it does."""
+    names = list(signature(getattr(module, name)).parameters)
+    return names.index("args") if "args" in names else None
 
 
 def holds_traced(value: Any) -> bool:

@@ -29,7 +29,7 @@ CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "array": (lambda x: np.array([x, x]), "np.array([x, x])", "np.stack([x, y])"),
     "float": (lambda x: float(x), "float(x)", "Go on with x itself"),
     "int": (lambda x: int(x), "int(x)", "np.floor(x)"),
-    "item": (lambda x: x.item(), "x.item()", "Go on with x itself"),
+    "item": (lambda x: float(x.item()), "float(x.item())", "Go on with x itself"),
     "math": (lambda x: math.sin(x), "math.sin(x)", "np.sin(x), not math.sin(x)"),
     "store": (lambda x: _stored(x), "buffer[0] = ...", "np.zeros_like(x)"),
 }

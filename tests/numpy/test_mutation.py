@@ -311,14 +311,10 @@ def test_the_real_part_of_a_real_array_is_the_array_and_of_a_complex_one_a_view(
     assert_derivatives(f, x)
 
 
-@pytest.mark.parametrize(("attribute", "value", "cure"), [
-    ("shape", (6, 4), r"x\.reshape\(value\)"), ("dtype", complex, r"x\.astype\(value\)"),
-])  # fmt: skip
-def test_setting_shape_or_dtype_names_the_line_and_the_cure(
-    attribute: str, value: Any, cure: str
-) -> None:
-    with pytest.raises(UnsupportedNumPyError, match=rf"at '.*test_mutation.*Write x = {cure}"):
-        fd.vjp(lambda x: setattr(x, attribute, value), X)
+def test_setting_the_dtype_names_the_line_and_the_cure() -> None:
+    cure = r"at '.*test_mutation.*Write x = x\.astype\(value\)"
+    with pytest.raises(UnsupportedNumPyError, match=cure):
+        fd.vjp(lambda x: setattr(x, "dtype", complex), X)
 
 
 def test_an_array_of_an_enclosing_trace_is_not_changed_from_inside() -> None:

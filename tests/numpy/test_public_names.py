@@ -137,7 +137,6 @@ def test_asking_for_a_refused_attribute_says_why_and_what_to_write() -> None:
         (lambda x: np.packbits(x > 1), "no derivative"),
         (lambda x: np.isnat(x), "dates"),
         (lambda x: np.emath.sqrt(x), r"np\.sqrt\(x \+ 0j\)"),
-        (lambda x: np.may_share_memory(x, x), "memory"),
     ],
 )
 def test_the_error_of_a_refused_function_gives_the_reason_and_the_cure(

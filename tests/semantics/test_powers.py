@@ -153,3 +153,40 @@ def test_a_cumulative_product_is_exact_at_a_zero(gradient: Derivative) -> None:
 
 def test_an_empty_product_has_an_empty_gradient() -> None:
     assert fd.grad(lambda x: np.prod(x))(np.zeros(0)).shape == (0,)
+
+
+# ---- bits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_powers_of_numbers_have_the_bits_of_their_operator(kind: Any) -> None:
+    functions: list[Callable[..., Any]] = [
+        lambda x, p: x**p,
+        lambda x, p: 2.5**x + 0 * p,
+        lambda x, p: x**3 + 0 * p,
+        lambda x, p: x**-1.7 + 0 * p,
+        lambda x, p: pow(x, p),
+    ]
+    points = np.random.default_rng(0).uniform((0.0, -3.0), (10.0, 3.0), (60, 2))
+    for f in functions:
+        derive, compiled = fd.value_and_grad(f), fd.jit(f)
+        for x, p in points:
+            expected = f(kind(x), kind(p))
+            assert derive(kind(x), kind(p))[0] == expected
+            assert compiled(kind(x), kind(p)) == expected
+            assert fd.jvp(f, (kind(x), kind(p)), (kind(1), kind(0)))[0] == expected
+
+
+@pytest.mark.parametrize("n", [2, 0.5, -1])
+def test_squares_roots_and_reciprocals_of_numbers_are_the_nearest_ones(n: float) -> None:
+    for x in np.random.default_rng(0).uniform(0, 10, 40):
+        nearest = {2: x * x, 0.5: np.sqrt(x), -1: 1 / x}[n]
+        assert fd.value_and_grad(lambda x: x**n)(float(x))[0] == nearest
+        assert abs(nearest - float(x) ** n) <= np.spacing(nearest)
+
+
+def test_powers_of_arrays_have_the_bits_of_their_loop() -> None:
+    x = np.random.default_rng(0).uniform(0, 10, 50)
+    for p in (1.7, 3.0, -0.3):
+        np.testing.assert_array_equal(fd.vjp(pow, x, p)[0], x**p)
+        np.testing.assert_array_equal(fd.vjp(pow, x[:1], p)[0], x[:1] ** p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import io
 import logging
+import math
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -37,8 +38,8 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "float": lambda x: float(x[0]),
     "int": lambda x: int(x[0]),
     "complex": lambda x: complex(x[0]).real,
-    "item": lambda x: x[0].item(),
-    "tolist": lambda x: x.tolist()[0],
+    "a float of an item": lambda x: float(x[0].item()),
+    "a float of a list": lambda x: math.exp(x.tolist()[0]),
     "asarray": lambda x: np.asarray(x)[0],
     "a list of numbers": lambda x: np.array([x[0]])[0],
     "a ratio": lambda x: x[0].as_integer_ratio()[0],

@@ -8,6 +8,7 @@ calls such code tries it first, and lets NumPy compute what it would have comput
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -39,7 +40,7 @@ FUNCTIONS: Final[dict[Any, str]] = {
     np.reciprocal: "1.0 / {}",
     np.absolute: "abs({})",
     np.fabs: "abs({})",
-    np.power: "math.pow({}, {})",
+    operator.pow: "math.pow({}, {})",
     np.float_power: "math.pow({}, {})",
     np.arctan2: "math.atan2({}, {})",
     np.hypot: "math.hypot({}, {})",

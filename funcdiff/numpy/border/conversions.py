@@ -12,10 +12,19 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.core.types import FLOAT
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import integers
+from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.text import description, format_value
-from funcdiff.numpy.border.values import constant_value, index_value, truth
+from funcdiff.numpy.border.values import (
+    concrete_value,
+    constant_value,
+    index_value,
+    is_constant,
+    truth,
+)
+from funcdiff.ops.structure.structural import convert
 
 _OWN_CODE: Final = ("numpy.linalg._linalg", "numpy.linalg.linalg")
 """NumPy's modules whose functions compare numbers that no protocol tells us of."""
@@ -68,14 +77,21 @@ class Convertible(Tracer):
     def __ceil__(self) -> Any:
         return integers.integer(self, np.ceil, "math.ceil")
 
-    def item(self, *args: Any) -> Any:
-        """Return an element as a Python number, if that loses no derivative."""
-        np.zeros(self.type.shape, self.type.dtype).item(*args)  # or NumPy's own error
-        return constant_value(self, "x.item()").item(*args)
+    def item(self: Any, *args: Any) -> Any:
+        """Return an element as a Python number, traced if a derivative would be lost otherwise."""
+        np.broadcast_to(np.zeros((), self.type.dtype), self.type.shape).item(*args)  # or its error
+        if not _stays_traced(self):
+            return constant_value(self, "x.item()").item(*args)
+        if len(args) == 1 and isinstance(args[0], tuple):
+            args = args[0]
+        element = self[args] if len(args) > 1 else np.ravel(self)[args[0] if args else 0]
+        return _as_pythons(element)
 
     def tolist(self) -> Any:
-        """Return nested lists of Python numbers, if that loses no derivative."""
-        return constant_value(self, "x.tolist()").tolist()
+        """Return nested lists of Python numbers, traced as those of `item`."""
+        if not _stays_traced(self):
+            return constant_value(self, "x.tolist()").tolist()
+        return _listed(self)
 
     def __repr__(self) -> str:
         return description(self)
@@ -85,6 +101,26 @@ class Convertible(Tracer):
 
     def __format__(self, spec: str) -> str:
         return format_value(self, spec)
+
+
+def _stays_traced(x: Tracer) -> bool:
+    """Whether numbers of an array have a derivative to lose, or no value."""
+    if not x.type.differentiable or not is_constant(x):
+        return x.type.differentiable
+    try:
+        concrete_value(x)
+    except ConcreteValueError:
+        return True
+    return False
+
+
+def _as_pythons(x: Tracer) -> Any:
+    """Return a scalar as the Python number that it would be."""
+    return as_number(convert(x, np.dtype(complex) if x.type.dtype.kind == "c" else FLOAT))
+
+
+def _listed(x: Any) -> Any:
+    return [_listed(row) for row in x] if x.type.shape else _as_pythons(x)
 
 
 # ---- what floats have beside it --------------------------------------------------------------

@@ -95,6 +95,14 @@ def _near_misses(name: str) -> str:
     return f" Covered and similar: {', '.join(near)}." if near else ""
 
 
+def copy_mode(copy: Any) -> bool | None:
+    """Return whether a copy is asked for; None: if one is needed."""
+    if isinstance(copy, np._CopyMode):
+        return None if copy is np._CopyMode.IF_NEEDED else copy is np._CopyMode.ALWAYS
+    wanted: bool | None = copy
+    return wanted
+
+
 def refuse(name: str, **given: Any) -> None:
     """Raise if any of these keywords of a NumPy function was given a value of its own."""
     for keyword, value in given.items():

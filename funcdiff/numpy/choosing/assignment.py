@@ -126,7 +126,7 @@ def put_part(x: Tracer, part: Any, value: Any) -> None:
 
 
 def cannot_be_set(attribute: str, cure: str) -> NoReturn:
-    """Raise for ``x.shape = value`` and the like; `cure` is what to write instead."""
+    """Raise for ``x.dtype = value`` and the like; `cure` is what to write instead."""
     raise UnsupportedNumPyError(
         f"x.{attribute} = value was met at {user_location()}, where x is a traced array. "
         f"Write x = {cure} instead."

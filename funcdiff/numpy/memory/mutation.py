@@ -6,6 +6,7 @@ name bound to it sees the change.  After a change the views of the same memory a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 from weakref import ref
@@ -21,15 +22,19 @@ from funcdiff.numpy.memory.layouts import note_layout
 from funcdiff.numpy.memory.regions import NDArray, replace_elements
 from funcdiff.numpy.memory.views import (
     Make,
+    Memory,
     Models,
+    as_array,
     fresh,
     is_view,
+    layout,
     locate,
     make_models,
     memory,
     models_of,
 )
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE
+from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.structure.structural import convert, reshape
 
@@ -82,6 +87,56 @@ def _repoint(root: Tracer, value: Tracer) -> None:
         return
     point(root, value)
     _refresh(root, models_of(root), root)
+
+
+def set_shape(x: Tracer, shape: Any) -> None:
+    """Do ``x.shape = shape``: the name stands for a view of what it was, of another shape.
+
+    Raises
+    ------
+    AttributeError
+        NumPy's own, for a scalar, and for an array that would have to be copied.
+    """
+    if not isinstance(x, np.ndarray):
+        raise AttributeError(
+            f"the shape of a number is not writable, at {user_location()}. Use np.reshape(x, shape)"
+        )
+    layout(x, settle=True)
+    root, models = locate(x)
+    made = [_of_shape(model, shape) for model in models]
+    fitting = [model for model in made if not isinstance(model, Exception)]
+    if not fitting:
+        error: Any = made[0]
+        explain(error, "x.shape = value", (x, shape))
+        raise error
+    if len(fitting) < len(models):  # the layout that it has, since NumPy would raise for others
+        pairs = zip(models_of(root), made, strict=True)
+        memory(root).models = tuple(m for m, new in pairs if not isinstance(new, Exception))
+    target = fitting[0].shape
+    before = as_array(x)
+    record = before.views = memory(x)
+    if record.base is not None:
+        links = memory(record.base).views
+        links[:] = [link for link in links if link() is not x] + [ref(before)]
+    for link in record.views:
+        handle = link()
+        if handle is not None:
+            memory(handle).base = before
+    value = reshape(x, target)
+    x.builder, x.atom, x.type = value.builder, value.atom, value.type
+    Memory(None, lambda y: np.reshape(y, target)).enter(before, x)
+
+
+def _of_shape(model: NDArray, shape: Any) -> NDArray | Exception:
+    """Return an array of that shape in the memory of another, or NumPy's error if there is none."""
+    seen = model.view()
+    try:
+        with warnings.catch_warnings():  # NumPy 2.5 deprecates it
+            warnings.simplefilter("ignore", DeprecationWarning)
+            seen.shape = shape
+    except Exception as error:
+        return error
+    return seen
 
 
 def rearrange(x: Tracer, value: Any, write: Callable[[NDArray, NDArray], None]) -> bool:

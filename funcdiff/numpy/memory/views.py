@@ -205,7 +205,7 @@ def layout(x: Tracer, *, settle: bool = False) -> NDArray | None:
     try:
         root, models = locate(x)
         if len(models) > 1 and settle:
-            _settle(root)
+            find_layout(root)
             models = locate(x).models
     except UnsupportedNumPyError:  # whether it is a view depends on what is not known
         return None
@@ -255,24 +255,24 @@ def make_models(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple
         return tuple(made), True
     if not any(shares):
         return tuple(made), False
-    _settle(root)
+    find_layout(root)
     return make_models(base, make, locate(base).models, root)
 
 
-def _settle(root: Tracer) -> None:
+def find_layout(root: Tracer) -> None:
     """Find the layout of an array, which is no view; refuse if it is not known."""
     record = memory(root)
     if record.base is not None:  # a copy that NumPy makes where others are views
-        _settle(locate(record.base).root)
+        find_layout(locate(record.base).root)
         locate(root)
         return
     own = record.order is None and record.origin is None
     model = layout_of_value(root, _model_of) if own else _model_of(record, root.type)
     if model is None:
         raise UnsupportedNumPyError(
-            f"an array was changed in place at {user_location()}, of which another is a view "
-            "or a copy, by its layout in memory, which is not known here. Write y = y * 2 "
-            "instead of y *= 2, or take a copy: v = y.ravel().copy()."
+            f"an array was changed in place, or its memory was asked for, at {user_location()}, of "
+            "which another is a view or a copy, by its layout in memory, which is not known here. "
+            "Write y = y * 2 instead of y *= 2, or take a copy: v = y.ravel().copy()."
         )
     record.models = (model,)
 

@@ -53,7 +53,7 @@ functions: Final[tuple[Refusal, ...]] = (
         "print(x), str(x) and f'{x}' show the values of a traced array.",
     ),
     _group(
-        "isfortran may_share_memory shares_memory",
+        "isfortran",
         "It asks about memory; a traced array stands for a value without one.",
         "Leave it out: no result depends on it.",
     ),

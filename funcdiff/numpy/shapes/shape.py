@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.border.dispatch import copy_mode, implements, unsupported
 from funcdiff.numpy.border.promotion import array, broadcast_shapes
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
 from funcdiff.numpy.memory import views
@@ -67,6 +67,7 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
         result = _reversed_axes(ops.reshape(_reversed_axes(x), target[::-1]))
     else:
         result = ops.reshape(x, target)
+    copy = copy_mode(copy)
     if copy is False:
         model = views.layout(x, settle=True)
         if model is None:

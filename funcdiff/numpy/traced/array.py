@@ -68,7 +68,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
             return _leave(stance, self, ufunc, (self, other))
-        return calls.apply(ufunc, self, other)
+        return calls.operate(ufunc, self, other)
 
     return operator
 
@@ -185,8 +185,8 @@ class Array(Methods, metaclass=StandsFor):
         return self.type.shape
 
     @shape.setter
-    def shape(self, value: Any) -> NoReturn:
-        assignment.cannot_be_set("shape", "x.reshape(value)")
+    def shape(self, value: Any) -> None:
+        mutation.set_shape(self, value)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -29,6 +29,7 @@ from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import cure_of_ufunc, operation_of, qualified_name
 from funcdiff.numpy.messages.wrong_calls import explain
+from funcdiff.numpy.ufuncs.comparisons import OPERATORS, answer, is_comparable
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import splat
@@ -44,6 +45,9 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
             return this.record(recipe)
         except OverflowError:  # an integer out of the range of the dtype
             this.key = None
+    if ufunc in OPERATORS and not all(map(is_comparable, operands)):
+        asked = ufunc if isinstance(operands[0], Tracer) else OPERATORS[ufunc]  # by an array's own
+        return answer(asked, *operands, name=qualified_name(ufunc))
     operands = tuple([array(x) if isinstance(x, list | tuple) else x for x in operands])
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
@@ -61,6 +65,13 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     if isinstance(found, Elementwise) or ufunc in by_types:
         this.remember(result)
     return result
+
+
+def operate(ufunc: np.ufunc, x: Tracer, other: Any) -> Any:
+    """Return what an operator of two operands gives: ``x == None`` is none of a ufunc's calls."""
+    if ufunc in OPERATORS and not is_comparable(other):
+        return answer(OPERATORS[ufunc], x, other, name=OPERATORS[ufunc].__name__)
+    return apply(ufunc, x, other)
 
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:

@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.numpy.border.dispatch import default, implements
+from funcdiff.numpy.border.dispatch import copy_mode, default, implements
 from funcdiff.numpy.border.promotion import Traced, array, fit, is_weak
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.mutation import store
@@ -102,7 +102,7 @@ def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Traced:
     """Replace NaN and infinities by numbers, which have no derivative."""
-    z = array(x)
+    z, copy = array(x), bool(copy_mode(copy))
     if not z.type.differentiable:
         return views.fresh(z) if copy else z
     parts = [real(z), imag(z)] if z.dtype.kind == "c" else [z]

@@ -110,7 +110,8 @@ def _constraint(constraint: Any) -> Given:
         raise ValueError(f"Unknown constraint type '{constraint['type']}'.")
     args = constraint.get("args", ())
     above = 0.0 if kind == "eq" else np.inf
-    return Given(vector(curry(constraint["fun"], args)), 0.0, above, partial(_mapping, kind))
+    function = vector(curry(constraint["fun"], args, name="constraints"))
+    return Given(function, 0.0, above, partial(_mapping, kind))
 
 
 def _linear(kept: Any, _curved: bool, function: Closed, lower: Any, upper: Any) -> Any:

@@ -14,7 +14,7 @@ from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.minimizing import minimize
 from funcdiff.scipy.optimize.minimizing_scalars import inside, minimize_scalar
-from funcdiff.scipy.optimize.programs import curry, depends, value_or_zeros
+from funcdiff.scipy.optimize.programs import curry, depends, further, value_or_zeros
 from funcdiff.scipy.optimize.solvers import scipys, takes_positions
 
 
@@ -61,7 +61,7 @@ def _cover(name: str, old: _Old) -> None:
         given = {k: p.default for k, p in parameters.items() if p.default is not p.empty}
         given |= {**dict(zip(parameters, args, strict=False)), **kwargs}
         f = given.pop("func", None) or given.pop("f")
-        extra = given.pop("args")
+        extra = further(name, given.pop("args"))
         starts: dict[str, Any] = {
             k: given.pop(k) for k in ("x0", "x1", "x2", "brack") if k in given
         }
@@ -134,8 +134,8 @@ def fmin_l_bfgs_b(
     >>> print(np.round(fd.grad(found)(3.0), 9))
     1.0
     """
-    start = _inside({"x0": x0})
-    if not (holds_traced([x0, bounds]) or depends(curry(func, args), start)):
+    start, extra = _inside({"x0": x0}), further("fmin_l_bfgs_b", args)
+    if not (holds_traced([x0, bounds]) or depends(curry(func, extra), start)):
         return scipys("fmin_l_bfgs_b")(func, x0, fprime, args, approx_grad, bounds, **settings)
     callback = settings.pop("callback", None)
     if "factr" in settings:
@@ -143,7 +143,7 @@ def fmin_l_bfgs_b(
     names = {"m": "maxcor", "pgtol": "gtol", "epsilon": "eps"}
     options = {names.get(k, k): v for k, v in settings.items() if k not in ("iprint", "disp")}
     found = minimize(
-        func, x0, args, "L-BFGS-B", jac=fprime is None and not approx_grad, bounds=bounds,
+        func, x0, extra, "L-BFGS-B", jac=fprime is None and not approx_grad, bounds=bounds,
         callback=callback, options=options,
     )  # fmt: skip
     info = {

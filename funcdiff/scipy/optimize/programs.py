@@ -25,7 +25,7 @@ from funcdiff.core.recording import program_of
 from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.errors import ConcreteValueError
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import holds_traced
@@ -115,12 +115,33 @@ def close(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = FLOAT) -
     return Closed(program_of(*trace.recording), trace.captures)
 
 
+_SPREADING: Final = (
+    "newton", "fixed_point", "least_squares", "constraints", "fmin_bfgs", "fmin_cg", "fmin_ncg",
+    "fmin_l_bfgs_b", "fminbound", "differential_evolution", "dual_annealing", "shgo", "direct",
+)  # fmt: skip
+"""What takes further arguments in any iterable; others take what is no tuple for one argument."""
+
+
+def further(name: str, args: Any) -> tuple[Any, ...]:
+    """Return the further arguments of a function, given as SciPy's `name` takes them."""
+    if isinstance(args, tuple) or name not in _SPREADING:
+        return args if isinstance(args, tuple) else (args,)
+    try:
+        return tuple(args)
+    except TypeError:
+        raise TypeError(
+            f"{name} takes the further arguments of a function as a tuple, args=(a, b), and got "
+            f"{type(args).__name__}, at {user_location()}."
+        ) from None
+
+
 def curry(
     f: Callable[..., Any],
     args: Any,
     keywords: Mapping[str, Any] | None = None,
     *,
     pair: bool = False,
+    name: str = "",
 ) -> Callable[[Any], Any]:
     """Return a function of its first argument alone, the others being given.
 
@@ -129,13 +150,13 @@ def curry(
     f
         The user's function.
     args
-        A tuple, or one argument.
+        As SciPy's function `name` takes them; by default a tuple, or one argument.
     keywords
         By name.
     pair
         Whether it returns its derivatives, too, which are left out.
     """
-    given, named = args if isinstance(args, tuple) else (args,), keywords or {}
+    given, named = further(name, args), keywords or {}
 
     @wraps(f)
     def of_first(x: Any) -> Any:

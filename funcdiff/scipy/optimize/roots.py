@@ -271,7 +271,7 @@ def fixed_point(
     """
     start = start_of(x0)
     name = f"fixed_point({name_of(func)})"
-    image = curry(func, args)
+    image = curry(func, args, name="fixed_point")
     if not (holds_traced([x0]) or depends(image, value_or_zeros(start))):
         return scipys("fixed_point")(func, x0, args, xtol, maxiter, method)
     settings = {"xtol": xtol, "maxiter": maxiter, "method": method}

@@ -187,7 +187,7 @@ def newton(
     0.25
     """
     start = start_of(x0)
-    equation = curry(func, args)
+    equation = curry(func, args, name="newton")
     if not (holds_traced([x0, x1]) or depends(equation, value_or_zeros(start)[()])):
         return scipys("newton")(
             func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp

@@ -44,7 +44,7 @@ def _cover_search(name: str) -> None:
 
     def search(func: Callable[..., Any], bounds: Any, *args: Any, **kwargs: Any) -> Any:
         given = _arguments_by_name(name, (func, bounds, *args), kwargs)
-        objective = curry(func, given.pop("args"))
+        objective = curry(func, given.pop("args"), name=name)
         sides = bound_sides(bounds)
         conditions = list_constraints(given.get("constraints", ()))
         size = np.shape(sides[0])[0]

@@ -61,7 +61,7 @@ def least_squares(
     [0.333333 0.333333 0.333333]
     """
     start = np.atleast_1d(start_of(x0))
-    residuals = vector(curry(fun, args, kwargs))
+    residuals = vector(curry(fun, args, kwargs, name="least_squares"))
     sides = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else tuple(bounds)
     if not (
         holds_traced([x0, sides, f_scale, settings]) or depends(residuals, value_or_zeros(start))

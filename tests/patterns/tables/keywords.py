@@ -30,6 +30,8 @@ PATTERNS: list[Pattern] = [
     small("x * np.allclose(x, x + 0.1, rtol=0.1, atol=0.01, equal_nan=True)", X, batched=False),
     small("x * np.array_equal(x, x, equal_nan=True)", X, batched=False),
     small("x * np.can_cast(x.dtype, 'float32', casting='same_kind')", X),
+    small("x * np.may_share_memory(x, x[1:], max_work=1)", X),
+    small("x * np.shares_memory(x[::2], x[1::2], max_work=9)", X),
     small("x * np.linalg.matrix_rank(x @ x.T, hermitian=True)", X, exact=False),
     small("x * np.isin(y, [0, 1], assume_unique=False, invert=True, kind='sort')",
           X, integers(3, 4)),
