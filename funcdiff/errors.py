@@ -36,6 +36,7 @@ import numpy
 _OURS = os.path.dirname(__file__)
 _NUMPYS = os.path.dirname(numpy.__file__)
 _PYTHONS = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
+_WRITTEN = ("<string>", "<attrs generated ")
 _INSTALLED = tuple(site.getsitepackages())
 """Where packages are installed, which may be inside the folder of the standard library."""
 
@@ -150,7 +151,7 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
     With `or_scipys`, it may be SciPy's.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users_file(frame.f_code.co_filename, or_scipys):
+    while frame is not None and not is_users(frame, or_scipys=or_scipys):
         frame = frame.f_back
     return frame
 
@@ -168,9 +169,14 @@ def calling_frame() -> FrameType | None:
     return frame
 
 
-def is_users(frame: FrameType) -> bool:
-    """Whether a frame runs code of none of funcdiff, NumPy, SciPy and the standard library."""
-    return is_users_file(frame.f_code.co_filename)
+def is_users(frame: FrameType, *, or_scipys: bool = False) -> bool:
+    """Whether a frame runs code of none of funcdiff, NumPy, SciPy and the standard library.
+
+    Methods that `dataclasses` or attrs have written, ``__init__``, say, are nobody's code.
+    """
+    code = frame.f_code
+    is_written = code.co_filename.startswith(_WRITTEN) and code.co_name.startswith("__")
+    return not is_written and is_users_file(code.co_filename, or_scipys)
 
 
 @lru_cache(maxsize=4096)

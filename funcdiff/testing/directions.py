@@ -297,7 +297,7 @@ def _report(f: Subject, probe: _Probe, fault: _Fault, what: str) -> str:
         moves[places] = fault.moves[places]
         return probe.fault(moves, thorough=False)
 
-    found = search(np.flatnonzero(fault.moves), fault.found, differs)
+    found = search(np.flatnonzero(fault.moves), fault.found, differs, f.directions)
     lines = [compared.line(compared.inputs.name(k), text) for k, text in found.single]
     for places, text in found.together:
         count = f"{len(places)} entries together, of {_span(compared.inputs, places)}"

@@ -25,6 +25,7 @@ def check_grads(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
+    directions: int = 128,
     progress: bool | None = None,
 ) -> None:
     """Assert that the derivatives of `f` at a point equal central differences.
@@ -51,6 +52,9 @@ def check_grads(
     eps
         The step of the differences, relative to the size of the arguments; unless given, several
         are tried.
+    directions
+        Where they differ: how many directions are tried at most in search of the entries, each for
+        some calls of `f`.  To find one of a million takes forty.
     progress
         Whether to say on stderr how far the check is: True by a bar of tqdm where that is
         installed, None by lines, if it takes more than five seconds.
@@ -102,7 +106,7 @@ def check_grads(
             f"check_grads: order={order} checks nothing, at {user_location()}. Give the order of "
             "the highest derivative to check, such as order=2."
         )
-    subject, _, xs = take_apart(f, args, "check_grads", progress=progress)
+    subject, _, xs = take_apart(f, args, "check_grads", directions=directions, progress=progress)
     _check(subject, xs, order, modes, Accuracy(rtol, atol, eps), np.random.default_rng(0))
 
 

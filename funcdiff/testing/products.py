@@ -23,6 +23,7 @@ def check_jvp(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
+    directions: int = 128,
 ) -> None:
     """Assert that a JVP equals central differences of its function, along random directions.
 
@@ -35,7 +36,7 @@ def check_jvp(
         ``functools.partial(fd.jvp, f)``, to check what `f` has already.
     args
         The point, a tuple with one entry per argument.  Integers have zero tangents.
-    atol, rtol, eps
+    atol, rtol, eps, directions
         As of `check_grads`.
 
     Raises
@@ -55,7 +56,7 @@ def check_jvp(
     ...     return np.sin(x), np.cos(x) * t
     >>> check_jvp(np.sin, rule, (np.array([0.3, 1.2]),))
     """
-    subject, point, xs = take_apart(f, args, "check_jvp")
+    subject, point, xs = take_apart(f, args, "check_jvp", directions=directions)
     primals = point.arguments(xs)
 
     def pushed(at: Sequence[Any], ts: Sequence[Any]) -> tuple[Any, Any]:
@@ -80,6 +81,7 @@ def check_vjp(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
+    directions: int = 128,
 ) -> None:
     """Assert that a VJP equals central differences of its function, along random directions.
 
@@ -93,7 +95,7 @@ def check_vjp(
         that `f` was given.
     args
         The point, a tuple with one entry per argument.
-    atol, rtol, eps
+    atol, rtol, eps, directions
         As of `check_grads`.
 
     Raises
@@ -112,7 +114,7 @@ def check_vjp(
     ...     return np.sin(x), lambda v: (v * np.cos(x),)
     >>> check_vjp(np.sin, sine, (np.array([0.3, 1.2]),))
     """
-    subject, point, xs = take_apart(f, args, "check_vjp")
+    subject, point, xs = take_apart(f, args, "check_vjp", directions=directions)
     primals = point.arguments(xs)
     what = f"the vjp of {subject.name}"
     y, _ = _pair(f_vjp(*primals), what, "(y, pullback)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -11,12 +10,6 @@ import numpy as np
 from funcdiff.testing.quotients import Mismatch
 
 _MOST_REPORTED: Final = 5
-
-_MOST_TRIED: Final = 128
-"""Directions, each along some of the entries."""
-
-_SECONDS: Final = 10.0
-"""After which no further direction is tried."""
 
 
 class Found(NamedTuple):
@@ -31,7 +24,7 @@ class Found(NamedTuple):
     left
         Places that differ, or have not been looked at, in the order of places.
     tried
-        How many directions were tried.
+        How many directions were tried, each along some of the entries.
     """
 
     single: list[tuple[int, Mismatch]]
@@ -40,7 +33,9 @@ class Found(NamedTuple):
     tried: int
 
 
-def search(places: Any, whole: Mismatch, fault: Callable[[Any], Mismatch | None]) -> Found:
+def search(
+    places: Any, whole: Mismatch, fault: Callable[[Any], Mismatch | None], most: int
+) -> Found:
     """Find single places at which there is a fault, in as many steps as a number has digits.
 
     A direction along all of them showed a fault; one along half of them tells which half has it.
@@ -53,8 +48,9 @@ def search(places: Any, whole: Mismatch, fault: Callable[[Any], Mismatch | None]
         The fault along all of them.
     fault
         ``fault(places)`` describes the fault along a direction of these entries alone.
+    most
+        After so many directions no further one is tried.
     """
-    end = time.monotonic() + _SECONDS
     single: list[tuple[int, Mismatch]] = []
     together: list[tuple[Any, Mismatch]] = []
     faulty = [(places, (fault(places) if len(places) == 1 else None) or whole)]
@@ -64,7 +60,7 @@ def search(places: Any, whole: Mismatch, fault: Callable[[Any], Mismatch | None]
         if len(part) == 1:
             single.append((int(part[0]), found))
             continue
-        if tried >= _MOST_TRIED or time.monotonic() > end:
+        if tried >= most:
             faulty.append((part, found))
             break
         halves = [(half, fault(half)) for half in np.array_split(part, 2)]

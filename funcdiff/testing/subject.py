@@ -36,6 +36,8 @@ class Subject(NamedTuple):
         Paths of the leaves, such as ``args[0]['w']``.
     progress
         Counts what is evaluated.
+    directions
+        How many are tried in search of the entries that are wrong.
     """
 
     call: Function
@@ -43,6 +45,7 @@ class Subject(NamedTuple):
     inputs: list[str]
     outputs: list[str]
     progress: Progress
+    directions: int
 
 
 class Point(NamedTuple):
@@ -80,7 +83,12 @@ class Point(NamedTuple):
 
 
 def take_apart(
-    f: Callable[..., Any], args: Sequence[Any], check: str, *, progress: bool | None = None
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    check: str,
+    *,
+    directions: int,
+    progress: bool | None = None,
 ) -> tuple[Subject, Point, list[Any]]:
     """Return a function of leaves, its point, and the values of the leaves there.
 
@@ -90,6 +98,8 @@ def take_apart(
         The function and its arguments.
     check
         The name of the function that the user called.
+    directions
+        See `Subject`.
     progress
         Whether to write lines about it; None: if it takes long.
 
@@ -127,7 +137,7 @@ def take_apart(
         return [leaf for _, leaf in smooth_leaves(f(*point.arguments(xs)))]
 
     inputs = [f"args{paths[k]}" for k in chosen]
-    subject = Subject(call, str(FunctionName(f)), inputs, outputs, counter)
+    subject = Subject(call, str(FunctionName(f)), inputs, outputs, counter, directions)
     return subject, point, [operand(leaves[k]) for k in chosen]
 
 

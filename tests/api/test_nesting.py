@@ -283,7 +283,7 @@ def _escaped() -> Any:
 
 
 def test_two_threads_trace_at_once() -> None:
-    barrier = threading.Barrier(2, timeout=10)
+    barrier = threading.Barrier(2, timeout=600)
 
     def work(scale: float) -> list[Any]:
         def f(x: Any) -> Any:

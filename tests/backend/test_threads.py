@@ -91,4 +91,4 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=600)

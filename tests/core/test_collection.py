@@ -69,11 +69,11 @@ def test_of_two_threads_the_one_that_began_ends_the_pause() -> None:
     def other() -> None:
         pause()
         first.set()
-        second.wait(10)
+        second.wait(600)
 
     thread = threading.Thread(target=copy_context().run, args=(other,))
     thread.start()
-    first.wait(10)
+    first.wait(600)
     copy_context().run(pause)
     assert not gc.isenabled()
     second.set()

@@ -263,7 +263,7 @@ def test_every_memoised_function_is_listed_for_clearing(counted: Counted) -> Non
 
 
 def test_threads_that_compute_the_same_at_once_weigh_it_once() -> None:
-    together = threading.Barrier(4, timeout=30)
+    together = threading.Barrier(4, timeout=600)
 
     def computed(program: Program) -> int:
         together.wait()  # all four are in here: none has found a result

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import operator
-import time
 import weakref
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -86,7 +87,16 @@ def names_of_tasks(f: Any, *args: Any) -> list[str]:
     return names
 
 
-def test_blocks_are_joined_once_it_is_known_that_they_take_no_time() -> None:
+def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let so many seconds pass between any two looks at the clock."""
+    clock = itertools.count(0.0, seconds).__next__
+    monkeypatch.setattr(batches, "time", SimpleNamespace(perf_counter=clock))
+
+
+def test_blocks_are_joined_once_it_is_known_that_they_take_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    let_pass(monkeypatch, 1e-7)
     data = da.from_array(X, chunks=(2, 4)), da.from_array(Y, chunks=2)
     gradient = fd.dask.grad(total)
     first = gradient(PARAMS, *data)
@@ -96,12 +106,9 @@ def test_blocks_are_joined_once_it_is_known_that_they_take_no_time() -> None:
     assert sum("blocks" in name for name in names_of_tasks(gradient, PARAMS, *data)) <= 2
 
 
-def test_blocks_that_take_long_are_not_joined() -> None:
-    def slowly(block: Any) -> Any:
-        time.sleep(0.05)
-        return block
-
-    data = da.from_array(X, chunks=(40, 4)).map_blocks(slowly, dtype=float)
+def test_blocks_that_take_long_are_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_pass(monkeypatch, 0.05)
+    data = da.from_array(X, chunks=(40, 4))
     gradient = fd.dask.grad(lambda w, X: np.sum(X @ w))
     for _ in range(3):
         names = names_of_tasks(gradient, np.ones(4), data)

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,14 +159,13 @@ def test_a_worker_that_is_killed_in_the_middle_is_survived(client: Any, data: An
     f = fd.dask.value_and_grad(mean, reduce="mean")
     expected = bits(f(PARAMS, *data))
 
-    def slowly(block: Any) -> Any:
-        time.sleep(0.2)
+    def fatal(block: Any) -> Any:
+        if os.getpid() == victim:
+            os.kill(victim, signal.SIGKILL)
+        time.sleep(0.1)  # meanwhile the other one gets a block
         return block
 
     victim = next(iter(client.run(os.getpid).values()))
-    killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
-    killer.start()
-    found = f(PARAMS, data[0].map_blocks(slowly, dtype=float), data[1])
-    killer.join()
+    found = f(PARAMS, data[0].map_blocks(fatal, dtype=float), data[1])
     assert victim not in client.run(os.getpid).values()
     assert bits(found) == expected

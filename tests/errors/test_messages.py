@@ -5,6 +5,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +285,33 @@ def test_the_tree_says_which_built_in_errors_the_classes_are() -> None:
     assert len(drawn) >= 10
     for name, built_in in drawn:
         assert issubclass(FAMILY[name], getattr(builtins, built_in))
+
+
+@dataclass(frozen=True, order=True)
+class Interval:
+    """Whose methods `dataclasses` writes."""
+
+    low: Any
+    high: Any = 1.0
+
+
+@pytest.mark.parametrize(
+    "compare",
+    [
+        lambda x: hash(Interval(x)),
+        lambda x: Interval(x) == Interval(0.0),
+        lambda x: Interval(x) < Interval(0.0),
+        lambda x: {Interval(x): 1.0},
+    ],
+)
+def test_a_method_that_dataclasses_wrote_is_no_place_of_the_users(
+    compare: Callable[[Any], Any],
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        fd.jit(lambda x: compare(x), guards=False)(0.5)
+    line = compare.__code__.co_firstlineno
+    assert f"test_messages.py', line {line}, in <lambda>" in str(caught.value)
+    assert "<string>" not in str(caught.value)
 
 
 def test_near_misses_are_suggested() -> None:

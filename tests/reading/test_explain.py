@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from dataclasses import FrozenInstanceError
 from html.parser import HTMLParser
 from pathlib import Path
@@ -323,6 +324,15 @@ def test_a_part_of_an_array_is_written_as_it_was_taken(part: Any, text: str) -> 
     assert fault.expression == f"0.5 / np.sqrt({text})"
 
 
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a second pass between any two looks at the clock."""
+    for module in ("sweep", "taped"):
+        clock = itertools.count().__next__
+        monkeypatch.setattr(f"funcdiff.reading.explanation.{module}.perf_counter", clock)
+
+
+@pytest.mark.usefixtures("ticking")
 def test_the_time_of_a_loop_is_that_of_its_lines() -> None:
     def f(x: Any) -> Any:
         def step(level: Any, row: Any) -> Any:
@@ -436,6 +446,7 @@ def test_what_is_computed_twice_is_told_once_when_caches_were_cleared() -> None:
         fd.clear_caches()
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_report_of_finite_numbers_derives_no_program() -> None:
     def f(x: Any) -> Any:
         for k in range(40):

@@ -12,6 +12,7 @@ import scipy.integrate
 import scipy.optimize
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 import funcdiff.scipy.integrate
 import funcdiff.scipy.optimize
 from tests.together import together
@@ -120,6 +121,61 @@ def test_further_arguments_come_as_from_scipy(name: str, form: str) -> None:
     np.testing.assert_allclose(value, expected, rtol=1e-4)
     if name not in ("quad", "quad_vec", "solve_ivp"):  # the root of c
         np.testing.assert_allclose(slope, 0.5 / math.sqrt(1.7), rtol=1e-3)
+
+
+def _in_a_buffer(x: Any) -> Any:
+    """Return a root, by way of an array that is traced wherever anything is."""
+    buffer = fnp.zeros(2)
+    buffer[0], buffer[1] = np.sum(x), 1.0
+    return buffer[0] ** 2 - 2.0 * buffer[1]
+
+
+def _cost(x: Any) -> Any:
+    return _in_a_buffer(x) ** 2
+
+
+def _vector(x: Any) -> Any:
+    return np.reshape(_in_a_buffer(x), (1,))
+
+
+WITHOUT: dict[str, Callable[[Any, Any], Any]] = {
+    "newton": lambda o, _: o.newton(_in_a_buffer, 1.0),
+    "fixed_point": lambda o, _: o.fixed_point(lambda x: x - 0.1 * _in_a_buffer(x), 1.0),
+    "brentq": lambda o, _: o.brentq(_in_a_buffer, 0.0, 5.0, full_output=True)[0],
+    "root_scalar": lambda o, _: o.root_scalar(_in_a_buffer, bracket=(0.0, 5.0)).root,
+    "root": lambda o, _: o.root(_vector, ONE).x[0],
+    "fsolve": lambda o, _: o.fsolve(_vector, ONE, full_output=True)[0][0],
+    "least_squares": lambda o, _: o.least_squares(_vector, ONE).x[0],
+    "leastsq": lambda o, _: o.leastsq(_vector, ONE, full_output=True)[0][0],
+    "minimize": lambda o, _: o.minimize(_cost, ONE).x[0],
+    "minimize in a box": lambda o, _: o.minimize(_cost, ONE, bounds=BOX).x[0],
+    "minimize_scalar": lambda o, _: o.minimize_scalar(_cost, bounds=BOX[0], method="bounded").x,
+    "fmin": lambda o, _: o.fmin(_cost, ONE, disp=0)[0],
+    "differential_evolution": lambda o, _: o.differential_evolution(_cost, BOX, seed=1).x[0],
+    "shgo": lambda o, _: o.shgo(_cost, BOX).x[0],
+    "basinhopping": lambda o, _: o.basinhopping(_cost, ONE, niter=1).x[0],
+    "quad": lambda _, i: i.quad(_in_a_buffer, 0.0, 1.0)[0],
+    "solve_ivp": lambda _, i: i.solve_ivp(lambda t, y: _vector(y), (0.0, 0.5), ONE).y[0, -1],
+}
+TRACES: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda f: fd.grad(f)(2.0),
+    "jvp": lambda f: fd.jvp(f, (2.0,), (1.0,))[1],
+    "jit": lambda f: fd.jit(f)(1.0),
+    "vmap": lambda f: fd.vmap(f)(np.ones(2))[0],
+    "grad of jit": lambda f: fd.grad(fd.jit(f))(2.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@together
+@pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.parametrize("name", WITHOUT)
+def test_what_a_solver_finds_is_a_constant_of_what_its_function_does_not_depend_on(
+    name: str, trace: str
+) -> None:
+    solve = WITHOUT[name]
+    found = TRACES[trace](lambda s: s * solve(*OURS))
+    np.testing.assert_allclose(found, float(solve(*SCIPYS)), rtol=1e-3)
 
 
 def test_a_window_of_what_is_no_number_is_refused_as_by_scipy() -> None:

@@ -107,7 +107,7 @@ def test_other_threads_may_write_to_a_captured_array(size: int) -> None:
     failures: list[BaseException] = []
 
     def write() -> None:
-        used.wait(10)
+        used.wait(600)
         try:
             buffer[:] = 7.0
         except BaseException as error:
@@ -117,7 +117,7 @@ def test_other_threads_may_write_to_a_captured_array(size: int) -> None:
     def f(x: Any) -> Any:
         y = x * buffer
         used.set()
-        written.wait(10)
+        written.wait(600)
         return (y + x * buffer)[0]
 
     thread = threading.Thread(target=write)

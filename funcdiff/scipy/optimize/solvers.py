@@ -16,7 +16,7 @@ from funcdiff.api.rules.opaque import primitive
 from funcdiff.core.program import Program
 from funcdiff.core.types import INT
 from funcdiff.errors import ConcreteValueError, PytreeError
-from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.values import value_of
 from funcdiff.pytree.statics import static_key
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.optimize.programs import Closed
@@ -122,7 +122,7 @@ def entry_of(message: Any) -> int:
 def message_at(entry: Any) -> str:
     """Return the text at a place, which is the same for all batches and runs if it is not known."""
     try:
-        return _messages[int(concrete_value(entry))]
+        return _messages[int(value_of(entry))]
     except ConcreteValueError:
         return "The message is not known where a function is traced without values: see status."
 
