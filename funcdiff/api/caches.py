@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from funcdiff.api.calls.repeated import forget_calls
 from funcdiff.backend.tape.sightings import forget_sightings
+from funcdiff.core.builder import direct
 from funcdiff.core.late import late_import
 from funcdiff.core.memo import caches
 from funcdiff.core.primitive import forget_operations
+
+_LRU: Final = type(lru_cache(len))
+"""The type of what `functools.cache` and `functools.lru_cache` make."""
 
 
 class CacheInfo(NamedTuple):
@@ -81,6 +87,12 @@ def clear_caches() -> None:
     """
     for cache in caches:
         cache.cache_clear()
-    forget_operations()
     forget_sightings()
     forget_calls()
+    direct.clear()
+    for name, module in list(sys.modules.items()):
+        if name == "funcdiff" or name.startswith("funcdiff."):
+            for value in list(vars(module).values()):
+                if isinstance(value, _LRU):
+                    value.cache_clear()
+    forget_operations()  # last: the others refer to them

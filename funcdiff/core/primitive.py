@@ -391,5 +391,7 @@ def operation(primitive: Primitive[P], params: P, operands: Types) -> Operation:
 
 
 def forget_operations() -> None:
-    """Forget the operations that nothing refers to, with the parameters that they hold."""
+    """Forget the operations that nothing refers to, and what is kept with the others."""
     _operations.clear()
+    for op in list(_operations.alive.values()):
+        op.steps = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import weakref
 from collections.abc import Callable
 from functools import cache
@@ -431,3 +432,23 @@ def test_reverse_mode_of_a_nonlinear_jvp_rule_raises(tangent: Any) -> None:
     assert fd.jvp(f, (2.0,), (3.0,))[1] == tangent(3.0)
     with pytest.raises(NotDifferentiableError, match="not linear in its tangents"):
         fd.grad(f)(2.0)
+
+
+def _squared(x: Any) -> Any:
+    return x**2
+
+
+def _squared_forward(x: Any) -> Any:
+    return x**2, x
+
+
+def _squared_backward(x: Any, ct: Any) -> Any:
+    return (2 * x * ct,)
+
+
+def test_a_pullback_through_a_backward_rule_pickles() -> None:
+    f = fd.custom_vjp(_squared)
+    f.defvjp(_squared_forward, _squared_backward)
+    _, pullback = fd.vjp(lambda x: f(x) * np.sin(x), X)
+    again = pickle.loads(pickle.dumps(pullback))
+    np.testing.assert_allclose(again(X)[0], pullback(X)[0], rtol=1e-14)

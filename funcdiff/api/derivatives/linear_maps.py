@@ -28,7 +28,7 @@ def _shape_of(trace: Trace) -> Trace:
     outputs: list[Any] = [_Output(y.type) for y in trace.outputs]
     return trace._replace(
         recording=((), (), None), captures=[], locate=_nowhere, outputs=outputs, calls=None,
-        rule_calls=None, aux=None, decisions=(),
+        rule_calls=None, aux=None, decisions=(), evaluated=(),
     )  # fmt: skip
 
 

@@ -154,6 +154,9 @@ class RulesPullback:
             _compare(found, traced, self._trace)
         return traced
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return self._traced_pullback.__reduce__()
+
     @computed
     def _traced_pullback(self) -> LinearMap:
         """The pullback with the rules traced."""
