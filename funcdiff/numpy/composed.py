@@ -12,13 +12,17 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache, update_wrapper, wraps
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import made_by
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.creation import construction
+from funcdiff.ops.structure.slicing import along, slice_p
+from funcdiff.ops.structure.unknown import trimmed, whole_of
 
 
 def _names(text: str) -> list[str]:
@@ -35,7 +39,7 @@ _COMPOSED: Final = _names(
     """
     angle apply_over_axes argwhere atleast_1d atleast_2d atleast_3d diff dsplit dstack extract
     fill_diagonal flatnonzero fliplr flipud histogram2d hsplit hstack iscomplex iscomplexobj
-    isneginf isposinf isreal isrealobj ix_ matrix_transpose moveaxis ndim polyder polyval
+    isneginf isposinf isreal isrealobj ix_ matrix_transpose moveaxis ndim
     real_if_close rollaxis rot90 shape size sort_complex split stack trapezoid trim_zeros union1d
     unstack unwrap vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft2
@@ -88,6 +92,7 @@ def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None
     composed = _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
     update_wrapper(composed, function)
     ours = _refuse_out(composed) if name in _WITHOUT_OUT else composed
+    ours = _of_zeros(composed) if name == "trim_zeros" else ours
     implements(function, operands=name in _BY_TYPES)(ours)
 
 
@@ -104,6 +109,41 @@ def _refuse_out(composed: Callable[..., Any]) -> Callable[..., Any]:
         return composed(*args, **kwargs)
 
     return ours
+
+
+def _of_zeros(composed: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of what it cuts off, too, of which the derivative is not zero.
+
+    Of nothing but zeros np.poly1d keeps one.
+    """
+
+    @wraps(composed)
+    def ours(filt: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = composed(filt, *args, **kwargs)
+        if not isinstance(filt, Tracer):
+            return kept
+        if kept.shape == (0,) and _is_called_by(np.poly1d.__init__):
+            whole = whole_of(filt)
+            n = whole.shape[0]
+            return trimmed(whole, along((n,), 0, n - 1, n)) if n else kept
+        found = made_by(kept, slice_p) if kept.shape != filt.shape else None
+        return trimmed(filt, found[0]) if found else kept
+
+    return ours
+
+
+def _is_called_by(function: Any) -> bool:
+    """Return whether that is what calls NumPy, which hands the call over to us."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_HANDED_OVER):
+        frame = frame and frame.f_back
+        if frame is not None and frame.f_code is function.__code__:
+            return True
+    return False
+
+
+_HANDED_OVER: Final = 4
+"""Calls between one of NumPy's functions and ours, at most."""
 
 
 for _name in _COMPOSED:

@@ -7,6 +7,8 @@ whether complex roots come in pairs, is looked at in the values and counts as co
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +21,30 @@ from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import mutation
+from funcdiff.ops.structure.slicing import along
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.ops.structure.unknown import unknown
+from funcdiff.ops.structure.unknown import shortened, trimmed, unknown, whole_of
 
 # ---- values and roots --------------------------------------------------------------------------
 
 
-def _coefficients(p: Any) -> Any:
+def _given(p: Any) -> Any:
     """Return the coefficients of a polynomial as a vector."""
     return np.atleast_1d(p.coeffs if isinstance(p, np.poly1d) else array(p))
+
+
+def _of_whole(function: Callable[..., Any], *given: Any) -> Any:
+    """Return a function of coefficients, known as that of what was cut off because it is 0, too."""
+    found, whole = function(*given), [whole_of(array(p)) for p in given]
+    if all(p.shape == q.shape for p, q in zip(whole, given, strict=True)):
+        return found
+    return shortened(array(found), array(function(*whole)))
+
+
+def _cut(p: Any, count: int) -> Any:
+    """Cut off as many leading coefficients, which are 0; one is left."""
+    first = min(count, p.shape[0] - 1)
+    return trimmed(p, along(p.shape, 0, first, p.shape[0])) if first > 0 else p
 
 
 def _like(given: tuple[Any, ...], coefficients: Any) -> Any:
@@ -75,7 +92,7 @@ def roots(p: Any) -> Any:
     There are as many roots at 0 as trailing coefficients that are 0: of more than one the
     derivative by these is nan.
     """
-    p = np.atleast_1d(array(p))
+    p = whole_of(array(np.atleast_1d(array(p))))
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array")
     nonzero = np.flatnonzero(np.asarray(p != 0))
@@ -117,26 +134,23 @@ def _follow_roots(roots: Any, p: Any) -> Any:
 @implements(np.polyadd)
 def polyadd(a1: Any, a2: Any) -> Any:
     """Return the sum of two polynomials."""
-    x, y = _align(a1, a2)
-    return _like((a1, a2), x + y)
+    return _like((a1, a2), _of_whole(partial(_aligned, np.add), _given(a1), _given(a2)))
 
 
 @implements(np.polysub)
 def polysub(a1: Any, a2: Any) -> Any:
     """Return the difference of two polynomials."""
-    x, y = _align(a1, a2)
-    return _like((a1, a2), x - y)
+    return _like((a1, a2), _of_whole(partial(_aligned, np.subtract), _given(a1), _given(a2)))
 
 
-def _align(a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Return two vectors of coefficients, the shorter one with zeros in front."""
-    x, y = _coefficients(a1), _coefficients(a2)
+def _aligned(ufunc: Any, x: Any, y: Any) -> Any:
+    """Combine two vectors of coefficients, the shorter one with zeros in front."""
     missing = len(y) - len(x)
     if missing > 0:
         x = np.concatenate([np.zeros(missing, x.dtype), x])
     elif missing < 0:
         y = np.concatenate([np.zeros(-missing, y.dtype), y])
-    return x, y
+    return ufunc(x, y)
 
 
 @implements(np.polymul)
@@ -145,19 +159,18 @@ def polymul(a1: Any, a2: Any) -> Any:
 
     Where the trace has no values, leading zeros stay.
     """
-    x, y = (_without_exact_zeros(_coefficients(p)) for p in (a1, a2))
-    return _like((a1, a2), np.convolve(x, y))
+    x, y = (p if len(p) else np.zeros(1, p.dtype) for p in map(_given, (a1, a2)))
+    x, y = (_cut(p, _leading_zeros(p)) for p in (x, y))
+    return _like((a1, a2), _of_whole(np.convolve, x, y))
 
 
-def _without_exact_zeros(p: Any) -> Any:
-    """Cut off leading zeros as np.poly1d does: of nothing else, one zero is left."""
-    if not len(p):
-        return np.zeros(1, p.dtype)
+def _leading_zeros(p: Any) -> int:
+    """Return how many leading zeros np.poly1d cuts off: of nothing else, one zero is left."""
     try:
         filled = np.flatnonzero(value_of(p))
     except ConcreteValueError:
-        return p
-    return p[filled[0] if len(filled) else -1 :]
+        return 0
+    return int(filled[0]) if len(filled) else len(p) - 1
 
 
 @implements(np.polydiv)
@@ -166,13 +179,13 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
     Long division: of what is left of `u`, a step changes only as many coefficients as `v` has.
     """
-    dividend, divisor = _coefficients(u) + 0.0, _coefficients(v) + 0.0
+    dividend, divisor = _given(u) + 0.0, _given(v) + 0.0
     dtype = (dividend[0] + divisor[0]).dtype
     m, n = len(dividend) - 1, len(divisor) - 1
     scale = 1.0 / divisor[0]
     rest = dividend.astype(dtype)
     if m < n:
-        return _like((u, v), np.zeros(1, dtype)), _like((u, v), _without_leading_zeros(rest))
+        return _like((u, v), np.zeros(1, dtype)), _like((u, v), _without_leading_zeros(rest, 0))
     window: Any = rest[: n + 1]
     heads: list[Any] = []
     factors: list[Any] = []
@@ -183,15 +196,46 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         if k < m - n:
             heads.append(window[:1])
             window = np.concatenate([window[1:], rest[k + n + 1 : k + n + 2]])
-    remainder = _without_leading_zeros(np.concatenate([*heads, window]))
+    remainder = _without_leading_zeros(np.concatenate([*heads, window]), m - n + 1)
     return _like((u, v), np.stack(factors)), _like((u, v), remainder)
 
 
-def _without_leading_zeros(p: Any) -> Any:
-    """Cut off what is zero to within NumPy's tolerance for remainders, but for the last one."""
+def _without_leading_zeros(p: Any, count: int) -> Any:
+    """Cut off what is zero to within NumPy's tolerance for remainders, but for the last one.
+
+    As many as `count` are zero whatever is divided.
+    """
     large = np.flatnonzero(np.logical_not(np.isclose(p, 0, rtol=1e-14)))
     first = int(large[0]) if len(large) else len(p) - 1
-    return p[first:]
+    always = min(first, count)
+    return _cut(p[always:], first - always)
+
+
+@implements(np.polyval)
+def polyval(p: Any, x: Any) -> Any:
+    """Return the value of a polynomial, by Horner's rule; of a poly1d `x`, the composition."""
+    y: Any = 0 if isinstance(x, np.poly1d) else np.zeros_like(x := array(x))
+    coefficients: Any = whole_of(array(_given(p)))
+    for coefficient in coefficients:
+        y = y * x + coefficient
+    return y
+
+
+@implements(np.polyder)
+def polyder(p: Any, m: int = 1) -> Any:
+    """Return the derivative of order `m` of a polynomial."""
+    order = int(m)
+    if order < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    if not order:
+        return _like((p,), p.coeffs if isinstance(p, np.poly1d) else array(p))
+
+    def derived(x: Any) -> Any:
+        for _ in range(order):
+            x = x[:-1] * np.arange(len(x) - 1, 0, -1)
+        return x
+
+    return _like((p,), _of_whole(derived, _given(p)))
 
 
 @implements(np.polyint)
@@ -205,11 +249,15 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         constants = constants[0] * np.ones(order)
     if len(constants) < order:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
-    result = p.coeffs if isinstance(p, np.poly1d) else array(p)
-    for step in range(order):
-        divided = np.true_divide(result, np.arange(len(result), 0, -1))
-        result = np.concatenate((divided, constants[step : step + 1]))
-    return _like((p,), result)
+
+    def integrated(x: Any) -> Any:
+        for step in range(order):
+            divided = np.true_divide(x, np.arange(len(x), 0, -1))
+            x = np.concatenate((divided, constants[step : step + 1]))
+        return x
+
+    given = p.coeffs if isinstance(p, np.poly1d) else array(p)
+    return _like((p,), _of_whole(integrated, given))
 
 
 # ---- least squares -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import map_nested, needed_equations, walk
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.linalg.degeneracy import Sharing, eigen_differential_p
+from funcdiff.ops.linalg.degeneracy import Settling, eigen_differential_p
 from funcdiff.ops.user.custom_rules import Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.passes.rewrites import (
@@ -108,7 +108,8 @@ def _inline_simplified_linear(
             return rewrite(eq, xs)
         depends.update(eq.results)
         if eq.primitive is eigen_differential_p and in_use.issuperset(eq.results):
-            return rewriter.emit(eigen_differential_p, Sharing(strict=True), *xs)
+            settled = Settling(strict=True, unitary=eq.params_as(Settling).unitary)
+            return rewriter.emit(eigen_differential_p, settled, *xs)
         body = _vjp_program(eq)
         if body is not None:
             return _inline_simplified_linear(body, xs, flags, rewriter)

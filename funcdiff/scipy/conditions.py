@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.core.builder import builders
-from funcdiff.errors import ConcreteValueError
+from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import known_integer
 
 
 def is_known_to_hold(condition: Callable[[], Any]) -> bool:
@@ -27,6 +29,18 @@ def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
     except ConcreteValueError:
         forgive()
         return otherwise
+
+
+def known_rank(count: Any, name: str) -> int:
+    """Return a rank, of which values or shapes depend; raises ConcreteValueError if unknown."""
+    found = known_integer(array(count))
+    if found is None:
+        raise ConcreteValueError(
+            f"{name} was asked at {user_location()} for what depends on the rank of a matrix "
+            "whose values are not known (inside scan, cond or trace, or in vmap over matrices of "
+            "several ranks). Call it outside, or matrix by matrix."
+        )
+    return found
 
 
 def forgiveness() -> Callable[[], None]:

@@ -19,7 +19,7 @@ from funcdiff.testing.neighbourhood import JITTERS, Neighbourhood
 from funcdiff.testing.quotients import Accuracy, Mismatch, mismatch
 from funcdiff.testing.search import search
 from funcdiff.testing.subject import Subject
-from funcdiff.testing.triangles import is_symmetric, reads_one_triangle, square, symmetrize
+from funcdiff.testing.triangles import is_symmetric, square, symmetric_arguments, symmetrize
 
 Push: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Values]
 """Of a point and tangents, the tangents of the results."""
@@ -278,10 +278,7 @@ def _groups(compared: _Forward | _Reverse, band: float) -> Iterable[Any]:
 
 def _of_symmetric_matrices(compared: _Forward | _Reverse) -> list[int]:
     """Return the arguments of which the function reads one triangle, if it is so differentiated."""
-    near = compared.near
-    chosen = [
-        k for k in square(near.xs) if is_symmetric(near.xs[k]) and reads_one_triangle(near, k)
-    ]
+    chosen = symmetric_arguments(compared.near)
     return chosen if compared.is_symmetric(chosen) else []
 
 
@@ -319,13 +316,7 @@ def _span(inputs: Layout, places: Any) -> str:
 def _hint(compared: _Forward | _Reverse, moves: Any) -> list[str]:
     """Say so if the function seems to be one of symmetric matrices."""
     near, cure = compared.near, "check lambda x: f((x + x.T) / 2) instead"
-    matrices = [k for k in square(near.xs) if compared.inputs.size]
-    one = [k for k in matrices if reads_one_triangle(near, k)]
-    lone = [k for k in one if not is_symmetric(near.xs[k])]
-    if lone:
-        path = compared.inputs.path(lone[0])
-        return [f"one triangle of {path} is read, which is not symmetric: give a symmetric matrix"]
-    even = [k for k in matrices if is_symmetric(near.xs[k])]
+    even = [k for k in square(near.xs) if compared.inputs.size and is_symmetric(near.xs[k])]
     if even and _Probe(compared, even).fault(moves) is None:
         path = compared.inputs.path(even[0])
         return [

@@ -38,8 +38,17 @@ def symmetrize(ts: Sequence[Any], chosen: Sequence[int]) -> Values:
     return [((t + mirror(t)) / 2).astype(t.dtype) if k in chosen else t for k, t in enumerate(ts)]
 
 
-def reads_one_triangle(near: Neighbourhood, k: int) -> bool:
-    """Whether the function of matrices ignores all that is above, or below, their diagonal."""
+def symmetric_arguments(near: Neighbourhood) -> list[int]:
+    """Return which arguments are symmetric matrices of which the function reads one triangle."""
+    matrices = [k for k in square(near.xs) if is_symmetric(near.xs[k])]
+    return [k for k in matrices if _reads_one_triangle(near, k)]
+
+
+def _reads_one_triangle(near: Neighbourhood, k: int) -> bool:
+    """Whether the function of matrices ignores all that is above, or below, their diagonal.
+
+    Gradients by them are symmetric only where these are, so that symmetric parts are compared.
+    """
     x = near.xs[k]
     random = np.random.default_rng(0)
     size = float(np.abs(x).max(initial=0.0)) or 1.0
@@ -47,11 +56,17 @@ def reads_one_triangle(near: Neighbourhood, k: int) -> bool:
     kept: list[Callable[[Any], Any]] = [np.tril, np.triu]
     for triangle in kept:
         changed = np.where(triangle(np.full(x.shape[-2:], True)), x, other).astype(x.dtype)
-        results = near.call([*near.xs[:k], changed, *near.xs[k + 1 :]])
-        if all(map(_identical, results, near.ys)):
+        try:
+            results = near.call([*near.xs[:k], changed, *near.xs[k + 1 :]])
+        except np.linalg.LinAlgError:  # of a matrix that was read
+            continue
+        if all(map(_agree, results, near.ys)):
             return True
     return False
 
 
-def _identical(x: Any, y: Any) -> bool:
-    return np.shape(x) == np.shape(y) and bool(np.array_equal(x, y, equal_nan=True))
+def _agree(x: Any, y: Any) -> bool:
+    if np.shape(x) != np.shape(y):
+        return False
+    x, y = symmetrize([x, y], square([x, y]))
+    return disagreement(x, y, rounding([x]), scale=0.0) is None

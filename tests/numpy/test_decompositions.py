@@ -341,3 +341,46 @@ def test_a_matrix_without_derivatives_can_be_masked_in_reverse_mode() -> None:
     x = np.stack([DEFECTIVE, SPREAD[:2, :2]])
     gradient = fd.grad(lambda x: np.sum(np.where([[False], [True]], linalg.eigvals(x), 0)))(x)
     np.testing.assert_allclose(gradient, [np.zeros((2, 2)), np.eye(2)], atol=1e-14)
+
+
+# ---- equal eigenvalues of general matrices -------------------------------------------------------
+
+WEIGHTS = np.arange(9.0).reshape(3, 3)
+
+
+def _through_eig(weights: Any) -> Any:
+    def f(a: Any) -> Any:
+        w, v = linalg.eig(a)
+        return np.real(np.sum((v * np.exp(w)) @ linalg.inv(v) * weights))
+
+    return f
+
+
+@pytest.mark.parametrize("a", [2 * np.eye(3), np.diag([1.0, 2.0, 2.0])])
+@pytest.mark.parametrize("weights", [WEIGHTS, WEIGHTS - WEIGHTS.T, np.fliplr(np.eye(3))])
+def test_functions_of_general_matrices_are_refused_at_equal_eigenvalues(
+    a: Any, weights: Any
+) -> None:
+    f = _through_eig(weights)
+    for derive in (fd.grad, fd.jacfwd, fd.jacrev):
+        with pytest.raises(NotDifferentiableError):
+            derive(f)(a)
+    for t in (np.diag([1.0, 2.0, 4.0]), WEIGHTS):
+        with pytest.raises(NotDifferentiableError):
+            fd.jvp(f, (a,), (t,))
+
+
+def test_equal_eigenvalues_that_move_alike_have_a_derivative() -> None:
+    slope = fd.jvp(_through_eig(WEIGHTS), (2 * np.eye(3),), (np.eye(3),))[1]
+    assert_allclose(slope, np.trace(WEIGHTS) * np.exp(2), rtol=1e-12)
+    gradient = fd.grad(lambda a: np.sum(linalg.eig(a)[0]))(2 * np.eye(3))
+    assert_allclose(gradient, np.eye(3), atol=1e-15)
+
+
+def test_both_modes_raise_for_vectors_of_equal_eigenvalues() -> None:
+    def f(x: Any) -> Any:
+        return np.abs(linalg.eig(np.diag(x))[1])
+
+    for derive in (fd.jacfwd, fd.jacrev):
+        with pytest.raises(NotDifferentiableError):
+            derive(f)(np.array([2.0, 2.0]))

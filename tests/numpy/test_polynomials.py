@@ -8,6 +8,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.together import together
 
 Function = Callable[..., Any]
 
@@ -154,3 +155,73 @@ def test_series_work_in_the_point_and_refuse_traced_coefficients(f: Any) -> None
     assert_derivatives(lambda x: f(x, Q), X)
     with pytest.raises(fd.errors.LostDerivativeError, match="NumPy cannot dispatch"):
         fd.grad(lambda c: np.sum(f(X, c)))(Q)
+
+
+# ---- leading zeros -------------------------------------------------------------------------------
+
+ZEROS = [
+    np.zeros(3),
+    np.array([0.0, 0.0, 2.0]),
+    np.array([0.0, 1.5, -1.0]),
+    np.array([0.0, 1.0, 0.0]),
+]
+POINT = np.array([2.0, -0.5])
+OF_POLYNOMIALS: dict[str, Function] = {
+    "value": lambda c: np.poly1d(c)(POINT),
+    "deriv": lambda c: np.poly1d(c).deriv()(POINT),
+    "deriv, twice": lambda c: np.poly1d(c).deriv(2)(POINT),
+    "integ": lambda c: np.poly1d(c).integ(k=0.5)(POINT),
+    "sum": lambda c: (np.poly1d(c) + np.poly1d([1.0, 2.0]))(POINT),
+    "difference": lambda c: (np.poly1d([1.0, 2.0]) - np.poly1d(c))(POINT),
+    "product": lambda c: (np.poly1d(c) * np.poly1d([1.0, 2.0]))(POINT),
+    "square": lambda c: (np.poly1d(c) ** 2 + np.poly1d(c))(POINT),
+    "polymul": lambda c: np.polyval(np.polymul(c, [3.0, 1.0, 2.0]), POINT),
+    "polyadd": lambda c: np.polyval(np.polyadd(c, np.array([3.0])), POINT),
+    "composition": lambda c: np.poly1d([1.0, 2.0, 0.0])(np.poly1d(c))(POINT),
+    "remainder": lambda c: np.polyval(np.polydiv(np.append([1.0], c), [1.0, 1.0])[1], POINT),
+}
+
+
+@together
+@pytest.mark.parametrize("c", ZEROS)
+@pytest.mark.parametrize("name", OF_POLYNOMIALS)
+def test_leading_coefficients_that_are_zero_keep_their_derivatives(name: str, c: Any) -> None:
+    """Differences have other numbers of coefficients."""
+    f = OF_POLYNOMIALS[name]
+    step = 1e-6
+    expected = np.stack([(f(c + step * e) - f(c - step * e)) / (2 * step) for e in np.eye(3)], -1)
+    for derive in (fd.jacfwd, fd.jacrev):
+        np.testing.assert_allclose(derive(f)(c), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(fd.vjp(f, c)[0], f(c))
+
+
+def test_the_shape_of_a_poly1d_is_numpys() -> None:
+    def orders(c: Any) -> Any:
+        p = np.poly1d(c)
+        assert p.order == 1
+        assert (p * p).order == 2
+        assert p.deriv().coeffs.shape == (1,)
+        return p(2.0)
+
+    np.testing.assert_allclose(fd.grad(orders)(np.array([0.0, 1.0, 2.0])), [4.0, 2.0, 1.0])
+
+
+def test_a_fit_that_begins_at_zeros_moves_all_coefficients() -> None:
+    x = np.linspace(-1, 1, 7)
+
+    def loss(c: Any) -> Any:
+        return np.sum((np.poly1d(c)(x) - np.exp(x)) ** 2)
+
+    assert np.all(fd.grad(loss)(np.zeros(3)) < 0)
+
+
+def test_of_zeros_that_are_cut_off_nobody_knows_how_the_rest_changes() -> None:
+    x = np.array([0.0, 1.0, 0.0, 2.0, 0.0])
+    np.testing.assert_array_equal(
+        fd.grad(lambda x: np.sum(np.trim_zeros(x)))(x), [np.nan, 1.0, 1.0, 1.0, np.nan]
+    )
+    np.testing.assert_array_equal(
+        fd.grad(lambda x: np.sum(np.poly1d(x).coeffs))(x), [np.nan, 1.0, 1.0, 1.0, 1.0]
+    )
+    masked = fd.grad(lambda x: np.sum(np.trim_zeros(np.where(x > 1, x, 0))))(x)
+    np.testing.assert_array_equal(masked, [0.0, 0.0, 0.0, 1.0, 0.0])

@@ -195,9 +195,8 @@ def test_a_derivative_by_one_triangle_alone_is_right_only_if_it_is_one() -> None
         check_grads(lambda a: np.sum(np.tril(a) ** 3) + fd.stop_gradient(a)[0, 1], (SYMMETRIC,))
 
 
-def test_a_matrix_that_is_not_symmetric_is_named_where_one_triangle_is_read() -> None:
-    with pytest.raises(AssertionError, match=r"args\[0\] is read, which is not symmetric"):
-        check_grads(np.linalg.eigvalsh, (SYMMETRIC + np.triu(SYMMETRIC),), order=1)
+def test_a_matrix_that_is_not_symmetric_has_the_derivative_by_the_triangle_that_is_read() -> None:
+    check_grads(np.linalg.eigvalsh, (SYMMETRIC + np.triu(SYMMETRIC),))
 
 
 def test_the_cure_is_given_where_the_rest_of_a_symmetric_matrix_is_read_too() -> None:

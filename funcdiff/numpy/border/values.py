@@ -56,6 +56,14 @@ def known_value(x: Tracer) -> Any:
         return found
 
 
+def known_integer(x: Tracer) -> int | None:
+    """Return the value of an integer, or None where nobody knows it."""
+    try:
+        return int(known_value(x))
+    except ConcreteValueError:
+        return None
+
+
 def _decided_value(x: Tracer) -> Any:
     """Return the integers or booleans of which each decides; None if they are not known."""
     if x.type.dtype.kind not in "biu" or x.type.size > _MOST:

@@ -23,7 +23,7 @@ _QRResult: Final[Any] = type(np.linalg.qr(np.eye(1)))
 
 @implements(np.linalg.cholesky)
 def cholesky(a: Tracer, /, *, upper: bool = False) -> Tracer:
-    """Return the Cholesky factor; the gradient is symmetric."""
+    """Return the Cholesky factor; the gradient by a symmetric matrix is symmetric."""
     return factorizations.cholesky(square_matrices(a), lower=not upper)
 
 
@@ -61,7 +61,9 @@ def _is_lower(UPLO: str) -> bool:
 
 @implements(np.linalg.eigh)
 def eigh(a: Tracer, UPLO: str = "L") -> Any:
-    """Return eigenvalues and eigenvectors of Hermitian matrices; the gradient is symmetric.
+    """Return eigenvalues and eigenvectors of Hermitian matrices.
+
+    The gradient is symmetric where the matrix is; else it is that of the triangle that is read.
 
     Forward mode is exact at equal eigenvalues.  Reverse mode averages over them, because a linear
     map cannot tell how a direction parts them: (v * f(w)) @ v.T has its derivative there by jvp.
@@ -72,7 +74,7 @@ def eigh(a: Tracer, UPLO: str = "L") -> Any:
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: Tracer, UPLO: str = "L") -> Tracer:
-    """Return eigenvalues of Hermitian matrices; the gradient is symmetric."""
+    """Return eigenvalues of Hermitian matrices; where these are symmetric, the gradient is."""
     return factorizations.eigvalsh(square_matrices(a), lower=_is_lower(UPLO))
 
 

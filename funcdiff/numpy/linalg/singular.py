@@ -10,13 +10,13 @@ from numpy.linalg import LinAlgError
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.promotion import array, broadcast_to, promote
-from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.values import known_integer
 from funcdiff.numpy.linalg.systems import inexact, inv, matrix_stack, slogdet, square_matrices
 from funcdiff.ops.linalg import pseudoinverse, singular
 from funcdiff.ops.linalg.matrices import identity
+from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.structure.structural import reshape
 
 _SVDResult: Final[Any] = type(np.linalg.svd(np.eye(1)))
@@ -133,8 +133,9 @@ def _tolerance(value: Any, x: Tracer) -> Tracer:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """Return solution, sums of squared residuals, rank and singular values.
 
-    The derivative is that of constant rank.  Without concrete values, as inside `vmap`, the rank
-    is taken to be full: there are residuals if there are more rows than columns.
+    The derivative is that of constant rank.  Where nobody knows it, as inside `scan`, the rank is
+    taken to be full: there are residuals if there are more rows than columns, and using those of
+    another rank raises.
     """
     left, right = promote(inexact(a), inexact(b))
     vector = right.ndim == 1
@@ -148,13 +149,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         raise LinAlgError("Incompatible dimensions")
     relative = float(np.finfo(FLOAT).eps) * max(rows, columns) if rcond is None else float(rcond)
     x, squares, rank, s = pseudoinverse.lstsq(left, right, relative=relative)
-    if rows <= columns or not _is_full(rank, columns):
+    known = known_integer(rank) if rows > columns else 0
+    if known is None:
+        squares = assured_rank(squares, array(rank < columns))
+    elif known < columns or rows <= columns:
         squares = constant(0, squares.type.with_shape((0,)))
     return reshape(x, (columns,)) if vector else x, squares, rank, s
-
-
-def _is_full(rank: Tracer, columns: int) -> bool:
-    try:
-        return int(concrete_value(rank)) == columns
-    except ConcreteValueError:
-        return True

@@ -318,16 +318,24 @@ def simple_spectrum(t: Tracer, same: Tracer) -> Tracer:
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
 
 
-def _differential_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
+class Settling(Params):
+    """As `Sharing`; and whether vectors of equal eigenvalues turn as unitary matrices do."""
+
+    strict: bool
+    unitary: bool
+
+
+def _differential_jvp(p: Settling, xs: Tracers, ts: Tangents) -> Pushed:
     slopes, generator, same = xs
     moved, turned, _ = ts
-    return eigen_differential(slopes, generator, same, strict=p.strict or moved is not None), [
+    params = replace(p, strict=p.strict or moved is not None)
+    return bind(eigen_differential_p, params, slopes, generator, same), [
         None if moved is None else mean_over_ties(moved, same, strict=True),
-        None if turned is None else gauge(turned, same, checked=False),
+        turned if turned is None or not p.unitary else gauge(turned, same, checked=False),
     ]
 
 
-def _differential_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangents) -> list[Maybe]:
+def _differential_transpose(p: Settling, _types: Types, cts: Tangents, xs: Tangents) -> list[Maybe]:
     """Be strict where both are used: a part of the derivative may be in neither cotangent.
 
     For V·f(w)·Vᴴ that is f'(w)·S between equal eigenvalues, S[i, j] for i ≠ j.
@@ -337,19 +345,19 @@ def _differential_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangen
     assert same is not None
     return [
         None if ct is None else mean_over_ties(ct, same, strict=p.strict or turning is not None),
-        None if turning is None else gauge(turning, same, checked=True),
+        turning if turning is None or not p.unitary else gauge(turning, same, checked=True),
         None,
     ]
 
 
-def _differential_impl(p: Sharing) -> Callable[..., Any]:
+def _differential_impl(p: Settling) -> Callable[..., Any]:
     mean = _agree if p.strict else _average
     return lambda slopes, generator, same: (mean(slopes, same), generator)
 
 
-eigen_differential_p: Final[Primitive[Sharing]] = linear(
+eigen_differential_p: Final[Primitive[Settling]] = linear(
     "eigen_differential",
-    Sharing,
+    Settling,
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
     impl=_differential_impl,
     transpose=_differential_transpose,
@@ -359,12 +367,14 @@ eigen_differential_p: Final[Primitive[Sharing]] = linear(
 
 
 def eigen_differential(
-    slopes: Tracer, generator: Tracer, same: Tracer, *, strict: bool = False
+    slopes: Tracer, generator: Tracer, same: Tracer, *, unitary: bool = True
 ) -> tuple[Tracer, ...]:
     """Return what becomes of eigenvalues, and the rotation of eigenvectors, of no one direction.
 
-    Equal eigenvalues share their slopes; `strict` is for where both results are used.  The
-    rotation is what it is, but watched in reverse mode: its cotangent must not ask for rotations
-    within the blocks.
+    Equal eigenvalues share their slopes, and must be used alike where both results are.  The
+    rotation is what it is, but watched in reverse mode if it is unitary: its cotangent must not
+    ask for rotations within the blocks.
     """
-    return bind(eigen_differential_p, Sharing(strict), slopes, generator, same)
+    return bind(
+        eigen_differential_p, Settling(strict=False, unitary=unitary), slopes, generator, same
+    )

@@ -14,18 +14,24 @@ and no table larger than they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import factorial
+from typing import Any, Final
 
-from funcdiff.core.builder import Builder, constant
+import numpy as np
+
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Tracers
+from funcdiff.core.primitive import NONE, Params, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
-from funcdiff.ops.linalg.degeneracy import reciprocal_gaps
-from funcdiff.ops.linalg.matrices import matmul, per_column, per_row
+from funcdiff.ops.elementwise.logic import logical_and, logical_not
+from funcdiff.ops.families import constant_op
+from funcdiff.ops.linalg.degeneracy import differences, reciprocal_gaps
+from funcdiff.ops.linalg.matrices import matmul, per_column, per_row, transposed
 from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import select
+from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import add, mul, neg, zeros
 from funcdiff.transforms.jvp import jvp
 
@@ -50,23 +56,88 @@ def taylor(body: Program, order: int) -> Program:
         return builder.program([mul(y, constant(1 / factorial(order), y.type))])
 
 
+# ---- which points are near each other ------------------------------------------------------------
+
+
+def _fits(x: Any, y: Any, here: Sequence[Any], there: Any) -> tuple[Any, Any]:
+    """Return whether Taylor's polynomial about x, of f, f', f''/2, …, gives f at y to rounding.
+
+    Its last terms are to be so small that what follows them is no larger than the rounding error
+    of a quotient.  The second result tells where f at y is of another function, or far away.
+    """
+    last, eps = len(here) - 1, np.finfo(there.dtype).eps
+    steps, size = y - x, np.abs(here[0]) + np.abs(there)
+    term = total = here[0]
+    sizes, fits, power = np.abs(total), True, steps
+    for k in range(1, last + 1):
+        term, power = here[k] * power, power * steps
+        total, sizes = total + term, sizes + np.abs(term)
+        if k >= last - 1:
+            fits = fits & (np.abs(term) <= eps ** (k / (last + 1)) * size)
+    wrong = np.abs(total - there)
+    return fits & (wrong <= 4 * eps * sizes), ~(wrong <= np.sqrt(eps) * sizes)
+
+
+def _near_pairs(w: Any, same: Any, *series: Any) -> Any:
+    """Find pairs of points that are equal, or of which each one's polynomial fits the other.
+
+    Beyond the first order, what is expanded has a pole where f is another function, as next to a
+    kink: that has to be far.
+    """
+    with np.errstate(all="ignore"):
+        order = np.argsort(w, axis=-1)
+        x, *ordered = (np.take_along_axis(z, order, -1) for z in (w, *series))
+        here = [z[..., :-1] for z in ordered]
+        if not _fits(x[..., :-1], x[..., 1:], here, ordered[0][..., 1:])[0].any():
+            return same
+        rows, columns = w[..., :, None], w[..., None, :]
+        about = [z[..., :, None] for z in series]
+        fits, misses = _fits(rows, columns, about, series[0][..., None, :])
+        fits = fits & np.swapaxes(fits, -1, -2)
+        if len(series) > len(orders(1)):
+            steps = np.abs(columns - rows)
+            pole = np.where(misses, steps, np.inf).min(axis=-1)
+            reach = np.minimum(pole[..., :, None], pole[..., None, :])
+            fits &= steps <= np.finfo(series[0].dtype).eps ** (1 / len(series)) * reach
+    return fits | same
+
+
+near_pairs_p: Final = constant_op(
+    "near_pairs",
+    Params,
+    abstract=lambda _p, _w, same, *_series: (same,),
+    impl=lambda _p: _near_pairs,
+)
+
+
 class Paths:
     """Sums over paths from point to point, in the basis of the eigenvectors.
+
+    Quotients lose digits where points are near each other: there, they are Taylor's sums
+
+        f[x, …, y] = Σ f[x, x, …, x]·(y - x)ʳ,   x once more for each r.
 
     Parameters
     ----------
     series
-        The values at the points of f, f', f''/2, …: as many as directions, and one more.
+        The values at the points of f, f', f''/2, …: `orders` of the count of directions, or one
+        more than these, where only equal points are near each other.
     w
         The points.
     same
         Which of them are equal.
+    count
+        Of the directions.
     """
 
-    def __init__(self, series: Tracers, w: Tracer, same: Tracer) -> None:
+    def __init__(self, series: Tracers, w: Tracer, same: Tracer, count: int) -> None:
         self._series = series
-        self._same = same
+        near = len(series) > count + 1
+        self._near = bind(near_pairs_p, NONE, w, same, *series)[0] if near else same
+        self._apart = logical_and(self._near, logical_not(same))
         self._gaps = reciprocal_gaps(w, same, series[0].dtype)
+        self._steps = convert(differences(w, same.shape), series[0].dtype)
+        self._known: dict[Any, Tracer] = {}
 
     def sum(self, directions: Tracers, repeated: int = 1, *, rows: int | None = None) -> Tracer:
         """Return the sum over paths along the directions, in this order.
@@ -74,31 +145,58 @@ class Paths:
         The first point counts as many times as `repeated` says.  With `rows`, only that many rows
         of the matrix of sums are computed.
         """
+        key = (*map(id, directions), repeated, rows)
+        if key not in self._known:
+            self._known[key] = self._sum(directions, repeated, rows)
+        return self._known[key]
+
+    def _sum(self, directions: Tracers, repeated: int, rows: int | None) -> Tracer:
         *others, last = directions
         if not others:
             return mul(_head(self.table(repeated), rows), _head(last, rows))
-        equal = matmul(self.sum(others, repeated + 1, rows=rows), last)
+        count = len(self._series) - len(directions) - repeated + 1
+        near = [matmul(self.sum(others, repeated + 1 + k, rows=rows), last) for k in range(count)]
         without_last = matmul(self.sum(others, repeated, rows=rows), last)
         if repeated > 1:
             without_first = self.sum(directions, repeated - 1, rows=rows)
         else:
             without_first = matmul(_head(directions[0], rows), self.sum(directions[1:]))
-        quotient = self._quotient(without_last, without_first, _head(self._gaps, rows))
-        return select(_head(self._same, rows), equal, quotient)
+        return self._choose(self._taylor(near, rows), without_last, without_first, rows)
 
     def table(self, repeated: int = 1) -> Tracer:
         """Return f[w(i), …, w(i), w(j)], with the first point repeated."""
-        here = self._along(repeated - 1, 0)
-        there = self._along(0, 1) if repeated == 1 else self.table(repeated - 1)
-        return select(self._same, self._along(repeated, 0), self._quotient(here, there, self._gaps))
+        if repeated not in self._known:
+            here = self._along(repeated - 1, 0)
+            there = self._along(0, 1) if repeated == 1 else self.table(repeated - 1)
+            near = [self._along(k, 0) for k in range(repeated, len(self._series))]
+            taylor_sum = self._taylor(near, None)
+            if repeated == 1:  # as symmetric as it is
+                both = add(taylor_sum, transposed(taylor_sum))
+                taylor_sum = mul(both, constant(0.5, both.type))
+            self._known[repeated] = self._choose(taylor_sum, here, there, None)
+        return self._known[repeated]
 
     def _along(self, order: int, axis: int) -> Tracer:
         """Return the values of one order, the same along the other axis than `axis`."""
-        return (per_column if axis else per_row)(self._series[order], self._same.shape)
+        return (per_column if axis else per_row)(self._series[order], self._near.shape)
 
-    @staticmethod
-    def _quotient(x: Tracer, y: Tracer, gaps: Tracer) -> Tracer:
-        return mul(add(y, neg(x)), gaps)
+    def _taylor(self, terms: Tracers, rows: int | None) -> Tracer:
+        """Return Taylor's sum between points that are near each other."""
+        first, *others = terms
+        rest = zeros(first.type)
+        for term in reversed(others):
+            rest = mul(_head(self._steps, rows), add(term, rest))
+        return add(first, select(_head(self._apart, rows), rest, zeros(rest.type)))
+
+    def _choose(self, near: Tracer, x: Tracer, y: Tracer, rows: int | None) -> Tracer:
+        """Return what is right near each other, and the quotient elsewhere."""
+        quotient = mul(add(y, neg(x)), _head(self._gaps, rows))
+        return select(_head(self._near, rows), near, quotient)
+
+
+def orders(directions: int) -> range:
+    """Return of which orders f is asked for along as many directions, and near equal points."""
+    return range(2 * directions + 2)
 
 
 def _head(x: Tracer, rows: int | None) -> Tracer:

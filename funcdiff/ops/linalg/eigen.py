@@ -25,9 +25,15 @@ from funcdiff.core.types import BOOL, ArrayType, complex_dtype
 from funcdiff.ops.axes.reductions import argmax, argmin, reduce_any
 from funcdiff.ops.elementwise.complex import conj, imag, join, modulus, real
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or
-from funcdiff.ops.elementwise.mathematics import reciprocal, sub
+from funcdiff.ops.elementwise.mathematics import div, reciprocal, sqrt, sub
 from funcdiff.ops.families import constant_op, unary
-from funcdiff.ops.linalg.degeneracy import differences, mean_over_ties, require_zero
+from funcdiff.ops.linalg.degeneracy import (
+    differences,
+    eigen_differential,
+    generic_rotation,
+    mean_over_ties,
+    require_zero,
+)
 from funcdiff.ops.linalg.matrices import (
     diagonal,
     identity,
@@ -36,10 +42,11 @@ from funcdiff.ops.linalg.matrices import (
     per_column,
     per_matrix,
     per_row,
+    scaled_columns,
     square,
 )
 from funcdiff.ops.linalg.systems import solve
-from funcdiff.ops.structure.structural import convert, iota, select
+from funcdiff.ops.structure.structural import convert, iota, select, stop_gradient
 from funcdiff.space import Maybe, add, mul, neg, reduce_sum, zeros
 
 # ---- where eigenvalues are equal -----------------------------------------------------------------
@@ -91,27 +98,63 @@ def _abstract_eig(_p: Params, a: ArrayType) -> Types:
 
 
 def _eig_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    (a,), (t,) = xs, ts
+    if xs[0].type.size == 0:
+        return list(eig(*xs)), [None, None]
+    (w, v), same, missing, (slopes, turned) = _differential(xs[0], ts[0], generic=False)
+    moved = mean_over_ties(slopes, same, strict=False)
+    return [w, v], [moved, require_zero(turned, missing, "eigenvectors")]
+
+
+def _eig_linearize(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+    """Share slopes, and ask of results of both that eigenvalues that are equal are used alike.
+
+    Vectors of equal ones are generic: LAPACK's own may be those at which a result that depends on
+    how they part is stationary.
+    """
+    if xs[0].type.size == 0:
+        return list(eig(*xs)), [None, None]
+    (w, v), same, missing, (slopes, turned) = _differential(xs[0], ts[0], generic=True)
+    moved, turned = eigen_differential(slopes, turned, same, unitary=False)
+    return [w, v], [moved, require_zero(turned, missing, "eigenvectors")]
+
+
+def _differential(
+    a: Tracer, t: Maybe, *, generic: bool
+) -> tuple[tuple[Tracer, ...], Tracer, Tracer, tuple[Tracer, Tracer]]:
+    """Return eigenvalues and vectors, which are equal, which vectors have no slope, and slopes."""
     assert t is not None
     w, v = eig(a)
-    if a.type.size == 0:
-        return [w, v], [None, None]
     same, defective = multiplicities(w, v)
+    itself, one = on_diagonal(v.type), constant(1, v.type)
+    others = reduce_any(logical_and(same, logical_not(itself)), (v.ndim - 2,))
+    if generic:
+        v = matmul(v, _generic_combination(v, same, others))
     mask = per_matrix(defective, v.shape)
     basis = select(mask, identity(v.type), v)
     t = require_zero(convert(t, v.dtype), mask, "eigenvalues")
     inner = solve(basis, matmul(t, v))
-    slopes = mean_over_ties(diagonal(inner), same, strict=False)
-    moved = require_zero(slopes, per_matrix(defective, w.shape), "eigenvalues")
+    slopes = require_zero(diagonal(inner), per_matrix(defective, w.shape), "eigenvalues")
 
-    itself, one = on_diagonal(v.type), constant(1, v.type)
-    # infinite between equal ones: 1 to be noticed
+    # infinite between equal ones: what does not move all of them alike is to be noticed
     speeds = reciprocal(select(same, one, differences(w, v.shape)))
-    generator = mul(inner, select(itself, zeros(v.type), speeds))
-    others = reduce_any(logical_and(same, logical_not(itself)), (v.ndim - 2,))
-    missing = logical_or(per_column(others, v.shape), mask)
-    turned = require_zero(matmul(v, generator), missing, "eigenvectors")
-    return [w, v], [moved, _normalize(v, turned)]
+    apart = add(slopes, neg(mean_over_ties(slopes, same, strict=False)))
+    generator = select(itself, zeros(v.type), mul(inner, speeds))
+    turned = add(_normalize(v, matmul(v, generator)), scaled_columns(v, apart))
+    return (w, v), same, logical_or(per_column(others, v.shape), mask), (slopes, turned)
+
+
+def _generic_combination(v: Tracer, same: Tracer, others: Tracer) -> Tracer:
+    """Return combinations of vectors of equal eigenvalues, normalized as LAPACK's are."""
+    v, row = stop_gradient(v), v.ndim - 2
+    rotation = generic_rotation(v.type, same)
+    turned = matmul(v, rotation)
+    sizes = modulus(turned)
+    largest = equal(iota(v.shape, row), per_column(argmax(sizes, row), v.shape))
+    lead = reduce_sum(select(largest, turned, zeros(v.type)), (row,))
+    length = sqrt(reduce_sum(mul(sizes, sizes), (row,)))
+    scale = div(conj(lead), convert(mul(modulus(lead), length), v.dtype))
+    scale = select(others, scale, constant(1, scale.type))
+    return stop_gradient(mul(rotation, per_column(scale, v.shape)))
 
 
 def _normalize(v: Tracer, x: Tracer) -> Tracer:
@@ -140,6 +183,7 @@ eig_p: Final = Primitive(
     abstract=_abstract_eig,
     impl=lambda _p: _complex_eig,
     jvp=_eig_jvp,
+    linearize=_eig_linearize,
     facts=Facts(raises=True),
 )
 

@@ -1,7 +1,6 @@
 """Cholesky factors, eigenvalues and eigenvectors of Hermitian matrices.
 
-Matrices that are Hermitian by convention have Hermitian tangents: a rule takes (dA + dAᴴ)/2, so
-gradients are symmetric, both triangles, whichever of them the value is computed from.
+Matrices that are Hermitian by convention have Hermitian tangents, see `one_triangle`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from funcdiff.ops.linalg.degeneracy import (
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     diagonal,
-    hermitian,
     in_basis,
     lower_half,
     matmul,
     square,
 )
+from funcdiff.ops.linalg.one_triangle import symmetric_tangent
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
 from funcdiff.space import mul
@@ -40,7 +39,7 @@ from funcdiff.space import mul
 # ---- Cholesky ----------------------------------------------------------------------------------
 
 
-def _cholesky_tangent(p: Triangle, _a: Tracer, y: Tracer, t: Tracer) -> Tracer:
+def _cholesky_tangent(p: Triangle, a: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
 
     I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.  One
@@ -48,7 +47,8 @@ def _cholesky_tangent(p: Triangle, _a: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """
     factor = y if p.lower else adjoint(y)
     inverse = triangular_inv(factor)
-    inner = matmul(matmul(inverse, hermitian(t)), adjoint(inverse))
+    t = symmetric_tangent(a, t, lower=p.lower)
+    inner = matmul(matmul(inverse, t), adjoint(inverse))
     moved = matmul(factor, lower_half(inner))
     return moved if p.lower else adjoint(moved)
 
@@ -97,7 +97,7 @@ def _eigh_jvp(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
     assert t is not None
     w, v = eigh(a, lower=p.lower, driver=p.driver)
     same = equal_pairs(w)
-    inner = in_basis(v, hermitian(t))
+    inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
     slopes, rotation = blocks(inner, same)
     v, inner = matmul(v, rotation), in_basis(rotation, inner)
     return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
@@ -115,7 +115,7 @@ def _eigh_linearize(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
     assert t is not None
     w, v = eigh(a, lower=p.lower, driver=p.driver)
     same = equal_pairs(w)
-    inner = in_basis(v, hermitian(t))
+    inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
     rotation = generic_rotation(v.type, same)
     generator = mul(reciprocal_gaps(w, same, v.dtype), inner)
     slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)

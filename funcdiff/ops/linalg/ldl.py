@@ -17,6 +17,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.linalg.matrices import on_diagonal, square, transposed
+from funcdiff.ops.linalg.one_triangle import symmetric_tangent
 from funcdiff.ops.linalg.routines import routine
 
 
@@ -33,16 +34,17 @@ def _abstract(_p: Symmetric, a: ArrayType) -> Types:
 
 def _jvp(p: Symmetric, xs: Tracers, ts: Tangents) -> Pushed:
     (a,), (given,) = xs, ts
+    assert given is not None
     factors: Any = bind(ldl_p, p, a)
     outer, d, order = factors
-    t: Any = given
+    t: Any = symmetric_tangent(a, given, lower=p.lower, hermitian=p.hermitian)
 
     def flipped(x: Any) -> Any:
         y: Any = transposed(x)
         return np.conj(y) if p.hermitian else y
 
     left: Any = np.linalg.inv(outer)
-    x = left @ ((t + flipped(t)) * 0.5) @ flipped(left)
+    x = left @ t @ flipped(left)
     blocks = on_diagonal(d.type) | (d != 0)
     outside = np.where(blocks, 0, np.tril(x) if p.lower else np.triu(x))
     moved: Any = outer @ np.where(blocks, 0, _divide(outside, d))

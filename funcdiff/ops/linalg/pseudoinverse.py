@@ -20,10 +20,11 @@ from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
-from funcdiff.errors import NotDifferentiableError
+from funcdiff.errors import ConcreteValueError, NotDifferentiableError
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.families import assertion
-from funcdiff.ops.linalg.matrices import adjoint, factorizable, hermitian, matmul, square, triangle
+from funcdiff.ops.linalg.matrices import adjoint, factorizable, matmul, square
+from funcdiff.ops.linalg.one_triangle import mirrored, symmetric_tangent
 from funcdiff.ops.linalg.singular import svdvals, svdvals_p
 from funcdiff.space import Maybe, add, mul, neg, reduce_sum, sum_tangents
 
@@ -53,6 +54,26 @@ constant_rank_p: Final = assertion("constant_rank", _of_constant_rank)
 def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:
     """Return `t`, a direction or its cotangent, if singular values that count as zero are zero."""
     return bind(constant_rank_p, NONE, t, s, tolerance)[0]
+
+
+def _assure(x: Any, missing: Any) -> Any:
+    if missing.any():
+        raise ConcreteValueError(
+            "a matrix whose rank is not full in lstsq or a distribution, where the trace had no "
+            "values (inside scan, cond or trace, in vmap over matrices of several ranks, or in a "
+            "derivative of a function under jit): the rank was taken to be full. Pass "
+            "allow_singular=True to a distribution; write np.sum(np.abs(b - a @ x) ** 2, axis=0) "
+            "for the residuals of lstsq, which NumPy leaves out; or call them outside."
+        )
+    return x
+
+
+assured_rank_p: Final = assertion("assured_rank", _assure)
+
+
+def assured_rank(x: Tracer, missing: Tracer) -> Tracer:
+    """Return `x`, which is right if a rank is full: if nothing is missing."""
+    return bind(assured_rank_p, NONE, x, missing)[0]
 
 
 # ---- the pseudoinverse ---------------------------------------------------------------------------
@@ -87,17 +108,11 @@ def _pinv_jvp(p: Pseudoinverse, xs: Tracers, ts: Tangents) -> Pushed:
     if t is None:
         return [x], [None]
     if p.hermitian:
-        lower = triangle(a, lower=True)
-        a = add(lower, adjoint(add(lower, neg(_diagonal_part(a)))))
-        t = hermitian(t)
+        a, t = mirrored(a, lower=True), symmetric_tangent(a, t, lower=True)
     t = constant_rank(t, svdvals(a), tolerance)
     if a.shape[-2] >= a.shape[-1]:
         return [x], [_tangent(a, x, t)]
     return [x], [adjoint(_tangent(adjoint(a), adjoint(x), adjoint(t)))]
-
-
-def _diagonal_part(a: Tracer) -> Tracer:
-    return triangle(triangle(a, lower=True), lower=False)
 
 
 def _pinv_impl(p: Pseudoinverse) -> Callable[..., Any]:

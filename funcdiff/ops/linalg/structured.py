@@ -1,7 +1,6 @@
 """Systems and inverses of matrices of which SciPy is told the structure.
 
-The other solves of a derivative have that structure, too.  Of a matrix that is Hermitian or
-symmetric by convention, tangents are, so that gradients are symmetric, whichever triangle counts.
+The other solves of a derivative have that structure, too.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.matrices import (
     diagonal_part,
-    hermitian,
     matmul,
     square,
     transposed,
     triangle,
 )
+from funcdiff.ops.linalg.one_triangle import mirrored
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import solver
 from funcdiff.ops.structure.structural import iota, select
-from funcdiff.space import add, mul, neg, zeros
+from funcdiff.space import add, neg, zeros
 
 
 class Structure(Params):
@@ -36,10 +35,6 @@ class Structure(Params):
 
 def part(p: Structure, t: Tracer) -> Tracer:
     """Return what a change of all elements is to a matrix of that structure."""
-    if p.kind in ("positive definite", "hermitian"):
-        return hermitian(t)
-    if p.kind == "symmetric":
-        return mul(add(t, transposed(t)), constant(0.5, t.type))
     if p.kind == "diagonal":
         return diagonal_part(t)
     if p.kind == "tridiagonal":
@@ -74,9 +69,17 @@ structured_solve_p: Final = solver(
 )
 
 
+def _told(a: Tracer, p: Structure) -> Tracer:
+    """Return a matrix of which one triangle counts with both of them."""
+    if p.kind not in _SHORT:
+        return a
+    return mirrored(a, lower=p.lower, hermitian=p.kind != "symmetric")
+
+
 def structured_solve(a: Tracer, b: Tracer, *, kind: str, lower: bool) -> Tracer:
     """Return A⁻¹·B for stacks of matrices of one depth."""
-    return bind(structured_solve_p, Structure(kind, lower), a, b)[0]
+    p = Structure(kind, lower)
+    return bind(structured_solve_p, p, _told(a, p), b)[0]
 
 
 _SHORT: Final = {"positive definite": "pos", "symmetric": "sym", "hermitian": "her"}
@@ -94,4 +97,5 @@ structured_inv_p: Final = unary(
 
 def structured_inv(a: Tracer, *, kind: str, lower: bool) -> Tracer:
     """Return A⁻¹; that of a symmetric matrix is symmetric, of a triangular one triangular."""
-    return bind(structured_inv_p, Structure(kind, lower), a)[0]
+    p = Structure(kind, lower)
+    return bind(structured_inv_p, p, _told(a, p))[0]

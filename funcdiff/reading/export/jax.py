@@ -21,6 +21,7 @@ from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.products import Filter, products
 from funcdiff.reading.export.rewriting import (
+    Call,
     Rules,
     call_of_formula,
     dotted_name,
@@ -101,6 +102,20 @@ def _sort(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
     return call("jnp.sort", *args, **{word: x for word, x in words.items() if word != "kind"})
 
 
+def _of_triangle(word: str) -> Call:
+    """Read one triangle, as NumPy does; of an upper factor JAX reads the lower one."""
+
+    def write(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+        a, *others = args
+        upper = words.get("upper")
+        if isinstance(upper, ast.Constant) and upper.value:
+            a = build("jnp.conj(jnp.swapaxes(a, -1, -2))", a=a)
+        false = ast.Constant(value=False)
+        return call(f"jnp.linalg.{word}", a, *others, **words, symmetrize_input=false)
+
+    return write
+
+
 def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
     if len(args) == 1:
         raise missing("scipy.special.zeta of one argument", "JAX")
@@ -138,6 +153,7 @@ _RULES: Final = Rules(
         "np.fmin.accumulate": call_of_formula(
             "jax.lax.associative_scan(jnp.fmin, x, axis=axis)", *_ALONG
         ),
+        **{f"np.linalg.{word}": _of_triangle(word) for word in ("cholesky", "eigh", "eigvalsh")},
         "np.sort": _sort,
         "scipy.special.owens_t": call_of_formula(
             "jax.scipy.special.owens_t(h, a).astype(jnp.result_type(h, a))", "h", "a"

@@ -15,31 +15,19 @@ import funcdiff.ops.every  # noqa: F401 (primitives are named here)
 from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.ops.linalg.degeneracy import Gauge, Sharing
+from funcdiff.ops.linalg.degeneracy import Gauge, Settling, Sharing
 from funcdiff.ops.linalg.orthogonal import Complement
 from funcdiff.ops.linalg.pseudoinverse import Tolerance
+from funcdiff.reading.export.hermitian import HERMITIAN, eps_of, let, number
 from funcdiff.reading.text.expressions import build, constant, items, name
 from funcdiff.reading.text.literals import allocation, dtype_of
 from funcdiff.reading.text.symbols import UnwritableError
 from funcdiff.reading.text.writer import Body, Writing
 
 
-def _let(b: Body, wanted: str, formula: str, **parts: ast.expr) -> ast.expr:
-    """Assign a formula to a new name; return the name."""
-    return b.writer.simple(build(formula, **parts), wanted)
-
-
-def _number(x: float) -> ast.expr:
-    return ast.Constant(float(x))
-
-
-def _eps(type_: ArrayType) -> float:
-    return float(np.finfo(type_.dtype).eps)
-
-
 def _root(type_: ArrayType) -> ast.expr:
     """Return the root of a type's precision."""
-    return _number(np.sqrt(_eps(type_)))
+    return number(np.sqrt(eps_of(type_)))
 
 
 # ---- what has no derivative ----------------------------------------------------------------------
@@ -52,7 +40,7 @@ def _spoilt_if(wrong: Callable[[Body, Equation], ast.expr | None]) -> Writing:
         x = b.simple(eq.operands[0])
         found = None if any(0 in y.type.shape for y in eq.operands) else wrong(b, eq)
         if found is not None:
-            spoilt = _let(b, "spoilt", "np.any(wrong)", wrong=found)
+            spoilt = let(b, "spoilt", "np.any(wrong)", wrong=found)
             x = build("np.where(spoilt, np.nan, x)", spoilt=spoilt, x=x)
         b.assign(eq, x)
 
@@ -61,7 +49,7 @@ def _spoilt_if(wrong: Callable[[Body, Equation], ast.expr | None]) -> Writing:
 
 def _significant(b: Body, x: ast.expr, type_: ArrayType, axes: str) -> ast.expr:
     """Return the size from which on parts of an array are more than its rounding errors."""
-    return _let(
+    return let(
         b, "limit", f"np.maximum(root * np.max(np.abs(x), axis={axes}, keepdims=True), least)",
         x=x, root=_root(type_), least=_least(type_),
     )  # fmt: skip
@@ -69,9 +57,9 @@ def _significant(b: Body, x: ast.expr, type_: ArrayType, axes: str) -> ast.expr:
 
 def _least(type_: ArrayType) -> ast.expr:
     """Return rounding errors of numbers of size 1, as an array."""
-    least = type_.shape[-1] * _eps(type_)
+    least = type_.shape[-1] * eps_of(type_)
     real = dtype_of(real_dtype(type_.dtype))
-    return build("np.array([x], dtype=d)", x=_number(least), d=real)
+    return build("np.array([x], dtype=d)", x=number(least), d=real)
 
 
 def _gauge(b: Body, eq: Equation) -> ast.expr | None:
@@ -80,7 +68,7 @@ def _gauge(b: Body, eq: Equation) -> ast.expr | None:
         return None
     x, same = map(b.simple, eq.operands)
     limit = _significant(b, x, eq.operands[0].type, "(-2, -1)")
-    skew = _let(b, "skew", "np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=x)
+    skew = let(b, "skew", "np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=x)
     return build("same & (skew > limit)", same=same, skew=skew, limit=limit)
 
 
@@ -98,7 +86,7 @@ def _complement_gauge(b: Body, eq: Equation) -> ast.expr | None:
     if not p.checked or p.start >= type_.shape[-1]:
         return None
     limit = _significant(b, x, type_, "(-2, -1)")
-    block = _let(b, "block", "x[..., k:, k:]", x=x, k=constant(p.start))
+    block = let(b, "block", "x[..., k:, k:]", x=x, k=constant(p.start))
     skew = build("np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=block)
     return build("skew > limit", skew=skew, limit=limit)
 
@@ -114,7 +102,7 @@ def _full_rank(b: Body, eq: Equation) -> ast.expr:
 
 def _constant_rank(b: Body, eq: Equation) -> ast.expr:
     s, tolerance = map(b.simple, eq.operands[1:])
-    largest = _let(b, "largest", "np.max(s, axis=-1, keepdims=True)", s=s)
+    largest = let(b, "largest", "np.max(s, axis=-1, keepdims=True)", s=s)
     return build(
         "(s <= tolerance[..., None] * largest) & (s > root * largest)",
         s=s, tolerance=tolerance, largest=largest, root=_root(eq.operands[1].type),
@@ -123,7 +111,7 @@ def _constant_rank(b: Body, eq: Equation) -> ast.expr:
 
 def _vanish_on_kernel(b: Body, eq: Equation) -> ast.expr:
     values, zero = map(b.simple, eq.operands[1:])
-    sizes = _let(b, "sizes", "np.abs(x)", x=values)
+    sizes = let(b, "sizes", "np.abs(x)", x=values)
     return build(
         "zero & (sizes > root * np.max(sizes, axis=-1, keepdims=True))",
         zero=zero, sizes=sizes, root=_root(eq.operands[1].type),
@@ -146,15 +134,15 @@ def _equal_pairs(b: Body, eq: Equation) -> None:
     if n < 2 or 0 in type_.shape:
         b.assign(eq, build("np.broadcast_to(x, s)", x=_true(b), s=_shape(eq)))
         return
-    order = _let(b, "order", "np.argsort(w, axis=-1, stable=True)", w=w)
-    ordered = _let(b, "ordered", "np.take_along_axis(w, k, axis=-1)", w=w, k=order)
-    steps = _let(
+    order = let(b, "order", "np.argsort(w, axis=-1, stable=True)", w=w)
+    ordered = let(b, "ordered", "np.take_along_axis(w, k, axis=-1)", w=w, k=order)
+    steps = let(
         b, "steps", "x[..., 1:] - x[..., :-1] > c * np.max(np.abs(x), axis=-1, keepdims=True)",
-        x=ordered, c=_number(4 * n * _eps(type_)),
+        x=ordered, c=number(4 * n * eps_of(type_)),
     )  # fmt: skip
-    numbers = _let(b, "numbers", "np.cumsum(x.astype(np.int64), axis=-1)", x=steps)
+    numbers = let(b, "numbers", "np.cumsum(x.astype(np.int64), axis=-1)", x=steps)
     first = build("x[..., :1] * 0", x=numbers)
-    groups = _let(
+    groups = let(
         b, "groups", "np.take_along_axis(np.concatenate([z, x], axis=-1), k, axis=-1)", z=first,
         x=numbers, k=build("np.argsort(k, axis=-1, stable=True)", k=order),
     )  # fmt: skip
@@ -162,7 +150,7 @@ def _equal_pairs(b: Body, eq: Equation) -> None:
 
 
 def _true(b: Body) -> ast.expr:
-    return _let(b, "true", "np.array([True])")
+    return let(b, "true", "np.array([True])")
 
 
 def _shape(eq: Equation) -> ast.expr:
@@ -173,16 +161,16 @@ def _multiplicities(b: Body, eq: Equation) -> None:
     """Find equal eigenvalues, and eigenvectors that are no basis, up to rounding errors."""
     w, v = map(b.simple, eq.operands)
     type_ = eq.operands[0].type
-    n, eps = type_.shape[-1], _eps(type_)
+    n, eps = type_.shape[-1], eps_of(type_)
     if 0 in type_.shape:
         targets = [b.target(y) for y in eq.results]
         for target, y in zip(targets, eq.results, strict=True):
             b.writer.assign(target, allocation("np.zeros", y.type))
         return
-    smallest = _let(b, "smallest", "np.linalg.svd(v, compute_uv=False)[..., -1]", v=v)
-    defective = _let(b, "defective", "s < c", s=smallest, c=_number(16 * np.sqrt(eps)))
-    error = build("e / np.where(d, 1, s)", e=_number(eps), d=defective, s=smallest)
-    tolerance = _let(
+    smallest = let(b, "smallest", "np.linalg.svd(v, compute_uv=False)[..., -1]", v=v)
+    defective = let(b, "defective", "s < c", s=smallest, c=number(16 * np.sqrt(eps)))
+    error = build("e / np.where(d, 1, s)", e=number(eps), d=defective, s=smallest)
+    tolerance = let(
         b,
         "tolerance",
         "c * error * np.max(np.abs(w), axis=-1)",
@@ -190,12 +178,12 @@ def _multiplicities(b: Body, eq: Equation) -> None:
         error=error,
         w=w,
     )
-    same = _let(
+    same = let(
         b, "same", "(np.abs(w[..., :, None] - w[..., None, :]) <= t[..., None, None]).astype(d)",
         w=w, t=tolerance, d=dtype_of(real_dtype(type_.dtype)),
     )  # fmt: skip
     for _ in range((n - 1).bit_length()):  # a chain of neighbours is one group
-        same = _let(b, "same", "(x @ x > 0).astype(d)", x=same, d=dtype_of(real_dtype(type_.dtype)))
+        same = let(b, "same", "(x @ x > 0).astype(d)", x=same, d=dtype_of(real_dtype(type_.dtype)))
     b.assign(eq, items([build("x > 0", x=same), defective]))
 
 
@@ -205,13 +193,13 @@ def _multiplicities(b: Body, eq: Equation) -> None:
 def _mean(b: Body, eq: Equation, x: ast.expr, same: ast.expr, *, strict: bool) -> ast.expr:
     """Return averages over what is equal, or NaN if there is something to average."""
     type_ = eq.operands[0].type
-    weights = _let(b, "weights", "s.astype(d)", s=same, d=dtype_of(type_.dtype))
-    mean = _let(b, "mean", "(w @ x[..., None])[..., 0] / np.sum(w, axis=-1)", w=weights, x=x)
+    weights = let(b, "weights", "s.astype(d)", s=same, d=dtype_of(type_.dtype))
+    mean = let(b, "mean", "(w @ x[..., None])[..., 0] / np.sum(w, axis=-1)", w=weights, x=x)
     if not strict or 0 in type_.shape:
         return mean
     limit = _significant(b, build("x[..., None]", x=x), type_, "(-2, -1)")
     # the limit counts rounding errors of one column
-    apart = _let(b, "apart", "np.abs(x[..., :, None] - x[..., None, :])", x=x)
+    apart = let(b, "apart", "np.abs(x[..., :, None] - x[..., None, :])", x=x)
     wrong = build("np.any(same & (apart > limit))", same=same, apart=apart, limit=limit)
     return build("np.where(wrong, np.nan, mean)", wrong=wrong, mean=mean)
 
@@ -223,7 +211,7 @@ def _mean_over_ties(b: Body, eq: Equation) -> None:
 
 def _eigen_differential(b: Body, eq: Equation) -> None:
     slopes, generator, same = map(b.simple, eq.operands)
-    mean = _mean(b, eq, slopes, same, strict=eq.params_as(Sharing).strict)
+    mean = _mean(b, eq, slopes, same, strict=eq.params_as(Settling).strict)
     b.assign(eq, items([mean, generator]))
 
 
@@ -240,18 +228,18 @@ def _blocks(b: Body, eq: Equation) -> None:
             b.writer.assign(b.target(y), allocation("np.zeros", y.type))
         return
     real = dtype_of(real_dtype(type_.dtype))
-    inner = _let(b, "inner", "np.where(same, m, 0)", same=same, m=m)
-    group = _let(b, "group", "np.argmax(same.astype(np.uint8), axis=-1)", same=same)
-    reach = _let(b, "reach", "np.max(np.sum(np.abs(x), axis=-1), axis=-1)[..., None]", x=inner)
-    shift = _let(b, "shift", "(3 * reach * g.astype(d))", reach=reach, g=group, d=real)
+    inner = let(b, "inner", "np.where(same, m, 0)", same=same, m=m)
+    group = let(b, "group", "np.argmax(same.astype(np.uint8), axis=-1)", same=same)
+    reach = let(b, "reach", "np.max(np.sum(np.abs(x), axis=-1), axis=-1)[..., None]", x=inner)
+    shift = let(b, "shift", "(3 * reach * g.astype(d))", reach=reach, g=group, d=real)
     apart = build(
         "x + np.eye(n, dtype=d) * shift[..., None]", x=inner, n=constant(n),
         d=dtype_of(type_.dtype), shift=shift,
     )  # fmt: skip
-    columns = _let(b, "columns", "np.linalg.eigh(x)[1]", x=apart)
+    columns = let(b, "columns", "np.linalg.eigh(x)[1]", x=apart)
     order = build("np.argsort(np.argsort(g, axis=-1, stable=True), axis=-1, stable=True)", g=group)
     places = build("np.broadcast_to(k[..., None, :], s)", k=order, s=constant(type_.shape))
-    turned = _let(b, "turned", "np.take_along_axis(v, k, axis=-1)", v=columns, k=places)
+    turned = let(b, "turned", "np.take_along_axis(v, k, axis=-1)", v=columns, k=places)
     slopes = build("np.sum(np.conj(v) * (m @ v), axis=-2)", v=turned, m=inner)
     if type_.dtype.kind == "c":
         slopes = build("np.real(x)", x=slopes)
@@ -272,7 +260,7 @@ def _adjugate(b: Body, eq: Equation) -> None:
         return
     u, s, vh = (name(b.writer.new(word)) for word in ("u", "s", "vh"))
     b.writer.assign(f"{u.id}, {s.id}, {vh.id}", build("np.linalg.svd(a)", a=a))
-    rest = _let(
+    rest = let(
         b, "rest", "np.prod(np.where(np.eye(n, dtype=d) > 0, 1, s[..., None, :]), axis=-1)",
         n=constant(n), d=dtype_of(real_dtype(type_.dtype)), s=s,
     )  # fmt: skip
@@ -291,12 +279,12 @@ def _lstsq(b: Body, eq: Equation) -> None:
         raise UnwritableError("the matrix is empty")
     relative = eq.params_as(Tolerance).relative
     limit = relative if relative >= 0 else float(np.finfo(float).eps)
-    s = _let(b, "s", "np.linalg.svd(a, compute_uv=False)", a=a)
-    x = _let(b, "x", "np.linalg.pinv(a, c) @ y", a=a, y=y, c=_number(limit))
+    s = let(b, "s", "np.linalg.svd(a, compute_uv=False)", a=a)
+    x = let(b, "x", "np.linalg.pinv(a, c) @ y", a=a, y=y, c=number(limit))
     rest = build("np.sum(np.square(np.abs(y - a @ x)), axis=-2)", y=y, a=a, x=x)
     rank = build(
         "np.sum((s > c * np.max(s, axis=-1, keepdims=True)).astype(np.int32), axis=-1, dtype=d)",
-        s=s, c=_number(limit), d=dtype_of(np.dtype(np.int32)),
+        s=s, c=number(limit), d=dtype_of(np.dtype(np.int32)),
     )  # fmt: skip
     b.assign(eq, items([x, rest, rank, s]))
 
@@ -325,5 +313,5 @@ SPECTRA: Final[dict[Primitive[Any], Writing]] = {
         ("mean_over_ties", _mean_over_ties),
         ("multiplicities", _multiplicities),
     )
-}
+} | HERMITIAN
 """Statements about spectra."""

@@ -9,14 +9,16 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
+from funcdiff.numpy.border.values import known_integer
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
 from funcdiff.ops.linalg.ldl import ldl as symmetric_factors
 from funcdiff.ops.linalg.matrices import adjoint, transposed
+from funcdiff.ops.linalg.one_triangle import mirrored
+from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.structure.structural import convert, stop_gradient
-from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.linalg.spectra import hermitian_of, svdvals
+from funcdiff.scipy.linalg.spectra import svdvals
 from funcdiff.scipy.linalg.stacks import inexact, squares, stacks, system
 
 # ---- orthogonal factors --------------------------------------------------------------------------
@@ -121,7 +123,10 @@ def ldl(
 
 # ---- least squares and pseudoinverses ------------------------------------------------------------
 
-_RANK = "Its derivative is that of constant rank; inside vmap, the rank is taken to be full."
+_RANK = (
+    "Its derivative is that of constant rank; where nobody knows it, as inside scan, the rank is "
+    "taken to be full, and residuals of another one raise."
+)
 
 
 @covers("scipy.linalg", note=_RANK)
@@ -150,10 +155,15 @@ def lstsq(
     relative = float(np.finfo(left.dtype).eps) if cond is None else float(cond)
     x, squares_, count, s = pseudoinverse.lstsq(left, right, relative=relative)
     rank = convert(count, np.dtype(INT))
+    counts: Any = rank
     none: Any = constant(0, x.type.with_shape((*left.shape[:-2], 0)))
     if lapack_driver == "gelsy":
         return restored(x), none, rank, None
-    is_full = height > width and (is_lazy_array(rank) or bool(np.all(rank == width)))
+    least: Any = np.min(counts, initial=width)
+    known = known_integer(array(least)) if height > width else 0
+    if known is None:
+        squares_ = assured_rank(squares_, array(rank < width))
+    is_full = height > width and known in (None, width)
     return restored(x), _like(squares_, array(b)) if is_full else none, rank, s
 
 
@@ -187,7 +197,7 @@ def pinvh(
 ) -> Any:
     """Return the pseudoinverse of Hermitian matrices; the gradient is symmetric."""
     (x,) = squares(a)
-    matrix = hermitian_of(x, lower=bool(lower))
+    matrix = mirrored(x, lower=bool(lower))
     return _pseudoinverse(matrix, atol, rtol, return_rank=return_rank, symmetric=True)
 
 

@@ -154,16 +154,20 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
         raise unsupported("scipy.linalg.funm(disp=False)", _NO_ERROR)
     w, v = np.linalg.eig(a.astype(complex_dtype(a.dtype)))
     found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * func(w)[..., None, :], -1, -2))
-    return _real_if_close(a, np.swapaxes(found, -1, -2)) + _unless_tied(a, w)
+    result: Any = _real_if_close(a, np.swapaxes(found, -1, -2))
+    is_tied, unknowns = _ties(a, w)
+    constant: Any = stop_gradient(result)
+    return np.where(is_tied, constant, result) + unknowns
 
 
-def _unless_tied(a: Traced, w: Traced) -> Any:
-    """Return zeros without a slope by matrices of which eigenvalues are equal, to rounding."""
+def _ties(a: Traced, w: Traced) -> tuple[Any, Any]:
+    """Return which matrices have eigenvalues that are equal, and zeros without a slope by these."""
     rounding = a.shape[-1] * np.finfo(a.dtype).eps * np.max(np.abs(w), axis=-1, initial=0)
     gaps = np.abs(w[..., :, None] - w[..., None, :])
     is_tied = np.sum(gaps <= rounding[..., None, None], axis=(-1, -2)) > a.shape[-1]
     zeros: Any = unknown(array(a - stop_gradient(array(a))))
-    return np.where(is_tied, np.sum(zeros, axis=(-1, -2)), 0)[..., None, None]
+    unknowns: Any = np.where(is_tied, np.sum(zeros, axis=(-1, -2)), 0)
+    return is_tied[..., None, None], unknowns[..., None, None]
 
 
 def _real_if_close(a: Traced, found: Traced) -> Any:

@@ -9,16 +9,15 @@ import numpy as np
 from funcdiff.core.types import complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen, factorizations, singular
-from funcdiff.ops.linalg.matrices import adjoint, hermitian, strictly_lower, triangle
+from funcdiff.ops.linalg.matrices import adjoint
+from funcdiff.ops.linalg.one_triangle import mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.schur import schur as unitary_form
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.array_api import is_lazy_array
-from funcdiff.scipy.conditions import is_known_to_hold
+from funcdiff.scipy.conditions import is_known_to_hold, known_rank
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import squares, stacks
-from funcdiff.space import add
 
 _GAUGE = (
     "What depends on a choice among vectors, those of equal values or complex phases, has no "
@@ -88,25 +87,13 @@ def _of_matrix(
     return w, v
 
 
-def hermitian_of(a: Traced, *, lower: bool) -> Traced:
-    """Return the Hermitian matrix that a triangle tells, with Hermitian tangents."""
-    below = a if lower else adjoint(a)
-    half = strictly_lower(below)
-    main: Any = triangle(triangle(below, lower=True), lower=False)
-    if main.dtype.kind == "c":
-        main = main.real.astype(main.dtype)
-    told = add(half, adjoint(half)) + main
-    even: Any = hermitian(a)
-    return even + stop_gradient(told - even)
-
-
 def _of_pair(a: Traced, b: Traced, lower: bool, kind: int, *, eigvals_only: bool) -> Any:
     """Return eigenvalues and eigenvectors of A·v = w·B·v, of A·B·v = w·v or of B·A·v = w·v."""
     if kind not in (1, 2, 3):
         raise ValueError('"type" keyword only accepts 1, 2, and 3.')
     factor: Any = factorizations.cholesky(b, lower=lower)
     factor = factor if lower else adjoint(factor)
-    matrix = hermitian_of(a, lower=lower)
+    matrix: Any = mirrored(a, lower=lower)
     if kind == 1:
         half = triangular_solve(factor, matrix, lower=True)
         whole: Any = triangular_solve(factor, adjoint(half), lower=True)
@@ -340,30 +327,30 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
 
 
 def _rank(s: Any, rcond: float | None, shape: tuple[int, ...]) -> int:
-    """Return how many singular values count, all of them where nobody knows."""
+    """Return how many singular values count."""
     rcond = float(np.finfo(s.dtype).eps) * max(shape) if rcond is None else rcond
     largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
     counts = np.sum(s > largest * rcond, axis=-1, dtype=int)
     full = int(s.shape[-1])
-    if is_lazy_array(counts):
+    if counts.size == 0:
         return full
-    ranks = {int(count) for count in np.ravel(counts)} or {full}
-    if len(ranks) > 1:
-        raise ValueError(f"matrices of a stack must have one rank, got {sorted(ranks)}")
-    return ranks.pop()
+    least, most = (known_rank(extreme(counts), "scipy.linalg") for extreme in (np.min, np.max))
+    if least != most:
+        raise ValueError(f"matrices of a stack must have one rank, got {least} to {most}")
+    return least
 
 
-_FULL = "Where values are not known, inside vmap, the rank is taken to be full."
+_VALUES = "The rank has to be known: not inside scan, say, or vmap over matrices of several ranks."
 
 
-@covers("scipy.linalg", note=f"{_GAUGE} {_FULL}")
+@covers("scipy.linalg", note=f"{_GAUGE} {_VALUES}")
 def orth(A: Any, rcond: float | None = None) -> Any:
     """Return an orthonormal basis of the range, whose projector is what has a derivative."""
     u, s, _ = svd(A, full_matrices=False)
     return u[..., : _rank(s, rcond, np.shape(A)[-2:])]
 
 
-@covers("scipy.linalg", note=f"{_GAUGE} {_FULL}")
+@covers("scipy.linalg", note=f"{_GAUGE} {_VALUES}")
 def null_space(
     A: Any,
     rcond: float | None = None,
@@ -377,7 +364,7 @@ def null_space(
     return adjoint(vh[..., _rank(s, rcond, np.shape(A)[-2:]) :, :])
 
 
-@covers("scipy.linalg", note=_FULL)
+@covers("scipy.linalg", note=_VALUES)
 def subspace_angles(A: Any, B: Any) -> Any:
     """Return the angles between two column spaces, as arccosines or, if small, as arcsines.
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import known_integer
+from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_classes
-from funcdiff.scipy.conditions import is_known_to_hold
+from funcdiff.scipy.conditions import is_known_to_hold, known_rank
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
@@ -28,10 +30,7 @@ _OBJECTS = (
     "multivariate_normal multivariate_t dirichlet wishart invwishart matrix_normal multinomial "
     "dirichlet_multinomial matrix_t normal_inverse_gamma vonmises_fisher"
 )
-_NOTE = (
-    "Densities, entropies and moments, of parameters that are not singular{}; "
-    "{}fits of traced arrays are refused."
-)
+_NOTE = "Densities, entropies and moments{}; {}fits of traced arrays are refused."
 _NAMES_REFUSED = ("rvs", "fit")
 _DRAWN = (
     "multivariate_normal", "multivariate_t", "dirichlet", "matrix_normal", "wishart", "invwishart",
@@ -44,15 +43,51 @@ _INTEGRATED = ("multivariate_normal", "multivariate_t")
 """Those whose probabilities are functions of the parameters."""
 
 
-class PositiveDefinite(Holder):
-    """What SciPy's code asks of a covariance, of full rank: M⁻¹ = UUᵀ and ln det M."""
+class Semidefinite(Holder):
+    """What SciPy's code asks of a covariance: M⁺ = UUᵀ, and ln det M of what is not singular.
 
-    def __init__(self, M: Any, *_tolerances: Any, **_options: Any) -> None:
-        self._M = M if holds_traced(M) else np.asarray(M)
-        factor = np.linalg.cholesky(M)
-        self.rank = self._M.shape[-1]
-        self.U = np.swapaxes(np.linalg.inv(factor), -1, -2)
+    Its rank is SciPy's.  A density of lower rank has a derivative only along changes of M within
+    its range, of which the eigenvectors are a basis that does not move.
+    """
+
+    def __init__(
+        self,
+        M: Any,
+        cond: Any = None,
+        rcond: Any = None,
+        lower: bool = True,
+        check_finite: bool = True,  # noqa: ARG002 (SciPy's)
+        allow_singular: bool | None = None,
+    ) -> None:
+        whole: Any = array(M)
+        constant: Any = stop_gradient(whole)
+        s, u = np.linalg.eigh(constant, "L" if lower else "U")
+        limit = load(_MODULE)._eigvalsh_to_eps(np.ones(1, s.dtype), cond, rcond)
+        limit = limit * np.max(np.abs(s))
+        if is_known_to_hold(lambda: np.min(s) < -limit):
+            raise ValueError("The input matrix must be symmetric positive semidefinite.")
+        size = whole.shape[-1]
+        count: Any = np.sum(s > limit, dtype=int)
+        if allow_singular is False and is_known_to_hold(lambda: count < size):
+            raise np.linalg.LinAlgError(
+                "When `allow_singular is False`, the input matrix must be symmetric positive "
+                "definite."
+            )
+        rank = size
+        if allow_singular:
+            rank = known_rank(count, "a distribution with allow_singular")
+        elif allow_singular is None:  # not said, so that few will be
+            found = known_integer(array(count))
+            whole = assured_rank(whole, array(s <= limit)) if found is None else whole
+            rank = size if found is None else found
+        basis: Any = u[:, size - rank :]
+        inner = whole if rank == size else basis.T @ whole @ basis
+        factor = np.linalg.cholesky(inner)
+        root = np.swapaxes(np.linalg.inv(factor), -1, -2)
+        self._M, self.rank = whole, rank
+        self.U: Any = root if rank == size else basis @ root
         self.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
+        self.eps, self.V = 1e3 * limit, u[:, : size - rank]
 
     @property
     def pinv(self) -> Any:
@@ -60,12 +95,12 @@ class PositiveDefinite(Holder):
         return self.U @ self.U.T
 
     def _support_mask(self, x: Any) -> Any:
-        return np.ones(np.shape(x)[:-1], bool)
+        return np.linalg.norm(x @ self.V, axis=-1) < self.eps
 
 
 def _psd(M: Any, *args: Any, **kwds: Any) -> Any:
     """Return SciPy's own of a matrix that is not traced."""
-    kind = PositiveDefinite if holds_traced(M) else load(_MODULE)._PSD
+    kind = Semidefinite if holds_traced(M) else load(_MODULE)._PSD
     return kind(M, *args, **kwds)
 
 
@@ -175,7 +210,7 @@ def _refusing(name: str, plain: Any) -> Any:
 
 def _note(name: str) -> str:
     if name in _INTEGRATED:
-        return "Of parameters that are not singular; fit is refused."
+        return "Fit is refused."
     is_drawn = name in _DRAWN
     return _NOTE.format(", and random variates" * is_drawn, "random variates and " * (not is_drawn))
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.builder import bind
+from funcdiff.core.primitive import NONE
 from funcdiff.core.types import FLOAT
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import real as real_of
+from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
     eigen_differential,
@@ -22,6 +25,7 @@ from funcdiff.ops.linalg.degeneracy import (
     simple_spectrum,
 )
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
+from funcdiff.ops.linalg.divided_differences import near_pairs_p
 from funcdiff.ops.linalg.factorizations import cholesky, eigh, eigvalsh
 from funcdiff.ops.linalg.functions.spectral import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.linalg.matrices import (
@@ -33,6 +37,7 @@ from funcdiff.ops.linalg.matrices import (
     strictly_lower,
     triangle,
 )
+from funcdiff.ops.linalg.one_triangle import OneTriangle, mirrored, shares_p
 from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import broadcast, mul, reduce_sum
@@ -45,6 +50,8 @@ HERMITIAN = COMPLEX + COMPLEX.conj().T
 POSITIVE = REGULAR @ REGULAR.T
 SPREAD = np.diag([0.4, 2.0, 3.7]) + real(3, 3, low=-0.3, high=0.4)
 SINGULAR = np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, 0.3, 0.7]])
+PAIRS = np.stack([STACK[0], STACK[1] + STACK[1].T])
+NEAR = np.array([[0.3, 0.3 + 1e-9, 2.0], [1.0, 1.5, 1.5 - 1e-12]])
 LABELS, PAIRED = np.array([3, 1, 2]), np.array([1, 1, 2])
 
 
@@ -53,6 +60,14 @@ def _projector(a: Any) -> Any:
     w, v = eigh(hermitian(a), lower=True)
     cubes = convert(mul(w, mul(w, w)), v.dtype)
     return matmul(mul(v, broadcast(cubes, v.shape, (v.ndim - 1,))), adjoint(v))
+
+
+def _near(x: Any) -> Any:
+    """Return which numbers are near each other for the exponential function."""
+    w = real_part(x)
+    y = np.exp(x)
+    series: Any = [y / k for k in (1, 1, 2, 6)]
+    return bind(near_pairs_p, NONE, w, equal_pairs(w), *series)[0]
 
 
 def _watched(x: Any, labels: Any) -> Any:
@@ -140,19 +155,35 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: cholesky(hermitian(a), lower=True), POSITIVE),
         sample(lambda a: cholesky(hermitian(a), lower=False), POSITIVE),
         sample(lambda a: cholesky(hermitian(a), lower=True), HERMITIAN),
+        sample(lambda a: cholesky(a, lower=False), POSITIVE + np.tri(3, k=-1), order=1),
     ],
     "eigh": [
         sample(lambda a: eigh(hermitian(a), lower=True), SPREAD),
         sample(lambda a: eigh(hermitian(a), lower=False), SPREAD, order=1),
         sample(_projector, HERMITIAN),
+        sample(lambda a: eigh(a, lower=True), SPREAD),
     ],
     "eigvalsh": [
         sample(lambda a: eigvalsh(hermitian(a), lower=True), SPREAD),
         sample(lambda a: eigvalsh(hermitian(a), lower=False), HERMITIAN),
     ],
+    "triangle_shares": [
+        sample(lambda a: bind(shares_p, OneTriangle(lower=True, hermitian=True), a)[0], REGULAR),
+        sample(lambda a: bind(shares_p, OneTriangle(lower=False, hermitian=False), a)[0], PAIRS),
+        sample(lambda a: bind(shares_p, OneTriangle(lower=True, hermitian=True), a)[0], HERMITIAN),
+    ],
+    "mirrored": [
+        sample(lambda a: mirrored(a, lower=True), REGULAR),
+        sample(lambda a: mirrored(a, lower=False, hermitian=False), COMPLEX),
+        sample(lambda a: mirrored(a, lower=False), COMPLEX),
+    ],
     "equal_pairs": [
         sample(equal_pairs, np.array([1.0, 3.0, 2.0]), order=1),
         sample(lambda n: equal_pairs(convert(n, FLOAT)), PAIRED),
+    ],
+    "near_pairs": [
+        sample(_near, NEAR, order=1),
+        sample(lambda w: _near(convert(w, np.dtype(complex))), NEAR[0], order=1),
     ],
     "blocks": [
         sample(_parted, SPREAD, PAIRED),

@@ -9,6 +9,7 @@ import numpy as np
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.linalg.functions.matrix_functions import known
 from funcdiff.ops.linalg.functions.singular_functions import (
     SingularFunction,
@@ -23,7 +24,7 @@ from funcdiff.ops.linalg.null_space import (
     polar_alignment,
     vanish_on_kernel,
 )
-from funcdiff.ops.linalg.pseudoinverse import constant_rank, lstsq, pinv
+from funcdiff.ops.linalg.pseudoinverse import assured_rank, constant_rank, lstsq, pinv
 from funcdiff.ops.linalg.singular import svd, svdvals
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
@@ -115,6 +116,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "normal_component": [sample(normal_component, real(3, 2), REGULAR)],
     "polar_alignment": [sample(polar_alignment, real(3, 2), real(3, 2, start=9), REGULAR)],
+    "assured_rank": [sample(lambda x: assured_rank(x, isnan(x)), real(3, 2))],
     "full_rank": [sample(full_rank, real(3, 2), REGULAR)],
     "constant_rank": [sample(constant_rank, real(3, 2), np.array([2.0, 1.0]), TOLERANCE)],
     "pinv": [

@@ -16,11 +16,12 @@ from funcdiff.ops.structure.structural import (
     select,
     stop_gradient,
 )
-from funcdiff.ops.structure.unknown import unknown
-from funcdiff.space import broadcast, mul
+from funcdiff.ops.structure.unknown import shortened, trimmed, unknown
+from funcdiff.space import broadcast, mul, zeros
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 BOX = Slice((1, 0), (3, 4), (1, 3))
+LAST = Slice((2, 0), (4, 3), (1, 1))
 COMPLEX, SINGLE, INTEGER = np.dtype(complex), np.dtype("f4"), np.dtype("i8")
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -97,6 +98,10 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: mul(x, convert(iota((2, 3), 1), x.dtype)), real(2, 3)),
         sample(lambda x: mul(x, convert(iota((2, 3), 0), x.dtype)), complex_(2, 3)),
     ],
+    "trimmed": [
+        sample(lambda x: trimmed(concatenate([zeros(x.type), x], 0), LAST), real(2, 3)),
+    ],
+    "shortened": [sample(lambda x, y: shortened(mul(x, x), y), real(2), real(3))],
     "unknown": [
         sample(unknown, real(2, 3), order=1),
     ],

@@ -68,7 +68,7 @@ def dilation_blocks(series: Tracers, factors: Factors, directions: Sequence[Dire
 def _along_one(series: Tracers, u: Tracer, s: Tracer, v: Tracer, x: Maybe, y: Maybe) -> Pair:
     """Return both blocks of the first derivative, by the formula above."""
     known = ties(s)
-    table = Paths(series, s, known.same).table()
+    table = Paths(series, s, known.same, 1).table()
     sums = _sums(series[0], s, table, known)
     inner, opposite = _projection(u, x, v), _projection(v, y, u)
     even, odd = _halves(inner, opposite)
@@ -147,7 +147,7 @@ def _along_many(
     null = zeros(w.type.with_shape((*w.shape[:-1], rows - count)))
     points = concatenate([w, null, neg(w)], last)
     extended = [_odd(values, k, zero, rows - count) for k, values in enumerate(series)]
-    paths = Paths(extended, points, equal_pairs(points))
+    paths = Paths(extended, points, equal_pairs(points), len(directions))
     inner = [
         _eigenbasis_blocks(_projection(reached, x, v), _projection(v, y, reached), rows)
         for x, y in directions

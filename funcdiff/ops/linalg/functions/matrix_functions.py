@@ -33,7 +33,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.linalg.degeneracy import mean_over_ties, simple_spectrum
-from funcdiff.ops.linalg.divided_differences import partial, taylor
+from funcdiff.ops.linalg.divided_differences import orders, partial, taylor
 from funcdiff.ops.linalg.matrices import adjoint, matmul, per_matrix, scaled_columns, transposed
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import (
@@ -86,7 +86,7 @@ class MatrixFunction(Params, ABC):
         """Return which values are equal."""
 
     @abstractmethod
-    def direction(self, t: Tracer, dtype: Any) -> Direction:
+    def direction(self, a: Tracer, t: Tracer, dtype: Any) -> Direction:
         """Return the direction that a change of the matrix is."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ def known(
         equal = [
             mean_over_ties(x, same, strict=True) if x.shape == w.shape else x for x in parameters
         ]
-        series = [inline(taylor(p.body, k), [w, *equal])[0] for k in range(1 + len(directions))]
+        series = [inline(taylor(p.body, k), [w, *equal])[0] for k in orders(len(directions))]
         along = _check_last(p, directions, series[0], w)
     else:
         series = [inline(p.body, [w, *parameters])[0]]
@@ -232,7 +232,7 @@ def _jvp(outputs: int, p: MatrixFunction, xs: Tracers, ts: Tangents) -> Pushed:
     moved, turned = incoming[:count], _directions(p, a.type, incoming[count:])
     parts: list[Tracers] = []
     if t is not None:
-        parts.append(known(p, a, parameters, [*directions, p.direction(t, y.dtype)]))
+        parts.append(known(p, a, parameters, [*directions, p.direction(a, t, y.dtype)]))
     for k, direction in enumerate(turned):
         if present(direction):
             replaced = [*directions[:k], direction, *directions[k + 1 :]]

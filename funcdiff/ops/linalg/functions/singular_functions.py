@@ -64,7 +64,7 @@ class SingularFunction(MatrixFunction):
         """Return which singular values are equal."""
         return ties(w).same
 
-    def direction(self, t: Tracer, dtype: Any) -> Direction:
+    def direction(self, _a: Tracer, t: Tracer, dtype: Any) -> Direction:
         """Return the blocks of a change of [[0, A], [Aᴴ, 0]]."""
         return self._in_order(convert(t, dtype), convert(adjoint(t), dtype))
 

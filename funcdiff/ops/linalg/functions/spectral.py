@@ -37,12 +37,12 @@ from funcdiff.ops.linalg.functions.matrix_functions import (
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
-    hermitian,
     in_basis,
     matmul,
     square,
     trace_of_product,
 )
+from funcdiff.ops.linalg.one_triangle import symmetric_tangent
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import sum_tangents
 from funcdiff.transforms.jvp import present
@@ -70,14 +70,14 @@ class Spectral(MatrixFunction):
         """Return which eigenvalues are equal."""
         return equal_pairs(w)
 
-    def direction(self, t: Tracer, dtype: Any) -> Direction:
-        """Return the Hermitian part of a change."""
-        return (convert(hermitian(t), dtype),)
+    def direction(self, a: Tracer, t: Tracer, dtype: Any) -> Direction:
+        """Return the change of the Hermitian matrix of a triangle."""
+        return (convert(symmetric_tangent(a, t, lower=self.lower), dtype),)
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return the derivative, by sums over paths between the eigenvectors."""
         v, w, _ = factors
-        paths = Paths(series, w, equal_pairs(w))
+        paths = Paths(series, w, equal_pairs(w), len(directions))
         inner = [in_basis(v, t) for (t,) in map(present, directions)]
         total = sum_tangents([paths.sum(order) for order in permutations(inner)])
         assert total is not None
@@ -114,7 +114,7 @@ class SpectralSum(MatrixSum):
         wide = np.result_type(a.dtype, dtype)
         slope = self.function(_convert_result(partial(self.body, 0), wide))
         (function,) = known(slope, a, parameters, [])
-        return trace_of_product(function, convert(hermitian(t), wide))
+        return trace_of_product(function, convert(symmetric_tangent(a, t, lower=self.lower), wide))
 
 
 def _convert_result(body: Program, dtype: Any) -> Program:

@@ -1,0 +1,113 @@
+"""Functions of matrices near equal values have the derivatives that they have at equal ones."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+import funcdiff.scipy.linalg as fsl
+from tests.together import together
+
+Function = Callable[[Any], Any]
+
+RANDOM = np.random.default_rng(16)
+B = RANDOM.normal(size=(4, 4))
+EVEN = B + B.T
+ROTATION = np.linalg.qr(B)[0]
+GAPS = [0.0, 3e-16, *10.0 ** np.arange(-15.0, 0.0)]
+UNIT = np.eye(4)
+matrices: Any = fsl
+
+BY_EIGENVALUES: dict[str, tuple[Function, Function]] = {
+    "inverse": (lambda w: 1 / w, np.linalg.inv),
+    "exp": (np.exp, matrices.expm),
+    "rational": (lambda w: w / (1 + w**2), lambda a: a @ np.linalg.inv(UNIT + a @ a)),
+    "cube": (lambda w: w**3, lambda a: a @ a @ a),
+}
+BY_SINGULAR_VALUES: dict[str, tuple[Function, Function]] = {
+    "rational": (lambda s: s / (1 + s**2), lambda a: a @ np.linalg.inv(UNIT + a.T @ a)),
+    "cube": (lambda s: s**3, lambda a: a @ a.T @ a),
+}
+
+
+def _of_eigenvalues(f: Function) -> Function:
+    def function(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return (v * f(w)) @ v.T
+
+    return function
+
+
+def _of_singular_values(f: Function) -> Function:
+    def function(a: Any) -> Any:
+        u, s, vh = np.linalg.svd(a)
+        return (u * f(s)) @ vh
+
+    return function
+
+
+def _along(f: Function, a: Any, b: Any, order: int) -> Any:
+    """Return the derivative of that order along a direction, the last one in reverse mode."""
+
+    def line(x: Any) -> Any:
+        return f(a + x * b)
+
+    for _ in range(order - 1):
+        line = fd.jacfwd(line)
+    return fd.jacrev(line)(0.0)
+
+
+@together
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("name", BY_EIGENVALUES)
+def test_functions_of_eigenvalues_keep_their_digits(name: str, gap: float, order: int) -> None:
+    f, expected = BY_EIGENVALUES[name]
+    for a in (np.diag([1.0, 1 + gap, 1 - 2 * gap, 1.5]), UNIT + gap * EVEN):
+        wanted = _along(expected, a, EVEN, order)
+        found = _along(_of_eigenvalues(f), a, EVEN, order)
+        size = max(np.abs(wanted).max(), 1.0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * size)
+
+
+@together
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("name", BY_SINGULAR_VALUES)
+def test_functions_of_singular_values_keep_their_digits(name: str, gap: float, order: int) -> None:
+    f, expected = BY_SINGULAR_VALUES[name]
+    for values in ([1.0, 1 + gap, 1 - 2 * gap, 1.5], [1.0, 1 + gap, gap, 2 * gap]):
+        a = np.diag(values) @ ROTATION
+        wanted = _along(expected, a, B, order)
+        found = _along(_of_singular_values(f), a, B, order)
+        size = max(np.abs(wanted).max(), 1.0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * size)
+
+
+@together
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_a_kink_between_near_eigenvalues_is_seen(gap: float) -> None:
+    a = np.diag([1 - gap, 1 + gap, 2.0, 3.0])
+
+    def slope(f: Function) -> Any:
+        return fd.jvp(_of_eigenvalues(f), (a,), (EVEN,))[1][0, 1]
+
+    np.testing.assert_allclose(slope(lambda w: np.maximum(w - 1, 0)), EVEN[0, 1] / 2, rtol=1e-3)
+    jump = slope(lambda w: np.where(w > 1, w, 0))
+    np.testing.assert_allclose(jump, EVEN[0, 1] * (1 + gap) / (2 * gap), rtol=1e-3)
+
+
+def test_matrices_of_a_stack_have_near_eigenvalues_of_their_own() -> None:
+    stack = np.stack([np.diag([1.0, 1 + gap, 2.0, 3.0]) for gap in (0.0, 1e-9, 0.3)])
+
+    def total(f: Function) -> Function:
+        return lambda a: np.sum(f(a) * EVEN[0])
+
+    f = total(_of_eigenvalues(np.exp))
+    for derive in (fd.vmap(fd.hessian(f)), fd.jit(fd.vmap(fd.hessian(f)))):
+        found = derive(stack)
+        for k, a in enumerate(stack):
+            expected = fd.hessian(total(lambda a: matrices.expm((a + a.T) / 2)))(a)
+            np.testing.assert_allclose(found[k], expected, rtol=1e-9, atol=1e-9)
