@@ -107,7 +107,8 @@ class primitive:  # noqa: N801
         key = len(args), argnums, asked, has_values, vjp, jvp
         if key not in self._known:
             self._known[key] = self._with_rules(*key)
-        return self._known[key](kwargs, *args)
+        given = [x if boxes[k] else _hashable(x) for k, x in enumerate(args)]
+        return self._known[key](_hashable(kwargs), *given)
 
     # ---- deprecated ways to give rules --------------------------------------------------------
 
@@ -153,10 +154,10 @@ class primitive:  # noqa: N801
 
         @functools.wraps(self.fun)
         def called(kwargs: dict[str, Any], *args: Any) -> Any:
-            return self.fun(*args, **kwargs)
+            return self.fun(*_given(args), **_given(kwargs))
 
         def sampled(kwargs: dict[str, Any], *args: Any) -> Any:
-            return self.fun(*[map_arrays(_sample, x) for x in args], **kwargs)
+            return self.fun(*[map_arrays(_sample, x) for x in _given(args)], **_given(kwargs))
 
         positions = (0, *[k + 1 for k in fixed])
         function = opaque_function(
@@ -172,7 +173,7 @@ class primitive:  # noqa: N801
             args = _merged(fixed, others, argnums, moving)
             if vjp is None:
                 raise _no_rule(self, "VJP", asked[0])
-            found = vjp(asked, *writable((ans, args, kwargs)))(writable(conjugated(g)))
+            found = vjp(asked, *writable((ans, *_given((args, kwargs)))))(writable(conjugated(g)))
             known = dict(zip(asked, found, strict=True))
             pairs = ((known.get(k), x) for k, x in zip(argnums, moving, strict=True))
             return tuple(None if t is None else conjugated(matched(t, x)) for t, x in pairs)
@@ -183,7 +184,7 @@ class primitive:  # noqa: N801
             ans = function(kwargs, *args)
             given = [(k, t) for k, t in zip(argnums, tangents, strict=True) if t is not None]
             assert jvp is not None
-            found = jvp(*writable((*zip(*given, strict=True), ans, args, kwargs)))
+            found = jvp(*writable((*zip(*given, strict=True), ans, *_given((args, kwargs)))))
             return ans, matched(found, ans)
 
         if vjp is not None or jvp is None:
@@ -191,6 +192,26 @@ class primitive:  # noqa: N801
         if jvp is not None:
             function.defjvp(rule)
         return function
+
+
+class _Held:
+    """Stands for an object that has no hash, which `primitive` asks of what are no numbers."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def _hashable(tree: Any) -> Any:
+    return pytree.map(_hold, tree)
+
+
+def _hold(x: Any) -> Any:
+    return x if isinstance(x, np.ndarray | Tracer) or getattr(x, "__hash__", None) else _Held(x)
+
+
+def _given(tree: Any) -> Any:
+    """Return a container with what is held."""
+    return map_arrays(lambda x: x.held if type(x) is _Held else x, tree)
 
 
 def _has_value(box: Tracer) -> bool:

@@ -105,3 +105,9 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)
+
+
+def test_arrays_to_join_are_no_iterator() -> None:
+    for join in (np.concatenate, np.stack, np.hstack):
+        with pytest.raises(TypeError, match='passed as a "sequence" type'):
+            fd.grad(lambda x, join=join: np.sum(join(y for y in x)))(np.ones((2, 2)))

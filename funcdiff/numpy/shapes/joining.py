@@ -38,6 +38,11 @@ def concatenate(
 ) -> Any:
     """Join arrays along an existing axis."""
     given = _sequence(arrays)
+    if not given and not isinstance(arrays, list | tuple):  # NumPy has read it to find us
+        raise TypeError(
+            'arrays to concatenate must be passed as a "sequence" type such as list or tuple, not '
+            f"{type(arrays).__name__}, at {user_location()}. Write np.concatenate(list(arrays))."
+        )
     if not given:
         raise ValueError("need at least one array to concatenate")
     xs = promote(*given) if dtype is None else _convert(given, np.dtype(dtype), casting)
