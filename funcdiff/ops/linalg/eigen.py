@@ -78,6 +78,7 @@ multiplicities_p: Final = constant_op(
     Params,
     abstract=lambda _p, w, v: (v.with_dtype(BOOL), w.with_shape(w.shape[:-1]).with_dtype(BOOL)),
     impl=lambda _p: _multiplicities,
+    facts=Facts(raises=True),
 )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.indexing import take_along
@@ -75,6 +75,7 @@ lu_factor_p: Final = Primitive(
     abstract=_abstract,
     impl=lambda _p: routine("lu_factor"),
     jvp=_jvp,
+    facts=Facts(raises=True),
 )
 
 
