@@ -90,7 +90,7 @@ def test_where_there_are_no_values_text_that_is_only_shown_has_the_type(
     trace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def show(x: Any) -> Any:
-        print(x, f"{x} and {x:.3f}", [x])
+        assert [print(x, f"{x} and {x:.3f}", [x])] == [None]
         with pytest.raises(ValueError, match=r"^not traced\(f64\[\]\)$"):
             raise ValueError(f"not {x:5.2f}")
         with pytest.raises(AssertionError, match=r"traced\(f64"):

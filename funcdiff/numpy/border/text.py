@@ -3,7 +3,7 @@
 `str` and `format` give NumPy's text where the value is known and has no derivative.  What has one
 is marked by a tilde, ``~2.500``, which people read and no parser takes: of ``float(f"{x}")`` the
 derivative would be lost without a word.  Where there are no values, integers and booleans decide,
-as an index does, and all else is refused.  A statement that only shows its text, ``print(x)``,
+as an index does, and all else is refused.  What only shows its text, ``print(x)`` or ``raise``,
 gets the type then.  So does `repr` of what can have a derivative: it describes the traced value.
 """
 
@@ -30,7 +30,7 @@ _CURE: Final = (
     "function returns: text that the function goes on with would be that of one call."
 )
 _SHOWING: Final = ("print", "warn")
-"""Functions whose argument is only shown."""
+"""Functions that show their arguments and return nothing."""
 
 
 def description(x: Tracer) -> str:
@@ -77,10 +77,10 @@ def _stood_for(x: Tracer, value: Any) -> Any:
 
 
 def _is_only_shown() -> bool:
-    """Whether text goes no further than to people, as far as the statement says that asks for it.
+    """Whether text goes no further than to people, as far as the code says that asks for it.
 
-    It is an argument of `print` or of ``warnings.warn``, of which nothing is used, or belongs to
-    an error that is raised there, or to an assertion's message; or a log or a debugger asks.
+    It is in an argument of `print` or of ``warnings.warn``, in an error that is raised there, or in
+    an assertion's message; or a log or a debugger asks.
     """
     frame = user_frame()
     return is_shown() or (frame is not None and _stands_in(frame))
@@ -98,7 +98,7 @@ def _stands_in(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=16)
 def _showing_spans(text: str) -> list[tuple[int, int, int, int]]:
-    """Return where the parts of statements of a source text are that show what they hold."""
+    """Return where the parts of a source text are that show what they hold."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -112,8 +112,7 @@ def _shown_part(node: ast.AST) -> ast.expr | None:
         return node.exc
     if isinstance(node, ast.Assert):
         return node.msg
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        function = node.value.func
-        name = getattr(function, "id", getattr(function, "attr", ""))
-        return node.value if name in _SHOWING else None
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        return node if name in _SHOWING else None
     return None

@@ -76,7 +76,7 @@ borrow_functions("scipy.signal", "cspline1d_eval qspline1d_eval", read=0)
 borrow_functions(
     "scipy.signal",
     "argrelextrema argrelmax argrelmin find_peaks peak_prominences peak_widths",
-    note="Places are constants, found in values that have to be known.",
+    note="Places are constants, found in values; under jit they decide, but for widths.",
 )
 borrow_classes(
     "scipy.signal",
