@@ -109,6 +109,9 @@ _LEAVES = {
         "{0}.__array__ = lambda *a, **k: np.ones(3)", "{0}.__array__ = lambda *a, **k: np.ones(4)",
     ]),
     "mean": ("Plain()", "np.size({0})", ["Plain.__array__ = lambda *a, **k: np.ones(3)"]),
+    "module": ("types.ModuleType('m')", "np.size({0})", [
+        "{0}.__array__ = lambda *a, **k: np.ones(3)", "{0}.size = 3",
+    ]),
     "iterator": ("iter([float(k) for k in range(99)])", "next({0})", ["next({0})"]),
     "drawn": ("np.random.default_rng(0)", "{0}.random()", []),
     "function": ("(lambda: 2.0)", "{0}()", ["{0}.__code__ = (lambda: 3.0).__code__"]),
@@ -175,6 +178,7 @@ _TERMS = [
     "np.sum(x) * (1.0 if x[0] > 0.0 else {u})",
     "max([{u}, 2.0]) * np.sum(np.cos(x))",
     "(lambda y: np.sum(y * {u}))(x)",
+    "(lambda n, y: n.sum(n.tanh(y) * {u}))(np, x)",
     "np.sum(np.outer(x, np.full(2, {u})))",
     "sum(np.sum(x) * q for q in (2.0, {u}))",
 ]

@@ -121,6 +121,15 @@ WAYS = {
         "def f(x): return np.sum(x) * len('%s' % m)", ""),
     "modules": ("m = types.ModuleType('m')\nm.at = 2.0\ndef f(x): return np.sum(x) * m.at",
                 "m.__class__ = Module; vars(m).pop('at')"),
+    "a module that NumPy asks": (
+        "m = types.ModuleType('m')\ndef f(x, n): return np.sum(x) * np.size(n)",
+        "m.__array__ = lambda *a, **k: np.ones(3)", "m"),
+    "a module that is passed on": (
+        "m = types.ModuleType('m')\nm.at = 2.0\ndef f(x, n): return np.sum(x) * n.at",
+        "m.at = 3.0", "m"),
+    "NumPy, passed on": (
+        "import funcdiff.numpy as fnp\ndef g(n, x): return n.sum(n.linalg.norm(x) * c)\nc = 2.0\n"
+        "f = functools.partial(g, [np, fnp][0])", "c = 3.0"),
     "what a module makes": (
         "m, c = types.ModuleType('m'), [2.0]\nm.__getattr__ = lambda name: c[0]\n"
         "def f(x): return np.sum(x) * m.c", "c[0] = 3.0"),

@@ -28,6 +28,7 @@ _MOST_BYTES: Final = 1 << 23
 
 _MOST_THINGS: Final = 512
 _MODULES: Final = (ModuleType, Namespace)
+_NUMPYS: Final = (np, np.linalg, np.fft)
 LABELS: Final = frozenset({*WRAPPER_ASSIGNMENTS, "__wrapped__", "__derived__", "_call", "_made"})
 """Attributes of functions for which nothing asks; others are open."""
 
@@ -68,7 +69,7 @@ class Surroundings:
         self._modules: dict[int, tuple[Any, type]] = {}
         self._pending: list[tuple[Any, tuple[str, ...]]] = []
         self._attributes: set[str] = set()
-        self._passed: list[Any] = []  # modules, of which any attribute may be asked
+        self._passed: list[Any] = []  # NumPy's modules, of which any attribute may be asked
         self._add(roots)
         count = -1
         while count < len(self._known):
@@ -123,8 +124,8 @@ class Surroundings:
         elif kind is list or kind is dict:
             self._add(self._note(x))
         elif kind in _MODULES:
-            if "__getattr__" in vars(x) and not (x is np or kind is Namespace):
-                raise OpenError  # it makes attributes when they are asked for
+            if not (kind is Namespace or x in _NUMPYS):
+                raise OpenError  # NumPy asks others for attributes, and they may make some
             self._passed.append(x)
         elif kind is partial:
             self._note(x)
