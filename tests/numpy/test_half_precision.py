@@ -23,3 +23,10 @@ def test_the_mean_of_many_small_numbers_does_not_overflow(f: Any, axis: Any) -> 
     for found in (fd.vjp(lambda x: f(x, axis), VALUES)[0], fd.jit(lambda x: f(x, axis))(VALUES)):
         np.testing.assert_array_equal(found, expected)
         assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("f", [np.max, np.min, np.nanmax, np.median])
+def test_more_ties_than_half_precision_counts_share_alike(f: Any) -> None:
+    x = np.zeros(70_000, np.float16)
+    for derive in (fd.grad(f), fd.grad(fd.jit(f))):
+        np.testing.assert_array_equal(derive(x), np.full(70_000, 1 / 70_000, np.float16))

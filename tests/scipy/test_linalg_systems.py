@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.testing import check_grads
 from tests.rules.sample import complex_, real
 from tests.scipy.agreement import Call, assert_agrees
 
@@ -231,3 +233,20 @@ def test_a_singular_system_is_an_error() -> None:
 def test_an_unknown_structure_is_an_error() -> None:
     with pytest.raises(ValueError, match="round is not a recognized"):
         fd.grad(lambda a: np.sum(LINALG.solve(a, X, assume_a="round")))(A)
+
+
+@pytest.mark.filterwarnings("ignore:Diagonal number")
+@pytest.mark.parametrize("name", ["lu", "lu_factor"])
+def test_factors_of_a_singular_matrix_have_derivatives_if_the_last_pivot_is_zero(name: str) -> None:
+    singular = np.array([[4.0, 3.0, 3.0], [2.0, 1.0, 1.0], [1.0, 1.75, 1.75]])
+    assert LINALG.lu_factor(singular)[0][2, 2] == 0
+
+    def f(a: Any) -> Any:
+        found = getattr(LINALG, name)(a)
+        return np.sum((found[-1] if name == "lu" else found[0]) ** 2 * A)
+
+    check_grads(f, (singular,))
+    zero = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0], [0.0, 0.0, 2.0]])
+    for way in (fd.grad, fd.jacfwd):
+        with pytest.raises(NotDifferentiableError, match="pivot"):
+            way(f)(zero)

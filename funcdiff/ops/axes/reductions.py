@@ -85,9 +85,14 @@ def reduce_prod(x: Tracer, axes: tuple[int, ...]) -> Tracer:
 
 
 def mean_of_marked(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
-    """Return the mean over axes of the elements where a mask is true."""
+    """Return the mean over axes of the elements where a mask is true.
+
+    Half precision counts to 65,504 only.
+    """
     total = reduce_sum(select(mask, x, zeros(x.type)), axes)
-    return mul(total, reciprocal(convert(reduce_count(mask, axes), x.dtype)))
+    wide = np.result_type(x.dtype, np.float32)
+    share = reciprocal(convert(reduce_count(mask, axes), wide))
+    return mul(total, convert(share, x.dtype))
 
 
 def _shared_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Tracer:

@@ -213,6 +213,11 @@ _MISSING: Final = {
         "rows that is normal, as that of a rotation is: its factors jump next to it. Use what "
         "does not depend on them: eigvals, sqrtm, logm, or expm; of a block, output='complex'."
     ),
+    "LU factors": (
+        "the LU factorization of a singular matrix with a pivot that is zero before the last one: "
+        "next to it another row is exchanged, so that the factors jump. Use det, qr, or "
+        "lstsq, which have derivatives there."
+    ),
     "reflectors": (
         "qr(mode='raw') of a matrix of which a column is zero below the diagonal after the "
         "reflections before: LAPACK does not reflect it, and does so next to it, so that h and "

@@ -4,7 +4,10 @@ Of P·A = L·U and X = L⁻¹·P·dA·U⁻¹, what is below the diagonal belongs
 (F. de Hoog, R. Anderssen, M. Lukas, "Differentiation of matrix functionals using triangular
 factorization", Math. Comp. 80, 2011):
 
-    dL = L·tril(X, -1),   dU = triu(X)·U.
+    dL = L·tril(X, -1),   dU = triu(X)·U = L⁻¹·P·dA - tril(X, -1)·U.
+
+What is below the diagonal of X does not ask for the last pivot, which is zero where A is singular.
+At an earlier zero the factors jump.
 
 A matrix with more rows than columns, or more columns than rows, is one that is square with the
 columns of the unit matrix, or the rows, added; what they add is left out again.
@@ -21,8 +24,10 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tang
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.indexing import take_along
-from funcdiff.ops.elementwise.logic import logical_and
+from funcdiff.ops.axes.reductions import reduce_any
+from funcdiff.ops.elementwise.logic import equal, logical_and
 from funcdiff.ops.families import constant_op
+from funcdiff.ops.linalg.degeneracy import require_zero
 from funcdiff.ops.linalg.matrices import (
     columns,
     factorizable,
@@ -30,6 +35,7 @@ from funcdiff.ops.linalg.matrices import (
     matmul,
     on_diagonal,
     pad,
+    per_column,
     per_row,
     rows,
     strictly_lower,
@@ -39,7 +45,7 @@ from funcdiff.ops.linalg.matrices import (
 from funcdiff.ops.linalg.routines import over_stack, routine
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import iota, select
-from funcdiff.space import add
+from funcdiff.space import add, neg, zeros
 
 _PIVOT: Final = np.dtype(np.int32)
 
@@ -64,8 +70,15 @@ def _jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     square = select(added, constant(1, square.type), square)
     left, right = unit_lower(square), triangle(square, lower=False)
     inner = triangular_solve(left, moved, lower=True)
-    inner = transposed(triangular_solve(transposed(right), transposed(inner), lower=True))
-    turned = add(matmul(left, strictly_lower(inner)), matmul(triangle(inner, lower=False), right))
+    one = constant(1, square.type)
+    pivotless = logical_and(on_diagonal(square.type), equal(square, zeros(square.type)))
+    missing = reduce_any(pivotless, (square.ndim - 2,))
+    regular = select(pivotless, one, right)
+    below = transposed(triangular_solve(transposed(regular), transposed(inner), lower=True))
+    below = require_zero(strictly_lower(below), per_column(missing, square.shape), "LU factors")
+    below = strictly_lower(below)  # in reverse mode, too
+    upper = triangle(add(inner, neg(matmul(below, right))), lower=False)
+    turned = add(matmul(left, below), upper)
     return [lu, pivots], [columns(rows(turned, 0, height), 0, width), None]
 
 
