@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from threading import Lock
+from threading import RLock
 from types import FunctionType
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ _DERIVABLE: Final = (FunctionType, Transformed)
 _FUNCTIONS: Final = (FunctionType, Transformed, partial)
 _CONTAINERS: Final = (None, type(None), list, tuple, dict)
 _LOCATE: Final = Trace._fields.index("locate")
-_listening: Final = Lock()
+_listening: Final = RLock()  # what listens changes the filters of all threads
 
 
 class _Call:
