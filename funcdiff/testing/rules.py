@@ -17,7 +17,7 @@ from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.policy import SHARED, Policy
-from funcdiff.core.program import Program
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.progress import Progress
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
@@ -71,6 +71,7 @@ def check_rules(
 
     - the types recorded are those of the arrays that NumPy computes,
     - no operation writes to its operands, and the interpreter keeps every bit,
+    - a product whose elements are said to meet is the sum of their products,
     - the verifier accepts it, and printing and parsing give it back,
     - simplifying keeps every bit,
     - `jvp` equals central differences along a random direction, for every choice of
@@ -194,8 +195,21 @@ def _stepwise(case: _Case) -> list[Any]:
             found = ArrayType(np.shape(value), np.asarray(value).dtype)
             if found is not variable.type:
                 raise AssertionError(f"NumPy's result has type {found} in {eq}")
+        if eq.primitive.facts.pairs is not None:
+            _require_close([_sum_of_pairs(eq, operands)], values, rounding(values))
         env.update(zip(eq.results, values, strict=True))
     return [a.array if isinstance(a, Literal) else env[a] for a in program.outputs]
+
+
+def _sum_of_pairs(eq: Equation, operands: Sequence[Any]) -> Any:
+    """Return the result of an operation by the pairs of elements that it says are multiplied."""
+    assert eq.primitive.facts.pairs is not None
+    places, elements = eq.primitive.facts.pairs(eq.params, eq.operation.operands, operands)
+    x, y = (np.ravel(operands[k])[numbers] for k, numbers in elements.items())
+    (result,) = eq.results
+    total = np.zeros(result.type.size, result.type.dtype)
+    np.add.at(total, places, x * y)
+    return total.reshape(result.type.shape)
 
 
 # ---- derivatives -----------------------------------------------------------------------------
