@@ -122,7 +122,8 @@ def test_a_comparison_with_what_is_no_number_is_numpys(
         found.append(outcome(compare, y, x) if swaps else None)
         return x * 1.0
 
-    if trace in ("jit", "vmap") and other in BY_VALUE:
+    is_of_lists = isinstance(y, list) and type(x) in (float, complex)  # unequal, whatever they hold
+    if trace in ("jit", "vmap") and other in BY_VALUE and not (is_of_lists and trace == "jit"):
         with suppress(ConcreteValueError):  # two equal examples may have a value
             TRACES[trace](f, x)
             raise AssertionError

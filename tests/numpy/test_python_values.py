@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+import operator
 import random
 from collections.abc import Callable
 from functools import partial
@@ -86,6 +87,31 @@ def test_a_number_made_of_an_array_loses_no_derivative_silently() -> None:
     fd.grad(keep)(X)
     with pytest.raises(EscapedTracerError):
         kept[0] * 2.0
+
+
+@together
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("other", [[1.0, 2.0], (1.0, 2.0), [], range(3), "ab", b"ab"])
+@pytest.mark.parametrize("name", ["add", "mul", "sub", "truediv", "pow", "floordiv"])
+@pytest.mark.parametrize("x", [2.5, np.float64(2.5), np.array(2.5), 2.5 + 1j])
+def test_numbers_and_lists_are_refused_where_python_and_numpy_refuse_them(
+    x: Any, name: str, other: Any, turned: bool
+) -> None:
+    def f(x: Any) -> Any:
+        operands = (other, x) if turned else (x, other)
+        try:
+            shapes.append(np.shape(getattr(operator, name)(*operands)))
+        except TypeError:
+            shapes.append(None)
+        return x * 1.0
+
+    shapes: list[Any] = []
+    with np.errstate(all="ignore"):
+        f(x)
+        if shapes[0] == () and isinstance(other, bytes):
+            return  # bytes take the memory of a number
+        fd.vjp(f, x)
+    assert shapes[0] == shapes[1]
 
 
 # ---- shapes that are assigned --------------------------------------------------------------------

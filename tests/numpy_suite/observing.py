@@ -11,19 +11,23 @@ import os
 import types
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.policy import Policy
 from funcdiff.core.scope import without_recording
-from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.errors import FuncdiffError, UnsupportedNumPyError
-from funcdiff.numpy.border.values import concrete_value
-from funcdiff.numpy.memory.views import as_array
+from tests.numpy_suite.tracing import (
+    TRACED,
+    WAY,
+    WAYS,
+    each_once,
+    is_traced,
+    leaves_of,
+    listed,
+    mapped,
+)
 
 _BINARY: Final = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv",
@@ -50,7 +54,7 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def method(owner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    if type(owner) is np.ndarray and not name.startswith("__"):
+    if is_traced(owner) and not name.startswith("__"):
 
         def function(x: Any, *args: Any, **kwargs: Any) -> Any:
             return getattr(x, name)(*args, **kwargs)
@@ -60,7 +64,7 @@ def method(owner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def part(owner: Any, name: str) -> Any:
-    if type(owner) is not np.ndarray:
+    if not is_traced(owner):
         return getattr(owner, name)
     return _observed(f"ndarray.{name}", lambda x: getattr(x, name), (owner,), {})
 
@@ -101,7 +105,7 @@ def augmented_item(op: str, owner: Any, index: Any, value: Any) -> None:
 
 
 def _operation(function: Any, *operands: Any) -> Any:
-    if any(type(x) is np.ndarray for x in operands[:2]):
+    if any(map(is_traced, operands[:2])):
         return _observed(function.__name__, function, operands, {})
     return function(*operands)
 
@@ -123,31 +127,18 @@ def _name(function: Any) -> str:
     return str(function.__name__)
 
 
-def _leaves(value: Any) -> list[Any]:
-    if type(value) in (list, tuple):
-        return [leaf for x in value for leaf in _leaves(x)]
-    if type(value) is dict:
-        return _leaves(list(value.values()))
-    return [value]
-
-
-def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
-    if type(value) in (list, tuple):
-        return type(value)(_mapped(change, x) for x in value)
-    if type(value) is dict:
-        return {key: _mapped(change, x) for key, x in value.items()}
-    return change(value)
-
-
 def _is_suitable(leaves: list[Any]) -> bool:
     """Whether arrays could as well be traced: numbers, in memory of their own."""
-    arrays = list({id(x): x for x in leaves if isinstance(x, np.ndarray)}.values())
-    others = [x for x in leaves if not isinstance(x, np.ndarray)]
+    arrays: list[Any] = list({id(x): x for x in leaves if isinstance(x, TRACED)}.values())
+    others = [x for x in leaves if not isinstance(x, TRACED)]
     if not arrays or any(isinstance(x, types.GeneratorType | np.flatiter) for x in others):
         return False
     if any(hasattr(x, "__array_ufunc__") and not isinstance(x, np.generic) for x in others):
         return False
-    plain = all(type(x) is np.ndarray and x.dtype in DTYPE_NAMES for x in arrays)
+    if any(x.dtype not in DTYPE_NAMES for x in arrays):
+        return False
+    arrays = [x for x in arrays if isinstance(x, np.ndarray)]
+    plain = all(type(x) is np.ndarray for x in arrays)
     return plain and all(map(_is_usual, arrays)) and not _overlap(arrays)
 
 
@@ -166,12 +157,12 @@ def _overlap(arrays: list[np.ndarray[Any, Any]]) -> bool:
 
 def _observed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("[")[0]
-    leaves = _leaves([args, kwargs])
+    leaves = leaves_of([args, kwargs])
     wanted = test and _is_suitable(leaves) and _counts[test, name] < _OFTEN
     if not wanted:
         return function(*args, **kwargs)
     _counts[test, name] += 1
-    given = _mapped(_each_once(_kept), [list(args), kwargs])
+    given = mapped(each_once(_kept), [list(args), kwargs])
     try:
         expected = function(*args, **kwargs)
     except Exception as error:
@@ -181,48 +172,12 @@ def _observed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str,
     return expected
 
 
-def _kept(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _kept(x: Any) -> Any:
     """Return an array as it is now, laid out alike."""
-    return x.copy(order="K")
-
-
-def _each_once(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that changes arrays, the same one always to the same one."""
-    made: dict[int, Any] = {}
-
-    def changed(x: Any) -> Any:
-        if type(x) is not np.ndarray:
-            return x
-        if id(x) not in made:
-            made[id(x)] = change(x)
-        return made[id(x)]
-
-    return changed
+    return x.copy(order="K") if isinstance(x, np.ndarray) else x
 
 
 # ---- once more, and what differs -----------------------------------------------------------------
-
-
-def _traced(function: Any, given: Any) -> tuple[Any, Any]:
-    """Return what a call gives with traced arrays, and what its arguments hold then."""
-    with Builder("a test of NumPy's", Policy(eager=True)) as builder:
-
-        def entered(x: np.ndarray[Any, Any]) -> Tracer:
-            return as_array(builder.input(ArrayType(x.shape, x.dtype), x))
-
-        args, kwargs = _mapped(_each_once(entered), given)
-        result = function(*args, **kwargs)
-        return _mapped(_value, _listed(result)), _mapped(_value, [args, kwargs])
-
-
-def _listed(result: Any) -> Any:
-    if isinstance(result, list | tuple):
-        return [_listed(x) for x in result]
-    return result
-
-
-def _value(x: Any) -> Any:
-    return concrete_value(x) if isinstance(x, Tracer) else x
 
 
 def _note(name: str, test: str, function: Any, given: Any, expected: Any, after: Any) -> None:
@@ -231,12 +186,12 @@ def _note(name: str, test: str, function: Any, given: Any, expected: Any, after:
     with warnings.catch_warnings(), np.errstate(all="ignore"), without_recording():
         warnings.simplefilter("ignore")
         try:
-            found, left = _traced(function, given)
+            found, left = WAYS[WAY](function, given)
         except Exception as error:
             found, left = error, None
-        kind, detail = classified(_listed(expected), found)
+        kind, detail = classified(listed(expected), found)
         if kind == "right" and after is not None:
-            kind, detail = classified(_listed(_mapped(lambda x: x, after)), _listed(left))
+            kind, detail = classified(listed(mapped(lambda x: x, after)), listed(left))
             kind = kind if kind in ("right", "rounding") else f"argument: {kind}"
     path = os.environ.get("NUMPY_SUITE_RECORD")
     if path:
@@ -252,7 +207,7 @@ def _shown(given: Any) -> str:
             return f"{x.dtype}{list(x.shape)}{values}"
         return repr(x)[:60]
 
-    return str(_mapped(text, given))[:400]
+    return str(mapped(text, given))[:400]
 
 
 def classified(expected: Any, found: Any) -> tuple[str, str]:

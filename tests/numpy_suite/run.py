@@ -1,4 +1,7 @@
-"""Runs NumPy's own tests with traced arrays; ``python -m tests.numpy_suite.run [module ...]``."""
+"""Runs NumPy's own tests with traced arrays; ``python -m tests.numpy_suite.run [module ...]``.
+
+The variable ``NUMPY_SUITE_WAY`` says how calls are done once more: see `tracing.WAYS`.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,15 @@ _LONG: Final = """
 """Tests of such things elsewhere, and tables of thousands of cases that call the same."""
 
 
-def run(names: Sequence[str], record: Path, packages: Sequence[str] = PACKAGES) -> str:
+def run(
+    names: Sequence[str],
+    record: Path,
+    packages: Sequence[str] = PACKAGES,
+    way: str = "eagerly",
+) -> str:
     """Run modules (``umath``; all if none is named), noting every observed call in a file.
+
+    The calls are done once more in one of `tracing.WAYS`.
 
     Returns
     -------
@@ -63,7 +73,8 @@ def run(names: Sequence[str], record: Path, packages: Sequence[str] = PACKAGES) 
             "not slow", "-k", f"not ({' or '.join(_LONG.split())})", *map(str, files),
         ]  # fmt: skip
         environment = {
-            **os.environ, "NUMPY_SUITE_RECORD": str(record), "PYTHONPATH": str(_ROOT),
+            **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
+            "PYTHONPATH": str(_ROOT),
             "NPY_AVAILABLE_MEM": "500MB",  # tests that need more are skipped by NumPy itself
             "OPENBLAS_NUM_THREADS": "1",
         }  # fmt: skip
@@ -91,7 +102,7 @@ def main() -> None:
     """Run and show how many calls of each kind there were."""
     record = Path("numpy_suite.jsonl").resolve()
     record.unlink(missing_ok=True)
-    print(run(sys.argv[1:], record)[-1500:])
+    print(run(sys.argv[1:], record, way=os.environ.get("NUMPY_SUITE_WAY", "eagerly"))[-1500:])
     counted = Counter(kind for kind, *_ in records(record))
     for kind, count in counted.most_common():
         print(f"{count:8d} {kind}")

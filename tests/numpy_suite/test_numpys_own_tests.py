@@ -55,6 +55,24 @@ def test_numpys_tests_hold_with_traced_arrays(package: str, tmp_path: Path) -> N
     assert_stated(record, EXPECTED[package])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "modules", "least"),
+    [
+        ("with scalars", ("index_tricks", "twodim_base", "scalarmath"), 1_500),
+        ("batched", ("twodim_base", "arraypad", "shape_base", "helper"), 1_500),
+        ("compiled", ("twodim_base",), 250),
+    ],
+)
+def test_numpys_tests_hold_in_other_ways(
+    way: str, modules: tuple[str, ...], least: int, tmp_path: Path
+) -> None:
+    record = tmp_path / "calls.jsonl"
+    report = run(modules, record, way=way)
+    assert record.exists(), report
+    assert_stated(record, least)
+
+
 def test_a_rewritten_test_still_does_what_it_did(tmp_path: Path) -> None:
     source = """
 def found(np, x):

@@ -107,12 +107,8 @@ def _leave(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...])
 
 
 def _repeats(count: Array, other: Any) -> bool:
-    """Whether ``other * count`` repeats a list or a text, as for an integer that is no array."""
-    return (
-        count.type.dtype.kind in "iu"
-        and type(count) is not NDArray
-        and isinstance(other, list | tuple | str | bytes)
-    )
+    """Whether ``other * count`` repeats a list or a text, as it would for an integer at least."""
+    return type(count) is not NDArray and isinstance(other, list | tuple | str | bytes)
 
 
 def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

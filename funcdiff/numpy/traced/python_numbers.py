@@ -38,6 +38,10 @@ _CLASSES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 """What traced numbers stand for, by the kind of their dtype."""
 
 
+_LISTS: Final = (list, tuple, range)
+"""Of which numbers of Python's know nothing: it is the list itself that is asked."""
+
+
 def _cannot_be_set(part: str) -> NoReturn:
     raise AttributeError(
         f"attribute {part!r} of Python numbers is not writable, at {user_location()}. Make a new "
@@ -102,6 +106,8 @@ def _of_numbers(
         return result
 
     def anew(self: Number, other: Any) -> Any:
+        if isinstance(other, _LISTS):
+            return NotImplemented
         if not _is_number(other):
             return operator(self, other)
         a, b = operand(self), operand(other)
@@ -241,9 +247,13 @@ class Number(Array):
     __abs__, __invert__ = _of_number(Array.__abs__, exact_absolute), _of_number(Array.__invert__)
 
     def __pow__(self, exponent: Any) -> Any:
+        if isinstance(exponent, _LISTS):
+            return NotImplemented
         return _power(self, exponent) if _is_number(exponent) else Array.__pow__(self, exponent)
 
     def __rpow__(self, base: Any) -> Any:
+        if isinstance(base, _LISTS):
+            return NotImplemented
         return _power(base, self) if _is_number(base) else Array.__rpow__(self, base)
 
     @property
