@@ -71,6 +71,8 @@ WAYS = {
     "an f-string": ("m = Text()\ndef f(x): return np.sum(x) * len(f'{m}')", "m.size = 3"),
     "str": ("m = Text()\ndef f(x): return np.sum(x) * len(str(m))", "m.size = 3"),
     "a format": ("m = Text()\ndef f(x): return np.sum(x) * len('%s' % m)", "m.size = 3"),
+    "a format of a function": (
+        "h = lambda: 2.0\ndef f(x): return np.sum(x) * len('%s' % h)", "h.__qualname__ = 'h'"),
     "a format by its method": ("m = Text()\ndef f(x): return np.sum(x) * len('{}'.format(m))",
                                "m.size = 3"),
     "bases": ("class A(Base):\n    c = 1.0\nclass B(Base):\n    c = 2.0\nclass M(A): pass\n"
@@ -120,7 +122,7 @@ WAYS = {
         "class M:\n    def __str__(self):\n        seen.append(1)\n        return 'x'\nm = M()\n"
         "def f(x): return np.sum(x) * len('%s' % m)", ""),
     "modules": ("m = types.ModuleType('m')\nm.at = 2.0\ndef f(x): return np.sum(x) * m.at",
-                "m.__class__ = Module; vars(m).pop('at')"),
+                "m.__class__ = Module"),
     "a module that NumPy asks": (
         "m = types.ModuleType('m')\ndef f(x, n): return np.sum(x) * np.size(n)",
         "m.__array__ = lambda *a, **k: np.ones(3)", "m"),
@@ -133,6 +135,8 @@ WAYS = {
     "what a module makes": (
         "m, c = types.ModuleType('m'), [2.0]\nm.__getattr__ = lambda name: c[0]\n"
         "def f(x): return np.sum(x) * m.c", "c[0] = 3.0"),
+    "a function that is made anew": (
+        "def g(c): return lambda x: np.sum(x) * c\nf = g(1.5)", "f = g(2.5)"),
     "Python's own names": (
         "L = [1.0, 3.0]\nB = dict(vars(__import__('builtins')))\n"
         "space = {'np': np, 'L': L, '__builtins__': B}\n"
