@@ -108,6 +108,8 @@ def roots(p: Any) -> Any:
         first = np.reshape(-p[1:] / p[0], (1, -1))
         below = np.eye(p.shape[0] - 2, p.shape[0] - 1, dtype=p.dtype)
         found = np.linalg.eigvals(np.concatenate([first, below]))
+        if found.dtype.kind == "c" != p.dtype.kind and np.all(found.imag == 0):
+            found = found.real  # of roots, unlike eigenvalues, in every version of NumPy
     if at_zero == 1:
         found = np.hstack((found, np.zeros(1, found.dtype)))
     if p.shape[0] < given.shape[0]:

@@ -10,8 +10,9 @@ import funcdiff.numpy
 from funcdiff.core.builder import current_builder
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.covered import cover, covers, holds_traced, load, undelegated
+from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, undelegated
 from funcdiff.scipy.equalities import run_watched
+from funcdiff.scipy.places import needed_by, place
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,6 +71,12 @@ def borrow_classes(module: str, names: str, *, note: str = "") -> None:
             cover(module, name, copy_of(plain), note=note)
 
 
+def cover_choice(module: str, name: str, chosen: str) -> None:
+    """Let what chooses a class by the array library, if there is such, choose NumPy's."""
+    if hasattr(load(module), name):
+        cover(module, name, lambda _library: (copy_of(place(module, chosen)), funcdiff.numpy))
+
+
 def method_of(
     module: str, owner: str, *, always: bool = False, fills: bool = False
 ) -> Callable[[F], F]:
@@ -81,9 +88,15 @@ def method_of(
     """
 
     def enter(method: F) -> F:
-        theirs = getattr(load(module), owner)
+        with needed_by(module.partition("._")[0], owner.lstrip("_")):
+            attach(method)
+        return method
+
+    def attach(method: F) -> None:
+        theirs = place(module, owner)
         kind = copy_of(theirs)
         name = method.__name__
+        place(theirs.__module__, f"{theirs.__name__}.{name}")
         plain = getattr(theirs if fills else kind, name)
         is_static = isinstance(vars(kind).get(name), staticmethod)
 
@@ -95,7 +108,6 @@ def method_of(
             return (method if is_ours else plain)(*args, **kwargs)
 
         setattr(kind, name, staticmethod(chosen) if is_static else chosen)
-        return method
 
     return enter
 
@@ -103,4 +115,6 @@ def method_of(
 def _is_plain(holder: Any) -> bool:
     """Return whether no attribute of an object is traced."""
     slots = {n for kind in type(holder).__mro__ for n in getattr(kind, "__slots__", ())}
-    return not holds_traced([*vars(holder).values(), *(getattr(holder, n, 0) for n in slots)])
+    held = [*vars(holder).values(), *(getattr(holder, name, 0) for name in slots)]
+    rest = [x for x in held if not isinstance(x, Holder)]
+    return not holds_traced(rest) and all(_is_plain(x) for x in held if isinstance(x, Holder))

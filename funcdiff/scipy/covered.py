@@ -26,6 +26,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import MissingDependencyError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import array
+from funcdiff.scipy.places import EARLIER, missing, place
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,8 +85,28 @@ def covers(
 def cover(module: str, name: str, found: Any, *, note: str = "") -> None:
     """Enter a function or class that is right for plain arrays, too, as it is."""
     table.setdefault(module, {})[name] = found
+    if module in EARLIER:
+        table.setdefault(EARLIER[module], {})[name] = found
     if note:
         notes[module, name] = note
+
+
+def _disabled(module: str, name: str, why: Exception) -> Any:
+    """Return what takes no traced array, since this version of SciPy lacks a part of it.
+
+    Of a class that is SciPy's own, whose methods name the reason: see `cure`.
+    """
+    plain = getattr(load(module), name, None)
+    if plain is None or isinstance(plain, type):
+        return plain
+
+    def disabled(*args: Any, **kwargs: Any) -> Any:
+        if holds_traced(args) or holds_traced(kwargs):
+            raise MissingDependencyError(f"{module}.{name} of a traced array: {why}")
+        return plain(*args, **kwargs)
+
+    disabled.__name__ = disabled.__qualname__ = name
+    return disabled
 
 
 def _choose(
@@ -104,7 +125,9 @@ def _choose(
         if current_builder() is None or not (
             closures or holds_traced(args) or holds_traced(kwargs)
         ):
-            return (plain or getattr(load(module, name), name))(*args, **kwargs)
+            return (plain or place(module, name, user=f"{module.partition('._')[0]}.{name}"))(
+                *args, **kwargs
+            )
         kinds = (list, tuple) if joins and not closures else (list,)
         named = {k: v if k == "args" else _join(v, kinds) for k, v in kwargs.items()}
         further = _place_of_args(load(module, name), name) if closures else None
@@ -151,16 +174,11 @@ def load(module: str, name: str = "") -> ModuleType:
     Raises
     ------
     MissingDependencyError
-        If SciPy is not installed.
+        If SciPy is not installed, or does not have it: see `places`.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        wanted = ".".join(filter(None, (module.partition("._")[0], name)))
-        raise MissingDependencyError(
-            f"{wanted} needs SciPy, and SciPy is not installed, at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
-        ) from error
+    public = module.partition("._")[0]
+    found: ModuleType = place(module, user=".".join(filter(None, (public, name))))
+    return found
 
 
 def replacement_of(plain: Any) -> Any:
@@ -224,6 +242,9 @@ def namespace(
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
         found = table[module].get(name)
+        why = missing.get((module, name))
+        if why is not None:
+            found = _disabled(module, name, why)
         if found is None:
             plain = load(module)
             if not hasattr(plain, name):
@@ -276,11 +297,15 @@ def _pass_through(module: str, name: str, plain: Any) -> Any:
 
 def refusal(module: str, name: str) -> UnsupportedNumPyError:
     """Return the error of a function of SciPy's that traced arrays do not know."""
-    why = refused.get(module, {}).get(name) or (
-        "Call it on values that need no derivative, outside the function or on "
-        "fd.stop_gradient(x); or declare it with fd.primitive."
+    why = (
+        refused.get(module, {}).get(name)
+        or missing.get((module, "*"))
+        or (
+            "Call it on values that need no derivative, outside the function or on "
+            "fd.stop_gradient(x); or declare it with fd.primitive."
+        )
     )
-    return unsupported(f"{module}.{name}", why)
+    return unsupported(f"{module}.{name}", str(why))
 
 
 def unsupported(call: str, cure: str) -> UnsupportedNumPyError:
@@ -295,10 +320,12 @@ def cure(module: str, name: str, code: str) -> str:
     ours = module.replace("scipy", "funcdiff.scipy", 1)
     with suppress(ImportError):
         import_module(ours)
-    why = refused.get(module, {}).get(name)
+    why = refused.get(module, {}).get(name) or missing.get((module, name))
     if why is not None:
-        return why
+        return str(why)
     found = table.get(module, {}).get(name)
+    if found is None and (module, "*") in missing:
+        return str(missing[module, "*"])
     of_class: str | None = getattr(found, "cure", None)
     if of_class is not None:
         return of_class

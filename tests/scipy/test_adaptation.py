@@ -142,8 +142,11 @@ def test_what_nobody_knows_by_equal_numbers_is_nan_and_by_the_others_right() -> 
     by_x, by_p = pull(1.0)
     np.testing.assert_allclose(value, stats.gmean(x), rtol=1e-14)
     np.testing.assert_allclose(by_x, value / x / 8, rtol=1e-14)
-    assert np.isnan(by_p)
-    assert np.isnan(fd.jvp(mean, (x, 0.0), (0 * x, 1.0))[1])
+    moved = fd.jvp(mean, (x, 0.0), (0 * x, 1.0))[1]
+    if not np.isnan(moved):  # SciPy's code is smooth there from 1.18 on
+        np.testing.assert_allclose([by_p, moved], fd.grad(lambda p: stats.pmean(x, p))(0.0))
+    else:
+        assert np.isnan(by_p)
     np.testing.assert_allclose(fd.jvp(mean, (x, 0.0), (x, 0.0))[1], value, rtol=1e-14)
     np.testing.assert_allclose(fd.jit(fd.grad(mean))(x, 0.0), by_x, rtol=1e-14)
 

@@ -53,6 +53,9 @@ CALLS: dict[str, tuple[Callable[..., Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.*deprecated in favor of `scipy.spatial.distance:DeprecationWarning"
+)
 @pytest.mark.parametrize("name", CALLS)
 def test_results_have_the_dtype_that_scipy_gives(name: str) -> None:
     call, x = CALLS[name]

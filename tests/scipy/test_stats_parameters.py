@@ -48,7 +48,11 @@ def test_the_last_share_of_a_multinomial_distribution_is_what_the_others_leave(
     plain, ours = (
         partial(getattr(s.multinomial, name), [1, 2, 3], 6) for s in (scipy.stats, stats)
     )
-    slopes = [(plain(p + h) - plain(p - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    moves = 1e-6 * (np.eye(3) - np.eye(3)[2]) * (total == 1.0) + 1e-6 * np.eye(3) * (total != 1.0)
+    slopes = [(plain(p + h) - plain(p - h)) / 2e-6 for h in moves]  # nan from SciPy 1.18 on
+    if np.isnan(plain(p)):
+        assert np.isnan(fd.vjp(ours, p)[0])
+        return
     for found in (fd.grad(ours)(p), fd.jacfwd(ours)(p), fd.vmap(fd.grad(ours))(p[None])[0]):
         np.testing.assert_allclose(found, slopes, rtol=1e-7, atol=1e-8)
 

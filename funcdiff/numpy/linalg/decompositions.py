@@ -14,6 +14,11 @@ from funcdiff.ops.elementwise.complex import real
 from funcdiff.ops.linalg import eigen, factorizations, orthogonal
 
 _EigResult: Final[Any] = type(np.linalg.eig(np.eye(1)))
+_GIVES_REAL: Final = {
+    "eig": np.linalg.eig(np.eye(1))[0].dtype.kind == "f",
+    "eigvals": np.linalg.eigvals(np.eye(1)).dtype.kind == "f",
+}
+"""Whether the installed NumPy has real eigenvalues of a real matrix where all of them are real."""
 _EighResult: Final[Any] = type(np.linalg.eigh(np.eye(1)))
 _QRResult: Final[Any] = type(np.linalg.qr(np.eye(1)))
 
@@ -103,7 +108,7 @@ def eigvals(a: Tracer) -> Tracer:
 
 def _all_real(name: str, x: Tracer, w: Any) -> bool:
     """Return whether NumPy gives real arrays: if none of the eigenvalues is complex."""
-    if x.dtype.kind == "c":
+    if x.dtype.kind == "c" or not _GIVES_REAL[name]:
         return False
     try:
         return bool(np.all(w.imag == 0))

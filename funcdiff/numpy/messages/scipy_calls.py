@@ -72,7 +72,7 @@ def public_place(value: Any) -> tuple[str, str] | None:
         return None
     for end in range(len(path), 1, -1):
         module = ".".join(path[:end])
-        names = vars(sys.modules.get(module, sys))
+        names = vars(sys.modules.get(module) or sys)
         if any(part.startswith("_") for part in path[:end]):
             continue
         name = next((k for k, v in names.items() if v is value or v is kind), None)

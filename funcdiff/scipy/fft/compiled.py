@@ -13,7 +13,7 @@ from funcdiff.ops.products.cosine import Cosine, transform
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers
 
-_POCKETFFT: Final = "scipy.fft._pocketfft.pypocketfft"
+_COMPILED: Final = "scipy.fft._duccfft.pyduccfft"
 _NORMS: Final[tuple[Any, ...]] = ("backward", "ortho", "forward")
 """What the compiled functions divide the sum by: 1, √N and N."""
 
@@ -29,7 +29,7 @@ def _inverse(inorm: int) -> Any:
     return _NORMS[2 - inorm]
 
 
-@covers(_POCKETFFT, "c2c")
+@covers(_COMPILED, "c2c")
 def _complex(
     a: Any,
     axes: Sequence[int],
@@ -43,7 +43,7 @@ def _complex(
     return _along(np.fft.ifft, a, axes, _inverse(inorm))
 
 
-@covers(_POCKETFFT, "r2c")
+@covers(_COMPILED, "r2c")
 def _half_spectrum(
     a: Any,
     axes: Sequence[int],
@@ -57,7 +57,7 @@ def _half_spectrum(
     return half if forward else np.conj(half)
 
 
-@covers(_POCKETFFT, "c2r")
+@covers(_COMPILED, "c2r")
 def _from_half_spectrum(
     a: Any,
     axes: Sequence[int],
@@ -72,13 +72,13 @@ def _from_half_spectrum(
     return np.fft.irfft(whole, lastsize, last, _inverse(inorm))
 
 
-@covers("scipy.fft._pocketfft.helper", "_asfarray")
+@covers("scipy.fft._duccfft.helper", "_asfarray")
 def _floating(x: Any) -> Traced:
     kind = np.float32 if x.dtype == np.float16 else x.dtype if x.dtype.kind in "fc" else float
     return convert(array(x), np.dtype(kind))
 
 
-@covers("scipy.fft._pocketfft.helper", "_datacopied")
+@covers("scipy.fft._duccfft.helper", "_datacopied")
 def _is_copy(_x: Any, _original: Any) -> bool:
     return False  # a traced array stands for a value: nothing is gained by overwriting it
 
@@ -101,7 +101,7 @@ def _enter(name: str) -> None:
         out[...] = x
         return out
 
-    covers(_POCKETFFT, name)(ours)
+    covers(_COMPILED, name)(ours)
 
 
 _enter("dct")

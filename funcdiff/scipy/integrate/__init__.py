@@ -1,20 +1,18 @@
 """``scipy.integrate`` for traced arrays: ``from funcdiff.scipy import integrate``."""
 
 from funcdiff.scipy.borrowing import borrow_functions
-from funcdiff.scipy.covered import cover, load, namespace
+from funcdiff.scipy.covered import cover, namespace
 from funcdiff.scipy.integrate.odeint import odeint
 from funcdiff.scipy.integrate.quad_vec import quad_vec
 from funcdiff.scipy.integrate.quadrature import nquad, quad
 from funcdiff.scipy.integrate.samples import simpson
 from funcdiff.scipy.integrate.solve_bvp import solve_bvp
 from funcdiff.scipy.integrate.solve_ivp import solve_ivp
+from funcdiff.scipy.places import needed_by, place
 
 _NODES = "_cached_roots_legendre"  # kept between calls, so that they must not be traced
-cover(
-    "scipy.integrate._quadrature",
-    _NODES,
-    load("scipy.integrate._quadrature")._cached_roots_legendre,
-)
+with needed_by("scipy.integrate", "fixed_quad"):
+    cover("scipy.integrate._quadrature", _NODES, place("scipy.integrate._quadrature", _NODES))
 
 borrow_functions("scipy.integrate", "trapezoid cumulative_trapezoid cumulative_simpson romb")
 borrow_functions("scipy.integrate", "fixed_quad dblquad tplquad", closures=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,11 +137,12 @@ def scipys(module: str, name: str) -> Callable[..., Any]:
 
 
 def _borrowed_object(plain: Any) -> Any:
-    """Return an object of SciPy's, which holds no other one, with methods for traced arrays."""
+    """Return an object of SciPy's, and those that it holds, with methods for traced arrays."""
     kind = borrow(type(plain))
+    if kind is type(plain):
+        return borrow(plain) if callable(plain) or isinstance(plain, ModuleType) else plain
     found = kind.__new__(kind)
-    parts = attributes(plain)
-    set_attributes(found, {k: borrow(v) if callable(v) else v for k, v in parts.items()})
+    set_attributes(found, {k: _borrowed_object(v) for k, v in attributes(plain).items()})
     return found
 
 

@@ -14,7 +14,7 @@ from funcdiff.numpy.border.values import index_value
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.replay import Replay, replay
-from funcdiff.scipy.covered import Holder, load
+from funcdiff.scipy.covered import Holder
 from funcdiff.scipy.integrate.boundary_value import Boundary, BoundaryProblem, boundary_maker
 from funcdiff.scipy.integrate.closures import (
     Closure,
@@ -26,6 +26,7 @@ from funcdiff.scipy.integrate.closures import (
     scipys,
 )
 from funcdiff.scipy.integrate.quadrature import static
+from funcdiff.scipy.places import Private
 
 
 @entry("scipy.integrate", "solve_bvp", note="Not under vmap; the mesh is not differentiated.")
@@ -165,7 +166,7 @@ def _result(settings: Boundary, operands: Sequence[Any]) -> Any:
     found: Any = replay(Replay(maker, len(operands), 0, types, (), ()), operands)
     fresh: list[Any] = [views.fresh(z) for z in found]
     x, y, p, yp, residuals, _ = fresh
-    private = load("scipy.integrate._bvp")
+    private = Private("scipy.integrate._bvp")
     return private.BVPResult(
         sol=NodesSpline(x, y, yp), p=p if len(p) else None, x=x, y=y, yp=yp,
         rms_residuals=residuals, niter=iterations, status=status,

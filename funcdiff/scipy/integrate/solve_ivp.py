@@ -31,6 +31,7 @@ from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Event, Settings
 from funcdiff.scipy.integrate.steps import METHODS
 from funcdiff.scipy.integrate.ways import closures
+from funcdiff.scipy.places import place
 
 Rate = Callable[..., Any]
 
@@ -296,7 +297,7 @@ def _result(settings: Settings, operands: Sequence[Any]) -> Any:
         is_multistep = settings.method in ("BDF", "LSODA")
         sol = ContinuousSolution(method, is_multistep, starts, lengths, before, between, ending)
     nfev, njev, nlu, _ = (_plain(counts[k]) for k in range(4))
-    return load("scipy.integrate._ivp.ivp").OdeResult(
+    return place("scipy.integrate._ivp.ivp", "OdeResult")(
         t=t, y=y, sol=sol,
         t_events=[found[2 * k] for k in range(kinds)] if kinds else None,
         y_events=[_rows(found[2 * k + 1]) for k in range(kinds)] if kinds else None,

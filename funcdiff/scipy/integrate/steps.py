@@ -16,6 +16,7 @@ import numpy as np
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate import nordsieck
+from funcdiff.scipy.places import Private
 
 Rate: TypeAlias = Callable[[Any, Any], Any]
 """``f(t, y)``, the derivative dy/dt."""
@@ -129,7 +130,7 @@ class Radau:
     """
 
     def __init__(self) -> None:
-        self._radau: Any = load("scipy.integrate._ivp.radau")
+        self._radau: Any = Private("scipy.integrate._ivp.radau")
         nodes = self._radau.C
         powers = np.arange(1, 4)
         # the rule integrates 1, c and c² exactly between 0 and each node

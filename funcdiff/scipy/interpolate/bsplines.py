@@ -20,7 +20,7 @@ from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import linalg
 from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.borrowing import borrow_classes, method_of
+from funcdiff.scipy.borrowing import borrow_classes, cover_choice, method_of
 from funcdiff.scipy.covered import cover, covers, holds_traced, load, refusal
 from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.interpolate.piecewise import integral
@@ -171,14 +171,15 @@ def _normal_equations(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any)
 
 # ---- BSpline -------------------------------------------------------------------------------------
 
+cover_choice(_MODULE, "_get_xp_bspline_cls", "_BSpline")
 borrow_classes("scipy.interpolate", "BSpline")
 
 
-@method_of(_MODULE, "BSpline")
+@method_of(_MODULE, "_BSpline")
 def __call__(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:  # noqa: N807
     """Evaluate Σ c_i·B_i, by x, by the knots and by the coefficients."""
     extrapolate = self.extrapolate if extrapolate is None else extrapolate
-    x, t, c, k = asarray(x, float), self._t, self._c, self.k
+    x, t, c, k = asarray(x, float), self.t, self.c, self.k
     points = x.reshape(-1)
     first, last = t[k], t[len(t) - k - 1]
     if extrapolate == "periodic":
@@ -190,17 +191,18 @@ def __call__(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:  #
     return np.moveaxis(y, axes, range(self.axis)) if self.axis else y
 
 
-@method_of(_MODULE, "BSpline", fills=True)
+@method_of(_MODULE, "_BSpline", fills=True)
 def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     """∫ s from a to b, of the spline that is zero outside if it is not extrapolated."""
     extrapolate = self.extrapolate if extrapolate is None else extrapolate
-    t, k = self._t, self.k
+    t, k = self.t, self.k
     first, last = t[k], t[len(t) - k - 1]
     a, b = asarray(a, float), asarray(b, float)
     if not extrapolate:
         a, b = np.clip(a, first, last), np.clip(b, first, last)
-    found = integral(self.antiderivative(), first, last, a, b, extrapolate)
-    return found.reshape(self._c.shape[1:])
+    whole = copy_of(load("scipy.interpolate").BSpline).construct_fast(t, self.c, k, extrapolate)
+    found = integral(whole.antiderivative(), first, last, a, b, extrapolate)
+    return found.reshape(self.c.shape[1:])
 
 
 borrow_classes("scipy.interpolate", "make_interp_spline make_lsq_spline")

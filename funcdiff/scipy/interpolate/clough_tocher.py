@@ -20,16 +20,22 @@ from funcdiff.numpy import zeros
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.covered import cover, holds_traced, load
-from funcdiff.scipy.interpolate.scattered import Scattered, shares, triangulation
+from funcdiff.scipy.interpolate.scattered import (
+    Scattered,
+    find_simplex,
+    shares,
+    tolerance_of,
+    triangulation,
+)
 
 
-def _find(points: Any, xi: Any) -> tuple[Any, ...]:
+def _find(points: Any, xi: Any, tolerance: Any) -> tuple[Any, ...]:
     """Return corners of the triangles that points are in, those of the three beside, and edges.
 
     Each with whether there is one; of edges there are at most six for each point.
     """
     found = triangulation(points)
-    index = found.find_simplex(np.ascontiguousarray(xi, float))
+    index = find_simplex(found, xi, tolerance)
     inside, index = index >= 0, np.maximum(index, 0)
     beside = found.neighbors[index]
     starts, ends = found.vertex_neighbor_vertices
@@ -40,7 +46,7 @@ def _find(points: Any, xi: Any) -> tuple[Any, ...]:
     return corners[index], inside, corners[np.maximum(beside, 0)], beside >= 0, edges, known
 
 
-def _nothing(points: Any, xi: Any) -> tuple[Any, ...]:
+def _nothing(points: Any, xi: Any, tolerance: Any) -> tuple[Any, ...]:
     m, e = len(xi), 6 * len(points)
     shapes: list[tuple[int, ...]] = [(m, 3), (m,), (m, 3, 3), (m, 3), (e, 2), (e,)]
     return tuple(np.zeros(s, np.int64 if k % 2 == 0 else bool) for k, s in enumerate(shapes))
@@ -127,16 +133,16 @@ def _smooth() -> Any:
             if not self._keep(points, values, rescale, fill_value):
                 plain.__init__(self, points, values, fill_value, tol, maxiter, rescale)
 
-        def __call__(self, *args: Any) -> Any:
+        def __call__(self, *args: Any, **tolerance: Any) -> Any:
             """Evaluate the cubics around points."""
             if not (self.is_traced or holds_traced(args)):
-                return plain.__call__(self, *args)
+                return plain.__call__(self, *args, **tolerance)
             points, xi, values, shape = self._scaled_points(args)
             if points.shape[1] != 2:
                 raise ValueError("CloughTocher2DInterpolator interpolates in two dimensions.")
             points, flat = array(points), values.reshape(len(values), -1)
             corners, inside, beside, is_one, *edges = _found(
-                stop_gradient(points), stop_gradient(array(xi))
+                stop_gradient(points), stop_gradient(array(xi)), tolerance_of(**tolerance)
             )
             slopes = _gradients(points, flat, *edges)
             y = _patch(

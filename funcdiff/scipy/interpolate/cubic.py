@@ -76,7 +76,7 @@ def __init__(  # noqa: N807 (a method)
     x, y = asarray(x), asarray(y)
     if y.dtype.kind == "c":
         raise ValueError("`Akima1DInterpolator` only works with real values for `y`.")
-    hermite = copy_of(load(_MODULE).CubicHermiteSpline)
+    hermite = copy_of(load("scipy.interpolate").CubicHermiteSpline)
     hermite.__init__(self, x, y, y, axis=axis)  # checks what is given
     moved = np.moveaxis(y, axis, 0)
     slopes = _akima_slopes(x.reshape(-1, *(1 for _ in moved.shape[1:])), moved, method)

@@ -28,7 +28,9 @@ from funcdiff.scipy.interpolate.bsplines import (
 from funcdiff.scipy.interpolate.piecewise import roots_of
 from funcdiff.scipy.interpolate.smoothing import smooth
 
-_COMPILED = "scipy.interpolate._dfitpack"
+_COMPILED = "scipy.interpolate._fitpack"
+_BEFORE = "scipy.interpolate._dfitpack"
+"""Where the compiled routines were up to SciPy 1.17, some with other arguments."""
 
 
 def _refuse(what: str) -> UnsupportedNumPyError:
@@ -64,7 +66,7 @@ def _pad(c: Any, length: int) -> Any:
 # ---- in one variable -----------------------------------------------------------------------------
 
 
-@covers(_COMPILED)
+@covers(_BEFORE)
 def fpcurf0(
     x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None
 ) -> tuple[Any, ...]:
@@ -80,7 +82,7 @@ def fpcurf0(
     return x, y, w, xb, xe, k, 0.0, len(t), t, c, 0.0, None, None, -1
 
 
-@covers(_COMPILED)
+@covers(_BEFORE)
 def fpcurfm1(
     x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None
 ) -> tuple[Any, ...]:
@@ -90,13 +92,24 @@ def fpcurfm1(
     return x, y, w, xb, xe, k, -1.0, len(t), t, _pad(c, len(t)), total, None, None, 0
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def fpchec(x: Any, t: Any, k: int) -> int:
     """Return that data and knots fit together: values are not looked at."""
     return 0
 
 
-@covers(_COMPILED)
+@covers("scipy.interpolate._fitpack2", "_curfit")
+def _data_of_curve(
+    x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None,
+    nest: Any = None, iopt: int = 0, t: Any = None, **_memory: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return what `fpcurf0` or `fpcurfm1` does."""
+    given = asarray(x, float).reshape(-1), asarray(y, float).reshape(-1), k
+    return fpcurfm1(*given, t, w, xb, xe) if iopt == -1 else fpcurf0(*given, w, xb, xe, s)
+
+
+@covers(_BEFORE)
 def curfit(
     task: int, x: Any, y: Any, w: Any, t: Any, wrk: Any, iwrk: Any, xb: Any, xe: Any, k: int, s: Any
 ) -> tuple[int, Any, Any, int]:
@@ -117,10 +130,20 @@ def curfit(
     return len(knots), _pad(_interpolate(knots, k, x, y), len(knots)), 0.0, -1
 
 
+@covers(_COMPILED, "curfit")
+def _curve(
+    task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any, wrk: Any, iwrk: Any
+) -> tuple[int, Any, Any, Any, int]:
+    """Return how many knots there are, knots, coefficients, squares, and what happened."""
+    t = array(t).copy()
+    count, c, total, code = curfit(task, x, y, w, t, wrk, iwrk, xb, xe, k, s)
+    return count, t, c, total, code
+
+
 @covers("scipy.interpolate._fitpack_repro")
 def _make_splrep_impl(
-    x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any, nest: Any, periodic: bool,
-    xp: Any = None,
+    x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any, nest: Any,
+    periodic: bool = False, xp: Any = None,
 ) -> Any:  # fmt: skip
     """Return the smoothing spline of one column of data."""
     if t is not None or nest is not None or periodic:
@@ -135,6 +158,7 @@ cover_smoothing(
 )
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def splev(t: Any, c: Any, k: int, x: Any, e: int = 0) -> tuple[Any, int]:
     """Return the spline at points, and 1 if one is outside where that is an error."""
@@ -142,7 +166,7 @@ def splev(t: Any, c: Any, k: int, x: Any, e: int = 0) -> tuple[Any, int]:
     return splder(t, c, k, at, 0, e)
 
 
-@covers(_COMPILED)
+@covers(_BEFORE)
 def splder(t: Any, c: Any, k: int, x: Any, nu: int = 1, e: int = 0) -> tuple[Any, int]:
     """Return a derivative at points: outside it is continued, zero or refused."""
     t, c, x = array(t), asarray(c), asarray(x, float)
@@ -154,13 +178,24 @@ def splder(t: Any, c: Any, k: int, x: Any, nu: int = 1, e: int = 0) -> tuple[Any
     return (np.where(outside, 0.0, y) if e == 1 else y), 0
 
 
-@covers(_COMPILED)
+@covers(_COMPILED, "splder")
+def _derivative(t: Any, c: Any, k: int, nu: int, x: Any, e: int = 0) -> tuple[Any, int]:
+    return splder(t, c, k, x, nu, e)
+
+
+@covers(_BEFORE)
 def splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, None]:
     """Return the integral of a spline that is zero outside."""
+    return _integral(t, c, k, a, b), None
+
+
+@covers(_COMPILED, "splint")
+def _integral(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
     spline = copy_of(load("scipy.interpolate").BSpline)(t, c, k, extrapolate=False)
-    return spline.integrate(a, b), None
+    return spline.integrate(a, b)
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     """Return all derivatives at a point."""
@@ -169,20 +204,21 @@ def spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     return np.stack(found), 0
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def sproot(t: Any, c: Any, mest: int) -> tuple[Any, int, int]:
     """Return the roots of a cubic spline, how many there are, and what happened."""
     t, c = array(t), asarray(c)
     values = (np.array(stop_gradient(v)) for v in (t, c))
-    found, count, code = load(_COMPILED).sproot(*values, mest)
-    roots = roots_of(lambda x: evaluate(t, c[:, None], 3, x, 0)[:, 0], found[:count])
-    return roots, count, code
+    found = load("scipy.interpolate").sproot((*values, 3), mest)
+    return roots_of(lambda x: evaluate(t, c[:, None], 3, x, 0)[:, 0], found), len(found), 0
 
 
 # ---- in two variables ----------------------------------------------------------------------------
 
 
-@covers(_COMPILED)
+@covers("scipy.interpolate._fitpack2", "_regrid_smth")
+@covers(_BEFORE)
 def regrid_smth(
     x: Any,
     y: Any,
@@ -217,6 +253,7 @@ def _table(tx: Any, ty: Any, c: Any, kx: int, ky: int) -> Any:
     return asarray(c).reshape(len(tx) - kx - 1, len(ty) - ky - 1)
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def parder(
     tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int, x: Any, y: Any
@@ -226,6 +263,7 @@ def parder(
     return _rows(tx, kx, x, nux) @ table @ _rows(ty, ky, y, nuy).T, 0
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def pardeu(
     tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int, x: Any, y: Any
@@ -235,18 +273,21 @@ def pardeu(
     return np.sum(_rows(tx, kx, x, nux) @ table * _rows(ty, ky, y, nuy), axis=-1), 0
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def bispev(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
     """Return a spline on a grid."""
     return parder(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def bispeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
     """Return a spline at points."""
     return pardeu(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def pardtc(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int) -> tuple[Any, int]:
     """Return the coefficients of a partial derivative, padded to as many as there were."""
@@ -265,6 +306,7 @@ def _differentiate(t: Any, c: Any, k: int, nu: int) -> Any:
     return c
 
 
+@covers(_BEFORE)
 @covers(_COMPILED)
 def dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xb: Any, xe: Any, yb: Any, ye: Any) -> Any:
     """Return the integral over a rectangle of a spline that is zero outside."""
@@ -277,12 +319,14 @@ def dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xb: Any, xe: Any, yb: Any
     return parts[0] @ table @ parts[1]
 
 
-@covers(_COMPILED, "percur", "surfit_smth", "surfit_lsq", "spherfit_smth", "spherfit_lsq")
+@covers(_COMPILED, "percur", "surfit", "surfit_smth", "surfit_lsq", "sphere", "parcur")
+@covers(_BEFORE, "percur", "surfit_smth", "surfit_lsq", "spherfit_smth", "spherfit_lsq")
 def _choose_knots(*args: Any, **options: Any) -> Any:
     raise _refuse("A smoothing or periodic spline of FITPACK")
 
 
-@covers(_COMPILED, "regrid_smth_spher", "fpcurf1", "curfit_smth")
+@covers(_COMPILED, "regrid", "spgrid", "insert")
+@covers(_BEFORE, "regrid_smth_spher", "fpcurf1")
 def _refuse_others(*args: Any, **options: Any) -> Any:
     raise _refuse("This routine of FITPACK")
 

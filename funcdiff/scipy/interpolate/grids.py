@@ -57,7 +57,7 @@ borrow_classes("scipy.interpolate", "NdBSpline interpn")
 @method_of("scipy.interpolate", "RegularGridInterpolator")
 def _evaluate_linear(self: Any, indices: Any, distances: Any) -> Any:
     """Return the mean of the values at the corners of each cell, axis by axis."""
-    return _corners(array(self._values), list(indices), list(distances), [])
+    return _corners(array(self.values), list(indices), list(distances), [])
 
 
 def _corners(values: Any, indices: list[Any], distances: list[Any], chosen: list[Any]) -> Any:
@@ -74,7 +74,7 @@ def _corners(values: Any, indices: list[Any], distances: list[Any], chosen: list
 def _evaluate_nearest(self: Any, indices: Any, distances: Any) -> Any:
     """Return the values at the nearest corners."""
     nearest = [np.where(d <= 0.5, i, i + 1) for i, d in zip(indices, distances, strict=True)]
-    return array(self._values)[tuple(nearest)]
+    return array(self.values)[tuple(nearest)]
 
 
 @method_of("scipy.interpolate", "RegularGridInterpolator", always=True)
@@ -82,8 +82,8 @@ def _construct_spline(self: Any, method: str, solver: Any = None, **options: Any
     """Return the tensor product of splines through the values."""
     k = self._SPLINE_DEGREE_MAP[method]
     make = copy_of(load("scipy.interpolate").make_interp_spline)
-    splines, c = [], self._values
-    for axis, points in enumerate(self._grid):
+    splines, c = [], self.values
+    for axis, points in enumerate(self.grid):
         splines.append(make(points, c, k=k, axis=axis))
         c = np.moveaxis(splines[-1].c, 0, axis)
     kind = copy_of(load("scipy.interpolate").NdBSpline)
@@ -105,8 +105,8 @@ def __call__(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -> 
     for d, (t, k, n) in enumerate(zip(knots, degrees, orders, strict=True)):
         x = points[:, d]
         rows = design(x, array(t), k, n)
-        y = np.tensordot(rows, self._c, 1) if y is None else np.einsum("mi,mi...->m...", rows, y)
+        y = np.tensordot(rows, self.c, 1) if y is None else np.einsum("mi,mi...->m...", rows, y)
         is_inside = is_inside & ((t[k] <= x) & (x <= t[len(t) - k - 1]))
     if not extrapolate:
         y = np.where(np.reshape(is_inside, (-1, *(1 for _ in y.shape[1:]))), y, np.nan)
-    return y.reshape(xi.shape[:-1] + self._c.shape[len(knots) :])
+    return y.reshape(xi.shape[:-1] + self.c.shape[len(knots) :])

@@ -18,8 +18,9 @@ from funcdiff.api.rules.implicit import custom_root
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowing import borrow_classes, method_of
+from funcdiff.scipy.borrowing import borrow_classes, cover_choice, method_of
 from funcdiff.scipy.covered import cover, covers, holds_traced, load
+from funcdiff.scipy.places import place
 
 _MODULE = "scipy.interpolate._interpolate"
 _COMPILED = "scipy.interpolate._ppoly"
@@ -102,7 +103,7 @@ def _evaluate_nd(c: Any, xs: Any, ks: Any, xp: Any, nu: Any, extrapolate: bool, 
 def _points(points: Any, ndim: int | None = None) -> Any:
     """Return points, or a tuple of arrays of their coordinates, as an array."""
     if not holds_traced(points):
-        return load("scipy.interpolate._interpnd")._ndim_coords_from_arrays(points, ndim)
+        return place("scipy.interpolate._interpnd", "_ndim_coords_from_arrays")(points, ndim)
     if isinstance(points, tuple) and len(points) == 1:
         points = points[0]
     if isinstance(points, tuple):
@@ -114,6 +115,8 @@ def _points(points: Any, ndim: int | None = None) -> Any:
 # a tuple is no array here
 cover("scipy.interpolate._interpnd", "_ndim_coords_from_arrays", _points)
 
+for _name in ("PPoly", "BPoly"):  # from SciPy 1.18 on, they hand over to others
+    cover_choice(_MODULE, f"_get_xp_{_name.lower()}_cls", f"_{_name}")
 borrow_classes("scipy.interpolate", "PPoly BPoly NdPPoly")
 
 
@@ -130,33 +133,33 @@ def integral(f: Any, first: Any, last: Any, a: Any, b: Any, extrapolate: Any) ->
     return whole(b) - whole(a)
 
 
-@method_of(_MODULE, "BPoly", fills=True)
-@method_of(_MODULE, "PPoly", fills=True)
+@method_of(_MODULE, "_BPoly", fills=True)
+@method_of(_MODULE, "_PPoly", fills=True)
 def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     """∫ p from a to b, d/da = -p(a), d/db = p(b)."""
     extrapolate = self.extrapolate if extrapolate is None else extrapolate
     a, b = asarray(a, float), asarray(b, float)
-    found = integral(self.antiderivative(), self._x[0], self._x[-1], a, b, extrapolate)
-    return found.reshape(self._c.shape[2:])
+    found = integral(self.antiderivative(), self.x[0], self.x[-1], a, b, extrapolate)
+    return found.reshape(self.c.shape[2:])
 
 
-@method_of(_MODULE, "PPoly")
+@method_of(_MODULE, "_PPoly")
 def solve(self: Any, y: Any = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
     """Return where p = y, dr/dθ = -(∂p/∂θ)/p'(r); where p jumps over y it is a breakpoint."""
-    if self._c.ndim > 2:
+    if self.c.ndim > 2:
         raise UnsupportedNumPyError(
             f"PPoly.solve of several traced polynomials is not supported, at {user_location()}: "
             "SciPy returns arrays of several lengths. Solve them one by one."
         )
     extrapolate = self.extrapolate if extrapolate is None else extrapolate
-    c, x, level = (np.asarray(stop_gradient(v)) for v in (self._c, self._x, y))
+    c, x, level = (np.asarray(stop_gradient(v)) for v in (self.c, self.x, y))
     plain = load("scipy.interpolate").PPoly(c, x)
     found = plain.solve(float(level), discontinuity, extrapolate)
     places = np.argmin(np.abs(x[:, None] - found), axis=0)
     off = np.abs(plain(found) - level) > 1e-8 * np.max(np.abs(c), initial=1.0)
     jumps = (x[places] == found) & off
     implicit = roots_of(lambda r: self(r, extrapolate=True) - y, found)
-    return np.where(jumps, take(self._x, places), implicit)
+    return np.where(jumps, take(self.x, places), implicit)
 
 
 def roots_of(f: Callable[[Any], Any], found: Any) -> Any:

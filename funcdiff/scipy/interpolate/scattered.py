@@ -43,14 +43,25 @@ def shares(corners: Any, x: Any) -> Any:
     return np.linalg.solve(system, right[..., None])[..., 0]
 
 
-def _find_corners(points: Any, xi: Any) -> tuple[Any, Any]:
+def find_simplex(found: Any, xi: Any, tolerance: Any) -> Any:
+    """Return which simplex each point is in, by so many times what rounding asks for."""
+    at = np.ascontiguousarray(xi, float)
+    return found.find_simplex(at, tol=100 * np.finfo(float).eps * float(tolerance))
+
+
+def tolerance_of(simplex_tolerance: float = 1.0) -> Any:
+    """Return the one keyword of the interpolators' calls."""
+    return np.float64(simplex_tolerance)
+
+
+def _find_corners(points: Any, xi: Any, tolerance: Any) -> tuple[Any, Any]:
     """Return the corners of the simplex that each point is in, and whether there is one."""
     found = triangulation(points)
-    index = found.find_simplex(np.ascontiguousarray(xi, float))
+    index = find_simplex(found, xi, tolerance)
     return found.simplices[np.maximum(index, 0)].astype(np.int64), index >= 0
 
 
-def _no_corners(points: Any, xi: Any) -> tuple[Any, Any]:
+def _no_corners(points: Any, xi: Any, tolerance: Any) -> tuple[Any, Any]:
     return np.zeros((len(xi), points.shape[1] + 1), np.int64), np.zeros(len(xi), bool)
 
 
@@ -106,12 +117,13 @@ def _linear() -> Any:
             if not self._keep(points, values, rescale, fill_value):
                 plain.__init__(self, points, values, fill_value=fill_value, rescale=rescale)
 
-        def __call__(self, *args: Any) -> Any:
+        def __call__(self, *args: Any, **tolerance: Any) -> Any:
             """Evaluate Σ b_j·f_j, of barycentric coordinates b."""
             if not (self.is_traced or holds_traced(args)):
-                return plain.__call__(self, *args)
+                return plain.__call__(self, *args, **tolerance)
             points, xi, values, shape = self._scaled_points(args)
-            corners, inside = _corners(stop_gradient(points), stop_gradient(xi))
+            known = stop_gradient(points), stop_gradient(xi)
+            corners, inside = _corners(*known, tolerance_of(**tolerance))
             flat = values.reshape(len(values), -1)
             y = np.einsum("mj,mjq->mq", shares(array(points)[corners], xi), flat[corners])
             return np.where(inside[:, None], y, self._fill).reshape(shape)

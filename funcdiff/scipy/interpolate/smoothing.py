@@ -27,6 +27,7 @@ from funcdiff.numpy.border.values import concrete_value
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.interpolate.bsplines import design
+from funcdiff.scipy.places import place
 
 _MOST: Final = 60.0
 """Up to which \\|ln λ\\| the root is looked for: beyond, the spline does not change any more."""
@@ -149,7 +150,7 @@ def _jumps(t: Any, k: int, filled: Any) -> Any:
 
 def _choose(name: str, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) -> _Choice:
     """Return the choice for data and weights, the knots at the ends, and `s`."""
-    splrep: Any = load("scipy.interpolate._fitpack_impl").splrep
+    splrep: Any = load("scipy.interpolate").splrep
     k, xb, xe = len(first) - 1, first[0], last[0]
     if not np.all(x[1:] >= x[:-1]):
         raise ValueError("x must be increasing")
@@ -181,6 +182,11 @@ def _grown(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[An
 
     FITPACK begins with little memory, and goes on with more.
     """
+    private: Any = load("scipy.interpolate._fitpack2")
+    if hasattr(private, "_curfit"):  # from SciPy 1.18 on, without a lock
+        bbox = [float(xb), float(xe)]
+        found = load("scipy.interpolate").UnivariateSpline(x, y, w, bbox, int(k), float(s))._data
+        return found[8][: found[7]], found[10], found[-1]
     compiled: Any = load("scipy.interpolate._dfitpack")
     found = compiled.fpcurf0(x, y, int(k), w=w, xb=float(xb), xe=float(xe), s=float(s))
     if found[-1] == 1:
@@ -230,7 +236,7 @@ _chosen: Final[Any] = without_effects(primitive(_choose, nondiff_argnums=0, resu
 def _tell(knots: Any, code: Any) -> Any:
     """Return knots, and warn of what SciPy warns of where it knows the code."""
     if code > 0:
-        told: Any = load("scipy.interpolate._fitpack2")._curfit_messages
+        told: Any = place("scipy.interpolate._fitpack2", "_curfit_messages")
         warnings.warn(told[int(code)], stacklevel=2)
     return knots
 

@@ -178,7 +178,7 @@ def gaussian_filter1d(
         is_traced = isinstance(width, Tracer)
         reach = int(width.astype(int) if is_traced else width)
     kernel = _gaussian_kernel1d(sigma, order, reach)[::-1]
-    return copy_of(load(_MODULE).correlate1d)(input, kernel, axis, output, mode, cval, 0)
+    return copy_of(load("scipy.ndimage").correlate1d)(input, kernel, axis, output, mode, cval, 0)
 
 
 borrow_functions(

@@ -11,7 +11,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.scipy.borrowing import borrow_functions
-from funcdiff.scipy.covered import covers, load
+from funcdiff.scipy.covered import covers
+from funcdiff.scipy.places import place
 
 _COMPILED = "scipy.ndimage._nd_image"
 _GAUSSIAN, _UNIFORM = 0, 1
@@ -41,7 +42,7 @@ def fourier_filter(x: Any, sizes: Any, n: int, axis: int, output: Any, kind: int
                 "compiled. Keep the size out of the differentiated arguments."
             )
         factor = np.empty(x.shape)
-        load(_COMPILED).fourier_filter(np.ones(x.shape), sizes, n, axis, factor, kind)
+        place(_COMPILED, "fourier_filter")(np.ones(x.shape), sizes, n, axis, factor, kind)
         y = y * factor
     output[...] = y.astype(output.dtype)
 

@@ -16,8 +16,9 @@ import numpy as np
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowing import borrow_functions
-from funcdiff.scipy.covered import covers, load
+from funcdiff.scipy.covered import covers
 from funcdiff.scipy.ndimage.borders import CONSTANT, GRID_CONSTANT, MIRROR, WRAP, coordinate, pixels
+from funcdiff.scipy.places import place
 
 _COMPILED = "scipy.ndimage._nd_image"
 
@@ -26,7 +27,7 @@ _COMPILED = "scipy.ndimage._nd_image"
 def _prefilter(n: int, order: int, mode: int) -> Any:
     """Return the matrix of what turns pixels into coefficients of a spline."""
     matrix = np.empty((n, n))
-    load(_COMPILED).spline_filter1d(np.eye(n), order, 0, matrix, mode)
+    place(_COMPILED, "spline_filter1d")(np.eye(n), order, 0, matrix, mode)
     return matrix
 
 

@@ -13,7 +13,8 @@ from funcdiff.numpy import take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.borrowing import borrow_functions
-from funcdiff.scipy.covered import covers, holds_traced, load
+from funcdiff.scipy.covered import covers, holds_traced
+from funcdiff.scipy.places import place as private
 
 _MODULE = "scipy.ndimage._measurements"
 
@@ -38,7 +39,7 @@ def _broadcast(x: Any, labels: Any) -> tuple[Any, Any]:
 def _stats(input: Any, labels: Any = None, index: Any = None, centered: bool = False) -> Any:
     """Return how many pixels each label has, their sum, and that of squared deviations."""
     if _is_one_group(labels, index):
-        return copy_of(load(_MODULE)._stats)(input, labels, index, centered=centered)
+        return copy_of(private(_MODULE, "_stats"))(input, labels, index, centered=centered)
     x, labels = _broadcast(input, labels)
     known, group = np.unique(labels, return_inverse=True)
     group, place = group.ravel(), np.searchsorted(known, index)
@@ -72,7 +73,7 @@ _ASKED: Final[tuple[tuple[str, Callable[[Any, Any], Any]], ...]] = (
 def _select(input: Any, labels: Any = None, index: Any = None, **asked: bool) -> list[Any]:
     """Return extrema, where they are, and medians of each label; pixels that are equal share."""
     if _is_one_group(labels, index):
-        return list(copy_of(load(_MODULE)._select)(input, labels, index, **asked))
+        return list(copy_of(private(_MODULE, "_select"))(input, labels, index, **asked))
     x, labels = _broadcast(input, labels)
     flat: Any = array(x.reshape(-1))
     groups = [np.flatnonzero(labels == i) for i in np.ravel(index)]

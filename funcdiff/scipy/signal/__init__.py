@@ -102,6 +102,10 @@ __getattr__, __dir__ = namespace(
         ),
         "cspline2d qspline2d spline_filter": f"{_COMPILED}Use cspline1d along each axis.",
         "symiirorder1 symiirorder2": f"{_COMPILED}Use filtfilt or sosfiltfilt.",
+        "whittaker_henderson": (
+            "It calls LAPACK itself. Solve (W + lamb D.T D) x = W y by scipy.linalg.solveh_banded, "
+            "with D = np.diff(np.eye(n), order, axis=0)."
+        ),
         "place_poles": f"{_COMPILED}Give the gains to fd.custom_root with the wanted poles.",
         "remez": f"{_COMPILED}Use firls or firwin2, which are differentiable in their gains.",
     },

@@ -15,7 +15,8 @@ from funcdiff.numpy.border.masks import true_places
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.covered import covers, load
+from funcdiff.scipy.covered import covers
+from funcdiff.scipy.places import place
 
 _COMPILED: Final = "scipy.signal._peak_finding_utils"
 
@@ -23,7 +24,7 @@ _COMPILED: Final = "scipy.signal._peak_finding_utils"
 def _by_value(name: str, *operands: Any) -> Any:
     """Call a compiled function with the values of arrays."""
     values = [np.array(value_of(x)) if np.ndim(x) else value_of(x)[()] for x in operands]
-    return getattr(load(_COMPILED), name)(*values)
+    return place(_COMPILED, name)(*values)
 
 
 def _order_of(x: Any) -> Any:

@@ -10,7 +10,8 @@ from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.conditions import is_known_to_hold
-from funcdiff.scipy.covered import covers, load
+from funcdiff.scipy.covered import covers
+from funcdiff.scipy.places import place
 from funcdiff.scipy.special import exprel
 
 
@@ -67,6 +68,6 @@ def chirp_phase(
         early = np.where(u > -1, 1 / exprel(np.log1p(u)), np.log(np.abs(1 + u)) / u)
         found = 2 * np.pi * f0 * t * early
     else:  # or SciPy's error
-        plain = copy_of(load("scipy.signal._waveforms")._chirp_phase)
+        plain = copy_of(place("scipy.signal._waveforms", "_chirp_phase"))
         found = plain(t, f0, t1, f1, method, vertex_zero)
     return found

@@ -140,7 +140,7 @@ def _placing(name: str, *, dtyped: bool) -> Callable[..., Any]:
 _PLACING: Final = {
     "diags": True, "diags_array": True, "spdiags": False, "hstack": False, "vstack": False,
     "bmat": False, "block_array": False, "block_diag": False, "tril": False, "triu": False,
-    "expand_dims": False, "permute_dims": False, "swapaxes": False,
+    "expand_dims": False, "matrix_transpose": False, "permute_dims": False, "swapaxes": False,
 }  # fmt: skip
 """Name -> whether SciPy has to be told to keep whole numbers."""
 

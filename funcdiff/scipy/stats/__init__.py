@@ -1,10 +1,15 @@
 """``scipy.stats`` for traced arrays: ``from funcdiff.scipy import stats``."""
 
-import funcdiff.scipy.stats.density
-import funcdiff.scipy.stats.distributions
-import funcdiff.scipy.stats.multivariate
-import funcdiff.scipy.stats.statistics  # noqa: F401
+from importlib import import_module
+
 from funcdiff.scipy.covered import namespace
+from funcdiff.scipy.places import needed_by
 from funcdiff.scipy.stats.refusals import REFUSED
+
+with needed_by("scipy.stats", "gaussian_kde"):
+    import_module("funcdiff.scipy.stats.density")
+for _part in ("distributions", "multivariate", "statistics"):
+    with needed_by("scipy.stats", "*"):
+        import_module(f"funcdiff.scipy.stats.{_part}")
 
 __getattr__, __dir__ = namespace("scipy.stats", REFUSED)

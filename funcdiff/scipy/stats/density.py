@@ -11,7 +11,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.scipy.borrowed import copy_of, define
-from funcdiff.scipy.covered import cover, holds_traced, load
+from funcdiff.scipy.covered import cover, holds_traced
+from funcdiff.scipy.places import Private
 from funcdiff.scipy.special.normalization import log_of_sum
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
@@ -55,7 +56,7 @@ def _log_estimate(points: Any, values: Any, xi: Any, factor: Any, dtype: Any) ->
     return found.astype(dtype)
 
 
-_plain: Any = load("scipy.stats._kde")
+_plain: Any = Private("scipy.stats._kde")
 define(
     "scipy.stats._kde",
     gaussian_kernel_estimate=_ByType(_plain.gaussian_kernel_estimate, _estimate),

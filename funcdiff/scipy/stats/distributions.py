@@ -10,6 +10,7 @@ import numpy as np
 from funcdiff.scipy.array_api import without_slopes_unless
 from funcdiff.scipy.borrowed import copy_of, stand_in
 from funcdiff.scipy.covered import Holder, cover, load
+from funcdiff.scipy.places import Private
 from funcdiff.scipy.stats.formulas import _log_gauss_mass, formulas
 from funcdiff.scipy.stats.frames import Continuous, Discrete
 from funcdiff.scipy.stats.leaves import objects
@@ -32,10 +33,10 @@ def _lazyselect(
 def cover_distributions() -> None:
     """Enter every distribution of SciPy's that is an object of its own."""
     stats = load("scipy.stats")
-    known = load("scipy.stats._continuous_distns")
+    known = Private("scipy.stats._continuous_distns")
     for function in (_lazyselect, _log_gauss_mass):
         stand_in(getattr(known, function.__name__), function)
-    infrastructure = load("scipy.stats._distn_infrastructure")
+    infrastructure = Private("scipy.stats._distn_infrastructure")
     for kind, frame, frozen in (
         (infrastructure.rv_continuous, Continuous, infrastructure.rv_continuous_frozen),
         (infrastructure.rv_discrete, Discrete, infrastructure.rv_discrete_frozen),

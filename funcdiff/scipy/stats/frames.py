@@ -28,7 +28,8 @@ from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.conditions import forgiveness
-from funcdiff.scipy.covered import Holder, holds_traced, load
+from funcdiff.scipy.covered import Holder, holds_traced
+from funcdiff.scipy.places import place
 from funcdiff.scipy.stats.draws import draw
 from funcdiff.scipy.stats.expectations import PARTS, Panels
 from funcdiff.scipy.stats.leaves import distribution, has_own, scipys
@@ -372,7 +373,7 @@ class Discrete(Distribution):
         def terms(k: Any) -> Any:
             return (k + loc if func is None else func(k + loc)) * law.pmf(k)
 
-        total = copy_of(load("scipy.stats._distn_infrastructure")._expect)
+        total = copy_of(place("scipy.stats._distn_infrastructure", "_expect"))
         given = terms, low, high, stop_gradient(law.ppf(0.5))
         forgive = forgiveness()
         try:

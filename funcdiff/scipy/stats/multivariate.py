@@ -7,7 +7,8 @@ whitens as well, has.
 
 from __future__ import annotations
 
-from functools import wraps
+import warnings
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_classes
 from funcdiff.scipy.conditions import is_known_to_hold, known_rank
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
+from funcdiff.scipy.places import Private, place
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
@@ -100,7 +102,7 @@ class Semidefinite(Holder):
 
 def _psd(M: Any, *args: Any, **kwds: Any) -> Any:
     """Return SciPy's own of a matrix that is not traced."""
-    kind = Semidefinite if holds_traced(M) else load(_MODULE)._PSD
+    kind = Semidefinite if holds_traced(M) else place(_MODULE, "_PSD")
     return kind(M, *args, **kwds)
 
 
@@ -153,7 +155,7 @@ def _inverse_wishart_draws(
 ) -> Any:
     """Return (CA⁻¹)·(CA⁻¹)ᵀ for triangular A, whose numbers are normal or χ distributed."""
     if not holds_traced((df, C)):
-        return load(_MODULE).invwishart_gen._rvs(self, n, shape, dim, df, C, random_state)
+        return place(_MODULE, "invwishart_gen")._rvs(self, n, shape, dim, df, C, random_state)
     generator = self._get_random_state(random_state)
     root = C @ np.linalg.inv(self._inv_standard_rvs(n, shape, dim, df, generator))
     return root @ np.swapaxes(root, -1, -2)
@@ -162,7 +164,7 @@ def _inverse_wishart_draws(
 def _with_last_share(plain: Any) -> Any:
     """Return what processes parameters of SciPy's, where the last share is what others leave.
 
-    SciPy makes it so where their sum is not 1 to rounding, that is next to every point.
+    Up to 1.17, SciPy makes it so where their sum is not 1 to rounding, next to every point.
     """
 
     def process(self: Any, n: Any, p: Any) -> Any:
@@ -178,9 +180,18 @@ def _with_last_share(plain: Any) -> Any:
         share = stop_gradient(np.where(is_off, last, p[..., -1])) + (last - stop_gradient(last))
         p = np.concatenate([p[..., :-1], share[..., None]], axis=-1)
         n = np.array(n, dtype=int)
-        return n, p, (n < 0) | np.any((p < 0) | (p > 1), axis=-1)
+        is_bad = (n < 0) | np.any((p < 0) | (p > 1), axis=-1)
+        return n, p, is_bad | is_off if _refuses_sums(plain) else is_bad
 
     return process
+
+
+@cache
+def _refuses_sums(plain: Any) -> bool:
+    """Return whether SciPy has no value where the sum is not 1, as it does from 1.18 on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return bool(plain(None, 1, np.array([0.25, 0.25]))[2])
 
 
 def _choose_valid(_self: Any, result: Any, is_bad: Any, bad_value: float) -> Any:
@@ -217,7 +228,7 @@ def _note(name: str) -> str:
 
 def cover_multivariate() -> None:
     """Enter the multivariate distributions."""
-    module = load(_MODULE)
+    module: Any = Private(_MODULE)
     stats = load("scipy.stats")
     define(_MODULE, _PSD=_psd, check_random_state=check_random_state)
     borrow_classes("scipy.stats", "Covariance")
@@ -235,7 +246,7 @@ def cover_multivariate() -> None:
         plain = getattr(stats, name, None)
         if plain is None:
             continue
-        kinds = (type(plain), getattr(module, f"{name}_frozen", None))
+        kinds = (type(plain), getattr(load(_MODULE), f"{name}_frozen", None))
         for kind in filter(None, kinds):
             if hasattr(kind, "logcdf"):
                 copy_of(kind).logcdf = wraps(kind.logcdf)(logcdf)

@@ -28,6 +28,7 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import holds_traced, load
+from funcdiff.scipy.places import place
 
 _SEED: Final = 0
 _NODES: Final = 64
@@ -42,7 +43,7 @@ def normal_cdf(
 ) -> Any:  # fmt: skip
     """Return what ``multivariate_normal_gen._cdf`` does, with the same random numbers always."""
     if not holds_traced((x, mean, cov, lower)):
-        plain = load("scipy.stats._multivariate").multivariate_normal_gen._cdf
+        plain = place("scipy.stats._multivariate", "multivariate_normal_gen")._cdf
         return plain(self, x, mean, cov, maxpts, abseps, releps, lower, rng)
     return _between(lower, x, mean, cov, None)
 
@@ -53,7 +54,7 @@ def t_cdf(
 ) -> Any:  # fmt: skip
     """Return what ``multivariate_t_gen._cdf`` does, with the same random numbers always."""
     if not holds_traced((x, loc, shape, df, lower_limit)):
-        plain = load("scipy.stats._multivariate").multivariate_t_gen._cdf
+        plain = place("scipy.stats._multivariate", "multivariate_t_gen")._cdf
         return plain(self, x, loc, shape, df, dim, maxpts, lower_limit, random_state)
     if not holds_traced(df) and np.isinf(df):  # of which SciPy 1.17 says 0
         df = None

@@ -64,6 +64,10 @@ REFUSED: Final = {
     "barnard_exact binomtest boschloo_exact fisher_exact poisson_means_test shapiro "
     "tukey_hsd": _TABLES,
     "sigmaclip theilslopes": _VALUES,
+    "estimated_cdf": (
+        "Which entries are around a value is found by their values. Interpolate: "
+        "np.interp(y, np.sort(x), levels), whose derivatives are known."
+    ),
     "anderson anderson_ksamp cramervonmises cramervonmises_2samp epps_singleton_2samp fit "
     "goodness_of_fit ks_1samp ks_2samp kstest probplot": _FITS,
     "bayes_mvs mvsdist": (

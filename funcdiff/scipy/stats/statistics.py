@@ -24,9 +24,10 @@ from funcdiff.scipy.covered import (
     undelegated,
     unsupported,
 )
+from funcdiff.scipy.places import Private, needed_by, place
 
 _STATS: Final = "scipy.stats"
-_stats: Any = load("scipy.stats._stats_py")
+_stats: Any = Private("scipy.stats._stats_py")
 
 # ---- values that are not a number ----------------------------------------------------------------
 
@@ -35,11 +36,11 @@ def _contains_nan(a: Any, nan_policy: str = "propagate", **options: Any) -> Any:
     """Return whether there are any, False where nobody knows: then they propagate by themselves."""
     if nan_policy == "propagate" and is_lazy_array(a):
         return False
-    return copy_of(load("scipy._lib._util")._contains_nan)(a, nan_policy, **options)
+    return copy_of(place("scipy._lib._util", "_contains_nan"))(a, nan_policy, **options)
 
 
 covers("scipy._lib._util")(_contains_nan)
-_policy: Any = load("scipy.stats._axis_nan_policy")
+_policy: Any = Private("scipy.stats._axis_nan_policy")
 cover("scipy.stats._axis_nan_policy", "_broadcast_shapes", _policy._broadcast_shapes)
 define(
     "scipy.stats._axis_nan_policy",
@@ -49,7 +50,7 @@ define(
 
 # ---- numbers without axes ------------------------------------------------------------------------
 
-_at: Any = copy_of(load("scipy._lib.array_api_extra._lib._at").at)
+_at: Any = copy_of(place("scipy._external.array_api_extra._lib._at", "at"))
 _plain_op: Any = _at._op
 
 
@@ -67,13 +68,14 @@ def _op(self: Any, kind: Any, change: Any, other: Any, y: Any, /, *, copy: Any, 
 _at._op = _op
 
 
-class PearsonRResult(_stats.PearsonRResult):  # type: ignore[misc]
-    """SciPy's result, whose interval takes traced arrays, too."""
+with needed_by(_STATS, "pearsonr"):
 
-    confidence_interval = copy_of(_stats.PearsonRResult.confidence_interval)
+    class PearsonRResult(_stats.PearsonRResult):  # type: ignore[misc]
+        """SciPy's result, whose interval takes traced arrays, too."""
 
+        confidence_interval = copy_of(_stats.PearsonRResult.confidence_interval)
 
-define("scipy.stats._stats_py", PearsonRResult=PearsonRResult)
+    define("scipy.stats._stats_py", PearsonRResult=PearsonRResult)
 
 # ---- SciPy's own code ----------------------------------------------------------------------------
 
@@ -115,12 +117,13 @@ def _transform(x: Any, lmbda: Any, xp: Any = None) -> Any:
     return np.where(above, upper, -special.boxcox1p(np.where(above, 0, -x), 2 - lmbda))
 
 
-define(
-    "scipy.stats._morestats",
-    boxcox_normmax=_refusing_search("boxcox_normmax"),
-    yeojohnson_normmax=_refusing_search("yeojohnson_normmax"),
-    _yeojohnson_transform=_transform,
-)
+with needed_by(_STATS, "boxcox yeojohnson yeojohnson_llf"):
+    define(
+        "scipy.stats._morestats",
+        boxcox_normmax=_refusing_search("boxcox_normmax"),
+        yeojohnson_normmax=_refusing_search("yeojohnson_normmax"),
+        _yeojohnson_transform=_transform,
+    )
 
 
 @covers(_STATS)
@@ -218,7 +221,8 @@ def _repeated_medians(y: Any, x: Any, method: str) -> tuple[Any, Any]:
     return slope, np.median(np.nanmedian(cuts, axis=1))
 
 
-define("scipy.stats._stats_mstats_common", siegelslopes_pythran=_repeated_medians)
+with needed_by(_STATS, "siegelslopes"):
+    define("scipy.stats._stats_mstats_common", siegelslopes_pythran=_repeated_medians)
 borrow_functions(_STATS, "siegelslopes")
 
 _policies: Any = copy_of(_policy._axis_nan_policy_factory)
@@ -236,7 +240,8 @@ def _boxcox_llf(data: Any, axis: Any = 0, *, lmb: Any) -> Any:
 _decorate: Any = _policies(
     lambda x: x, n_outputs=1, default_axis=0, result_to_tuple=lambda x, _: (x,)
 )
-define("scipy.stats._morestats", _boxcox_llf=_decorate(_boxcox_llf))
+with needed_by(_STATS, "boxcox_llf"):
+    define("scipy.stats._morestats", _boxcox_llf=_decorate(_boxcox_llf))
 
 
 def _line(x: Any, y: Any, alternative: str = "two-sided") -> Any:

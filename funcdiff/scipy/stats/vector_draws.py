@@ -23,7 +23,8 @@ from funcdiff.numpy.border.values import is_constant, value_of
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
-from funcdiff.scipy.covered import Holder, holds_traced, load
+from funcdiff.scipy.covered import Holder, holds_traced
+from funcdiff.scipy.places import place
 from funcdiff.scipy.stats.draws import Drawn, draw
 from funcdiff.scipy.stats.leaves import distribution
 
@@ -37,7 +38,7 @@ class Variates:
     """
 
     def __init__(self, seed: Any) -> None:
-        self._plain = load("scipy._lib._util").check_random_state(seed)
+        self._plain = place("scipy._lib._util", "check_random_state")(seed)
         self._before: list[Drawn] = []
 
     @property
@@ -118,7 +119,8 @@ def _lengths(size: Any) -> tuple[int, ...]:
 
 def check_random_state(seed: Any) -> Any:
     """Return SciPy's generator of a seed, and one of ours as it is."""
-    return seed if isinstance(seed, Variates) else load("scipy._lib._util").check_random_state(seed)
+    plain = place("scipy._lib._util", "check_random_state")
+    return seed if isinstance(seed, Variates) else plain(seed)
 
 
 def drawing(

@@ -176,6 +176,15 @@ def _pattern(x: Any) -> Any:
     return x.pattern if isinstance(x, SparseArray) else None
 
 
+def _least_dtypes(name: str, A: Any, b: Any) -> list[Any]:
+    """Return the dtype of SciPy's solutions by `minres`, which depends on its version."""
+    if name != "minres":
+        return []
+    kinds = (np.result_type(getattr(x, "dtype", float), np.float32) for x in (A, b))
+    one, right = (np.ones(shape, kind) for shape, kind in zip(((1, 1), 1), kinds, strict=True))
+    return [PLAIN.minres(one, right)[0].dtype]
+
+
 def _solver(name: str) -> Callable[..., Any]:
     def solve(A: Any, b: Any, x0: Any = None, **keywords: Any) -> tuple[Any, int]:
         if any(keywords.get(key) is not None for key in _MEMORY):
@@ -183,7 +192,7 @@ def _solver(name: str) -> Callable[..., Any]:
                 f"{name} with {' or '.join(_MEMORY)} of traced arrays, at {user_location()}: they "
                 "are written to. Leave them out."
             )
-        act, b = right_side(A, b, *([np.float64] if name == "minres" else []))  # as SciPy's
+        act, b = right_side(A, b, *_least_dtypes(name, A, b))
         shift = keywords.pop("shift", 0.0)
         keywords |= {"x0": x0} if x0 is not None else {}
         traced = {k: v for k, v in keywords.items() if isinstance(v, SparseArray | Tracer)}

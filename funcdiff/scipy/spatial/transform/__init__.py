@@ -1,14 +1,12 @@
-"""``scipy.spatial.transform``: ``from funcdiff.scipy.spatial import transform``.
+"""``scipy.spatial.transform``: ``from funcdiff.scipy.spatial import transform``."""
 
-Rotations that hold traced arrays need SciPy 1.17.
-"""
-
-from importlib.util import find_spec
+from importlib import import_module
 
 from funcdiff.scipy.covered import namespace
+from funcdiff.scipy.places import needed_by
 
-if find_spec("scipy") and find_spec("scipy.spatial.transform._rotation_xp"):
-    import funcdiff.scipy.spatial.transform.rotations  # noqa: F401
+with needed_by("scipy.spatial.transform", "Rotation Slerp RigidTransform"):
+    import_module("funcdiff.scipy.spatial.transform.rotations")
 
 __getattr__, __dir__ = namespace(
     "scipy.spatial.transform",

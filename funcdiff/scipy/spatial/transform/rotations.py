@@ -17,11 +17,12 @@ from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import borrow, copy_of, define
 from funcdiff.scipy.borrowing import borrow_classes, method_of
 from funcdiff.scipy.covered import cover, holds_traced, load
+from funcdiff.scipy.places import Private
 
 _TERMS: Final = 9
 _ROUNDS: Final = 8
 _PACKAGE: Final = "scipy.spatial.transform"
-_plain: Any = load(f"{_PACKAGE}._rotation_xp")
+_plain: Any = Private(f"{_PACKAGE}._rotation_xp")
 
 
 class _Backend:
@@ -41,7 +42,7 @@ class _Backend:
 
 def _selection(module: str) -> Any:
     """Return SciPy's choice between its compiled code and that for any array library."""
-    plain: Any = load(f"{_PACKAGE}.{module}")
+    plain: Any = Private(f"{_PACKAGE}.{module}")
 
     def select(_xp: Any, cython_compatible: bool) -> _Backend:
         chosen = plain.cython_backend if cython_compatible else plain.xp_backend
