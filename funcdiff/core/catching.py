@@ -17,9 +17,6 @@ from typing import Any, Final
 from funcdiff.core.scope import run_isolated
 from funcdiff.errors import is_ours
 
-_CLEANUP: Final = frozenset({"COPY", "CALL_INTRINSIC_1"})
-"""What handlers begin with that only put things in order: at the end of an ``except``, say."""
-
 _BOUNDARY: Final = run_isolated.__code__
 """Calls of traced functions are made from here: what is outside of the outermost catches nothing
 that a plain call would not raise there as well."""
@@ -65,7 +62,7 @@ def _handlers(code: CodeType) -> tuple[tuple[int, int, bool], ...]:
     found = []
     for entry in parse(code):
         first = names.get(entry.target, "")
-        if first not in _CLEANUP:
+        if first == "PUSH_EXC_INFO":  # others put things in order: after ``except``, for a list
             second = names.get(following.get(entry.target, -1), "")
             is_with = second == "WITH_EXCEPT_START" and "suppress" not in code.co_names
             found.append((entry.start, entry.end, is_with))

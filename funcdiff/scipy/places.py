@@ -76,8 +76,8 @@ PLACES: Final[dict[str, str]] = {
         "_boxcox_llf _yeojohnson_transform boxcox_normmax yeojohnson_normmax"
     ),
     "scipy.stats._multivariate": (
-        "_PSD check_random_state invwishart_gen multinomial_gen multivariate_normal_gen "
-        "multivariate_t_gen wishart_gen"
+        "_PSD _eigvalsh_to_eps check_random_state invwishart_gen multinomial_gen "
+        "multivariate_normal_gen multivariate_t_gen wishart_gen"
     ),
     "scipy.stats._stats_py": (
         "PearsonRResult _SimpleStudentT _get_pvalue _pack_LinregressResult "

@@ -202,3 +202,12 @@ def test_what_takes_no_value_out_may_be_caught() -> None:
             return np.sum(np.sin(x))
 
     np.testing.assert_array_equal(fd.grad(f)(X), np.cos(X))
+
+
+def test_what_a_list_puts_in_order_after_itself_catches_nothing() -> None:
+    def f(a: Any) -> Any:
+        return np.sum(np.stack([np.linalg.inv(a + k * np.eye(2)) for k in (0.0, 1.0)]))
+
+    a = np.array([[2.0, 0.3], [0.1, 1.5]])
+    np.testing.assert_allclose(fd.vmap(fd.grad(f))(a[None])[0], fd.grad(f)(a))
+    np.testing.assert_allclose(fd.jit(fd.hessian(f))(a), fd.hessian(f)(a))

@@ -64,7 +64,7 @@ class Semidefinite(Holder):
         whole: Any = array(M)
         constant: Any = stop_gradient(whole)
         s, u = np.linalg.eigh(constant, "L" if lower else "U")
-        limit = load(_MODULE)._eigvalsh_to_eps(np.ones(1, s.dtype), cond, rcond)
+        limit = place(_MODULE, "_eigvalsh_to_eps")(np.ones(1, s.dtype), cond, rcond)
         limit = limit * np.max(np.abs(s))
         if is_known_to_hold(lambda: np.min(s) < -limit):
             raise ValueError("The input matrix must be symmetric positive semidefinite.")
