@@ -58,8 +58,8 @@ PLACES: Final[dict[str, str]] = {
     "scipy.signal._spectral_py": "_fft_helper",
     "scipy.signal._waveforms": "_chirp_phase",
     "scipy.signal.windows._windows": "chebwin",
-    "scipy.spatial.transform._rigid_transform": "select_backend",
-    "scipy.spatial.transform._rotation": "select_backend",
+    "scipy.spatial.transform._rigid_transform": "cython_backend select_backend xp_backend",
+    "scipy.spatial.transform._rotation": "cython_backend select_backend xp_backend",
     "scipy.spatial.transform._rotation_xp": (
         "_from_matrix_orthogonal _quat_canonical as_rotvec from_matrix from_rotvec magnitude pow "
         "reduce"
@@ -190,6 +190,8 @@ class Private:
         place(module)
 
     def __getattr__(self, name: str) -> Any:
+        if name not in PLACES[self._module].split():
+            raise AttributeError(name)
         return place(self._module, name)
 
 
