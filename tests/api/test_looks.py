@@ -105,6 +105,8 @@ CALLED_IN_C: dict[str, Callable[[Any], Any]] = {
     "key": lambda k: {0: 2, 1: 4, 2: 5}[k],
     "member": lambda k: 5 if k in {2, 7} else 3,
     "text": lambda k: len(f"{k!s:>5}"),
+    "repr": lambda k: len(f"{k!r}"),
+    "in a container": lambda k: len(f"{[k, (k, 1)]}"),
 }
 
 
@@ -113,7 +115,7 @@ CALLED_IN_C: dict[str, Callable[[Any], Any]] = {
 def test_code_in_c_gets_integers_whatever_encloses_the_look(nested: str, look: str) -> None:
     slope = NESTED[nested](lambda x: x[0] * CALLED_IN_C[look](np.argmax(x)))
     for x in (np.array([0.1, 0.2, 0.7]), np.array([0.9, 0.2, 0.7]), np.array([0.1, 0.2, 0.7])):
-        np.testing.assert_array_equal(slope(x), [CALLED_IN_C[look](int(np.argmax(x))), 0.0, 0.0])
+        np.testing.assert_array_equal(slope(x), [CALLED_IN_C[look](np.argmax(x)), 0.0, 0.0])
 
 
 FLAT: dict[str, Callable[[Any], Any]] = {
