@@ -22,6 +22,16 @@ _SETTINGS: Final = tuple(
 """NumPy's context variables, with the values that they have when warnings are off."""
 
 
+_USUAL: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+"""What NumPy does at floating-point errors, if nobody wants something else."""
+
+
+def warns_as_usual() -> bool:
+    """Whether NumPy does at floating-point errors what it does if it is told nothing."""
+    untouched = all(variable.get(None) is None for variable, _ in _SETTINGS)
+    return untouched or np.geterr() == _USUAL
+
+
 def without_warnings(function: Callable[..., T], args: Sequence[Any] = ()) -> T:
     """Return ``function(*args)`` without warnings of NumPy's, where a context is left anyway.
 

@@ -311,7 +311,7 @@ API: Final = (
             "",
             "a function that warns does so in the first calls only"),
     Planted("api/calls/repeated.py",
-            "return np.geterr() != _ERRORS",
+            "return not warns_as_usual()",
             "return False",
             "errors that NumPy is to raise are not raised"),
     Planted("api/calls/repeated.py",

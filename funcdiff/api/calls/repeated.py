@@ -24,6 +24,7 @@ from funcdiff.api.calls.surroundings import OpenError, Surroundings, derivation
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.origins import reader
+from funcdiff.core.quiet import warns_as_usual
 from funcdiff.core.scope import innermost
 from funcdiff.core.types import ArrayType
 
@@ -42,9 +43,6 @@ _BYTES_OF_AN_ENTRY: Final = 100
 _MOST_CALLS: Final = 256
 _MOST_BYTES_KEPT: Final = 1 << 25
 """Bounds of all that is kept."""
-
-_ERRORS: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-"""What NumPy does at floating-point errors, if nobody wants something else."""
 
 _PYTHONS: Final = (float, complex)
 _NUMBERS: Final = frozenset({*_PYTHONS, np.float64, np.float32, np.complex128, np.complex64})
@@ -167,7 +165,7 @@ def _is_looked_at() -> bool:
         return True
     if _monitoring is not None and any(map(_monitoring.get_tool, _TOOLS)):
         return True
-    return np.geterr() != _ERRORS
+    return not warns_as_usual()
 
 
 def _apart(x: Any, objects: list[Any]) -> Hashable:
