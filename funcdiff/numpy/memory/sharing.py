@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -17,10 +17,21 @@ from funcdiff.numpy.memory.views import find_layout, locate, memory
 Question: TypeAlias = Callable[[NDArray, NDArray], bool]
 
 
+_KNOWN: Final = (Tracer, np.ndarray, np.generic, int, float, complex, list, tuple)
+"""What is traced, and what has memory of its own."""
+
+
 def _answers(function: Question) -> None:
     @implements(function)
     @wraps(function)
     def ours(a: Any, b: Any, /, max_work: Any = None) -> bool:
+        for x in (a, b):
+            if not isinstance(x, _KNOWN):
+                raise UnsupportedNumPyError(
+                    f"np.{function.__name__} of a traced array and of an object, "
+                    f"{type(x).__name__}, at {user_location()}: whether that looks at the traced "
+                    "array is not known. Give it the array itself."
+                )
         is_array = [isinstance(x, Tracer) and isinstance(x, np.ndarray) for x in (a, b)]
         return all(is_array) and _share(function, a, b)
 

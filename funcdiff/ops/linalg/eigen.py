@@ -129,7 +129,8 @@ def _differential(
     itself, one = on_diagonal(v.type), constant(1, v.type)
     others = reduce_any(logical_and(same, logical_not(itself)), (v.ndim - 2,))
     if generic:
-        v = matmul(v, _generic_combination(v, same, others))
+        combined = matmul(v, _generic_combination(v, same, others))
+        v = select(per_column(others, v.shape), combined, v)
     mask = per_matrix(defective, v.shape)
     basis = select(mask, identity(v.type), v)
     t = require_zero(convert(t, v.dtype), mask, "eigenvalues")

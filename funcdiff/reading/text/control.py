@@ -23,6 +23,7 @@ from funcdiff.ops.structure.structural import convert_p
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_known import KnownTangent, known_tangent_p
 from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
+from funcdiff.ops.user.failing import Fails, fails_p
 from funcdiff.ops.user.integral import Integral, integral_p
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.ops.user.looped_batch import Batch, Batches
@@ -41,6 +42,7 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.literals import allocation
+from funcdiff.reading.text.symbols import UnwritableError
 from funcdiff.reading.text.writer import Body, Writing
 
 # ---- functions -----------------------------------------------------------------------------------
@@ -290,6 +292,16 @@ def _solver(b: Body, eq: Equation) -> None:
     _examples(b, eq, p.batches, one)
 
 
+def _fails(b: Body, eq: Equation) -> None:
+    """Try what may raise."""
+    if b.writer.module.dialect.translate is not None:
+        raise UnwritableError("there, linear algebra need not raise what NumPy raises")
+    p = eq.params_as(Fails)
+    tried = b.writer.module.function(p.program, "tried")
+    b.writer.module.helpers.add(_OUTCOME)
+    _examples(b, eq, p.batches, lambda xs: call("_outcome", name(tried), *xs))
+
+
 def _integral(b: Body, eq: Equation) -> None:
     """Call a routine of SciPy's with the integrand, its ends and break points."""
     p = eq.params_as(Integral)
@@ -334,6 +346,18 @@ def from_outside(meaning: Callable[[Any], str]) -> Callable[[Body, Equation], No
 
     return write
 
+
+_OUTCOME: Final = '''\
+def _outcome(function, *xs):
+    """Return 0, or the number of the exception that a function raises."""
+    try:
+        function(*xs)
+    except np.linalg.LinAlgError:
+        return np.int8(1)
+    except ValueError:
+        return np.int8(2)
+    return np.int8(0)
+'''
 
 _UNPACKED: Final = '''\
 def _unpacked(found):
@@ -390,6 +414,7 @@ STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
     root_p: _solver,
     integral_p: _integral,
     replay_p: _replay,
+    fails_p: _fails,
     linear_solve_p: _solver,
 }
 """How equations that hold programs, or functions of the user's, are written; others add theirs."""

@@ -92,9 +92,12 @@ class Helpers:
             for word, atom in zip(words, eq.operands, strict=True)
         ]
         try:
-            return expression_of(function(*symbols))
+            found = expression_of(function(*symbols))
         except Exception:  # whatever NumPy and SciPy say to what is no array
             return None
+        used = {node.id for node in ast.walk(found) if isinstance(node, ast.Name)}
+        # what has none of them looked at what is no array
+        return None if words and used.isdisjoint(words) else found
 
     def _import_public(self, function: Any) -> str:
         found = self._public(function)
