@@ -15,6 +15,7 @@ import funcdiff as fd
 import funcdiff.numpy as fnp
 import funcdiff.scipy.integrate
 import funcdiff.scipy.optimize
+import funcdiff.scipy.signal
 from tests.together import together
 
 OURS = (funcdiff.scipy.optimize, funcdiff.scipy.integrate)
@@ -179,7 +180,7 @@ def test_what_a_solver_finds_is_a_constant_of_what_its_function_does_not_depend_
 
 
 def test_a_window_of_what_is_no_number_is_refused_as_by_scipy() -> None:
-    from_scipy = pytest.importorskip("funcdiff.scipy.signal").get_window
+    from_scipy = funcdiff.scipy.signal.get_window
     for window in (np.ones(8), np.ones((2, 2)), np.ones(0)):
         with pytest.raises(ValueError, match="must be a tuple, a string or a float"):
             fd.grad(lambda w: np.sum(from_scipy(w, 8)))(window)
