@@ -240,12 +240,9 @@ def installed_package(frame: FrameType) -> str:
 
 
 def user_location(frame: FrameType | None = None) -> str:
-    """Return ``'file.py', line 12, in f`` of a frame, by default of `user_frame`.
+    """Return ``'file.py', line 12, in f`` of a frame, or ``an unknown place`` if there is none.
 
-    Returns
-    -------
-    str
-        The place in the user's code, or ``an unknown place`` if there is none.
+    The default is `user_frame`.
     """
     frame = frame or user_frame()
     if frame is None:

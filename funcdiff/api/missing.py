@@ -43,16 +43,9 @@ _ELSEWHERE: Final = {
 
 
 def missing(name: str, public: Sequence[str], layers: Sequence[str]) -> str:
-    """Return the message for a name that the package does not have.
+    """Return the message for a name that the package lacks, with near ones among those it has.
 
-    Parameters
-    ----------
-    name
-        As it was asked for.
-    public
-        The names that there are, of which near ones are suggested.
-    layers
-        Those in ``fd.nn``.
+    `layers` are the names in ``fd.nn``.
     """
     found = f"module 'funcdiff' has no attribute {name!r}"
     if name in _ELSEWHERE:

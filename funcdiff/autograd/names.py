@@ -17,15 +17,7 @@ from funcdiff.errors import InputError, user_location
 
 
 class Absent:
-    """A name of autograd's that has no meaning here.
-
-    Parameters
-    ----------
-    name
-        With the module's.
-    cure
-        What to write instead.
-    """
+    """A name in autograd that has no meaning here; `cure` says what to write instead."""
 
     def __init__(self, name: str, cure: str) -> None:
         self._name, self._cure = name, cure
@@ -53,14 +45,8 @@ def attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and the ``__dir__`` of a module.
 
-    Parameters
-    ----------
-    module
-        Its own name.  Its submodules are attributes, imported when they are asked for.
-    *sources
-        Modules whose names are shown, too.
-    absent
-        Names, with spaces between, -> what to write instead.
+    Its submodules are attributes, imported when they are asked for; the names in `sources` are
+    shown, too; `absent` maps names, with spaces between, to what to write instead.
     """
     cures = {name: cure for names, cure in (absent or {}).items() for name in names.split()}
 

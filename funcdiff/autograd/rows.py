@@ -30,14 +30,8 @@ wants_matrix: Final[Callable[[], bool]] = _wants_matrix.get
 class Matrix:
     """A Jacobian in one pass, or by its rows from the first call on that has needed it.
 
-    Parameters
-    ----------
-    whole
-        Returns the Jacobian at once.
-    make_vjp
-        Returns the VJP and the value, at the same arguments.
-    argnum
-        The positions of these.
+    `whole` returns the Jacobian at once; `make_vjp` the VJP and the value, at the arguments
+    `argnum`.
     """
 
     def __init__(

@@ -28,16 +28,9 @@ def is_asked_for() -> bool:
 
 
 def with_check(program: Program, run: Run, *, exact: bool) -> Run:
-    """Return compiled code that compares its first results, if that is asked for.
+    """Return compiled code that, where tests ask for it, compares its first results.
 
-    Parameters
-    ----------
-    program
-        The program.
-    run
-        Its compiled code.
-    exact
-        Whether it computes the interpreter's bits.
+    `exact` says whether it is to compute the same bits.
     """
     if not is_asked_for() or not is_repeatable(program.equations):
         return run  # effects of the user's code must happen once

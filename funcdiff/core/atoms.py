@@ -66,12 +66,9 @@ Atom: TypeAlias = Var | Literal
 
 
 def literal(value: Any, type_: ArrayType) -> Literal:
-    """Return `value` (a scalar) as a literal of the given type.
+    """Return a scalar as a literal of the given type.
 
-    Raises
-    ------
-    OverflowError
-        If an integer does not fit the dtype, as in NumPy.
+    Raises `OverflowError` if an integer does not fit the dtype, as in NumPy.
     """
     scalar = np.asarray(value, type_.dtype)[()] if type(value) is not type_.dtype.type else value
     return Literal(scalar, type_)

@@ -33,21 +33,8 @@ direct: Final[dict[Any, Any]] = {}
 class Builder:
     """Records equations into a program; a context manager that makes itself the innermost.
 
-    Parameters
-    ----------
-    name
-        What is traced, shown in messages.
-    policy
-        What is recorded, and what may be asked: see `Policy`.
-    taps
-        Where names given to values are noted; None if nobody asks for them, so that naming a
-        value records nothing.
-
-    Attributes
-    ----------
-    refused
-        Kind and message of the first error that the traced function has met where it is another
-        function for having been traced.  Catching it does not help: the trace must not be used.
+    `name` is what messages call the trace; `taps` is where named values are noted, None if nobody
+    asks for them.
     """
 
     array_handle: ClassVar[type[Tracer]] = Tracer
@@ -86,6 +73,8 @@ class Builder:
         self._shared: dict[tuple[Any, ...], Any] | None = {} if policy.shares else None
         self.direct: dict[Any, Any] = {} if policy.shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
+        # Kind and message of the first error that the traced function has met where it is another
+        # function for having been traced.  Catching it does not help: the trace must not be used.
         self.refused: tuple[type[Exception], str] | None = None
         self.layouts: list[tuple[Ref, int, Any]] = []
         self.exports = False
@@ -260,10 +249,7 @@ class Builder:
     def value(self, atom: Ref) -> Any:
         """Return the concrete value of an atom, evaluating what has been recorded so far.
 
-        Raises
-        ------
-        ConcreteValueError
-            If this trace has no values.
+        Raises `ConcreteValueError` if this trace has no values.
         """
         return self.values.of(atom, self)
 

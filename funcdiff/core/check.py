@@ -27,7 +27,7 @@ class _Fault(NamedTuple):
 
 
 def check(program: Program) -> None:
-    """Verify a program; return if it is right.
+    """Verify a program; raise `VerificationError`, which prints it with the line marked.
 
     - Variables are numbered in order of definition from 0, inputs first, and used only after
       their definition, with the type that was recorded there.
@@ -36,18 +36,6 @@ def check(program: Program) -> None:
     - Parameters belong to the primitive, are hashable, and have values that can be printed and
       parsed; programs among them are verified too.
 
-    Parameters
-    ----------
-    program
-        The program.
-
-    Raises
-    ------
-    VerificationError
-        If an invariant is broken.  The message prints the program with the line marked.
-
-    Examples
-    --------
     >>> from funcdiff.core.parse import parse
     >>> program = parse('''program(%0: f64[3], %1: f64[]) {
     ...   %2: f64[3] = neg %0

@@ -20,24 +20,14 @@ _UNKNOWN: Final[Any] = object()
 class Values:
     """The values of a trace's variables, as far as they have been asked for.
 
-    Parameters
-    ----------
-    name
-        What is traced, for messages.
-    entries
-        What has been recorded, which grows.
-
-    Attributes
-    ----------
-    inputs
-        By number: a concrete value, a tracer of an enclosing builder, or None.  What is captured
-        has a value also where the arguments have none.
-    results
-        By number: the values of results that were known when they were recorded.
+    `name` is what messages call the trace; `entries` is its recording, which grows.
     """
 
     def __init__(self, name: object, entries: list[Entry]) -> None:
+        # By number: a concrete value, a tracer of an enclosing builder, or None.  Captures have
+        # values also where the arguments have none.
         self.inputs: MutableMapping[int, Any] = {}
+        # By number: values that were known when they were recorded.
         self.results: dict[Ref, Any] = {}
         self._name = name
         self._entries = entries
@@ -55,10 +45,7 @@ class Values:
     def of(self, atom: Ref, builder: Recorder) -> Any:
         """Return the concrete value of an atom of a builder, which has these values.
 
-        Raises
-        ------
-        ConcreteValueError
-            If this trace has no values.
+        Raises `ConcreteValueError` if this trace has no values.
         """
         if isinstance(atom, Literal):
             return atom.array

@@ -26,42 +26,20 @@ from funcdiff.errors import user_location
 
 
 class Decision(NamedTuple):
-    """A value that decided what was recorded next.
+    """A value that decided what was recorded next."""
 
-    Attributes
-    ----------
-    atom
-        The variable, a boolean or an integer without axes.
-    outcome
-        Its value.
-    place
-        Where the user's code asked.
-    """
-
-    atom: Ref
+    atom: Ref  # a boolean or an integer without axes
     outcome: int
-    place: str
+    place: str  # line of the user's code that asked
 
 
 class Decisions:
     """The decisions of a trace, in order.
 
-    Parameters
-    ----------
-    builder
-        What records.
-    operands
-        The values of its first inputs; captures have their own.
-
-    Attributes
-    ----------
-    made
-        The decisions.
-    is_sure
-        Whether there is an answer to every question about a value.
+    `operands` are the values of the builder's first inputs; captures have their own.
     """
 
-    is_sure: ClassVar[bool] = True
+    is_sure: ClassVar[bool] = True  # whether every question about a value has an answer
 
     def __init__(self, builder: Builder, operands: Sequence[Any]) -> None:
         self.made: list[Decision] = []

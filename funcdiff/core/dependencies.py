@@ -13,13 +13,7 @@ from funcdiff.errors import MissingDependencyError, user_location
 
 @cache
 def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., Any]:
-    """Return a function of SciPy's.
-
-    Raises
-    ------
-    MissingDependencyError
-        If SciPy is not installed.
-    """
+    """Return a function of SciPy's; raise `MissingDependencyError` if SciPy is not installed."""
     try:
         whole: Callable[..., Any] = getattr(import_module(module), name)
     except ImportError as error:

@@ -25,18 +25,10 @@ S = TypeVar("S", bound=Step)
 
 
 class Lifetimes(NamedTuple):
-    """By variable: the last step that uses it, or, for outputs, the number of steps.
+    """By variable: the last step that uses it, or, for outputs, the number of steps."""
 
-    Attributes
-    ----------
-    own
-        That uses the variable itself.
-    memory
-        That uses the variable, or another that may look into its memory.
-    """
-
-    own: list[int]
-    memory: list[int]
+    own: list[int]  # that uses the variable itself
+    memory: list[int]  # that uses the variable, or another that may be a view of it
 
 
 def count_of_variables(program: Program) -> int:
@@ -67,16 +59,8 @@ def lifetimes(
 ) -> Lifetimes:
     """Return how long the variables of a program are needed that runs in these steps.
 
-    Parameters
-    ----------
-    program
-        The program.
-    steps
-        Its steps in the order in which they run.
-    is_fresh
-        Whether the results of a step certainly share no memory with its operands.
-    keeps
-        Whether a step may hold on to its operands to the end.
+    `is_fresh` says whether the results of a step certainly share no memory with its operands,
+    `keeps` whether it may hold on to its operands to the end.
     """
     count, end = count_of_variables(program), len(steps)
     behind: list[set[int]] = [{k} for k in range(count)]

@@ -31,38 +31,22 @@ caches: Final[list[Memoised[Any, Any]]] = []
 
 
 class _Kept:
-    """A result that is kept.
-
-    Attributes
-    ----------
-    result
-        What the function returned.
-    weight
-        How many equations it was derived from, and one.
-    used
-        When it was used last.
-    """
+    """A result that is kept."""
 
     __slots__ = ("result", "used", "weight")
 
     def __init__(self, result: Any, weight: int, used: int) -> None:
+        # Time of the last use, by the store's clock.
+        # 1 and the number of equations that it was derived from.
         self.result, self.weight, self.used = result, weight, used
 
 
 class _Store:
-    """The results of all memoised functions.
-
-    Attributes
-    ----------
-    results
-        By function and arguments.
-    clock
-        Counts the uses of results.
-    """
+    """The results of all memoised functions."""
 
     def __init__(self) -> None:
-        self.results: dict[tuple[Any, ...], _Kept] = {}
-        self.clock = count()
+        self.results: dict[tuple[Any, ...], _Kept] = {}  # by function and arguments
+        self.clock = count()  # counts the uses of results
         self._bound = 0  # of the weight of all results, until they are weighed again
 
     def find(self, key: tuple[Any, ...]) -> _Kept | None:

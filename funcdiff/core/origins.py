@@ -29,21 +29,11 @@ class Place(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a variable comes from.
+    """Where a variable comes from."""
 
-    Attributes
-    ----------
-    name
-        How the user calls it; of the tangent and the cotangent of `y`, ``t_y`` and ``d_y``.
-    place
-        The line that makes it; None of an input.
-    derived
-        Whether only the derivative of that line needs it.
-    """
-
-    name: str = ""
-    place: Place | None = None
-    derived: bool = False
+    name: str = ""  # the user's; tangent and cotangent of `y` are ``t_y`` and ``d_y``
+    place: Place | None = None  # the line that makes it; None of an input
+    derived: bool = False  # whether only the derivative of that line needs it
 
     def tangent(self) -> Origin:
         """Return the origin of the tangent of a variable."""
@@ -108,38 +98,20 @@ reader: Final[ContextVar[Reader | None]] = ContextVar("funcdiff_reader", default
 
 
 class Word(NamedTuple):
-    """What a local variable is called.
+    """The name of a local variable in the user's code."""
 
-    Attributes
-    ----------
-    depth
-        How many frames deep the variable is: those further out say more.
-    is_part
-        Whether it is a container that holds the value.
-    text
-        The name, of a part together with where it is.
-    """
-
-    depth: int
-    is_part: bool
-    text: str
+    depth: int  # how many frames deep it is: names further out say more
+    is_part: bool  # whether the variable is a container that holds the value
+    text: str  # the name, of a part with its path
 
 
 class LocatedEntries(list[Entry]):
-    """A recording in the making that notes where its entries come from.
-
-    Attributes
-    ----------
-    origins
-        One for each entry.
-    words
-        By number, what the user calls the value.
-    """
+    """A recording in the making that notes where its entries come from."""
 
     def __init__(self, looking: Reader, *, of_user: bool) -> None:
         super().__init__()
-        self.origins: list[Origin] = []
-        self.words: dict[int, Word] = {}
+        self.origins: list[Origin] = []  # one for each entry
+        self.words: dict[int, Word] = {}  # by number: the user's name of the value
         self._reader = looking
         self._of_user = of_user
 

@@ -46,18 +46,11 @@ def _zeros_for(t: ArrayType) -> Callable[[Any], Any]:
 
 
 class Choice(NamedTuple):
-    """What to call for an equation.
-
-    Attributes
-    ----------
-    function
-        The function.
-    memory
-        For what writes to a part of its first operand: from the operand to the array that it
-        writes to, which may be the operand itself; None if the function alone knows.
-    """
+    """The function that computes an equation, and where it writes to."""
 
     function: Callable[..., Any]
+    # Of a function that writes to a part of its first operand: from the operand to the array that
+    # it writes to, which may be the operand itself; None if the function alone knows.
     memory: Callable[[Any], Any] | None = None
 
     @property

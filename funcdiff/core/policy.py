@@ -6,40 +6,26 @@ from typing import Final, NamedTuple
 
 
 class Policy(NamedTuple):
-    """What a builder records, and what may be asked of its tracers.
+    """What a builder records, and what may be asked of its tracers."""
 
-    Attributes
-    ----------
-    closed
-        Whether tracers and arrays of an enclosing trace are errors: transforms are closed,
-        a user's function captures them as further inputs.
-    hoists
-        Whether an equation that touches none of this builder's values goes to the enclosing
-        builder.  This is the whole of partial evaluation.
-    shares
-        Whether an equation recorded before is found again instead of recorded anew.
-    lifts
-        Whether Python numbers, but for a few small ones, become inputs (see `lift`).
-    eager
-        Whether inputs have concrete values, so that ``if x > 0`` can be decided.
-    pending
-        How many levels deep derivative rules of the user's are traced: two for every time that
-        the program may still be differentiated, for a rule may be transposed, too.
-    severed
-        Whether no derivative goes through the program, so that concrete values may leave it.
-    on_values
-        Which rules of the user's are run on values, rather than traced: "pull" where cotangents
-        are pulled back through the program on values, "push" where tangents are pushed; "known"
-        where functions with rules are called if all their arguments are known.  Else empty.
-    """
-
+    # Whether tracers and arrays of an enclosing trace are errors: transforms are closed, a user's
+    # function captures them as further inputs.
     closed: bool = False
+    # Whether an equation that touches none of this builder's values goes to the enclosing builder.
+    # This is the whole of partial evaluation.
     hoists: bool = False
-    shares: bool = False
+    shares: bool = False  # whether an equation recorded before is found again, not recorded anew
+    # Whether Python numbers, but for a few small ones, become inputs (see `lift`).
     lifts: bool = False
-    eager: bool = False
+    eager: bool = False  # whether inputs have concrete values, so that ``if x > 0`` can be decided
+    # How many levels deep derivative rules of the user's are traced: two for every time that the
+    # program may still be differentiated, for a rule may be transposed, too.
     pending: int = 0
+    # Whether no derivative goes through, so that concrete values may leave it.
     severed: bool = False
+    # Which rules of the user's are run on values, rather than traced: "pull" where cotangents are
+    # pulled back through the program on values, "push" where tangents are pushed; "known" where
+    # functions with rules are called if all their arguments are known.  Else empty.
     on_values: str = ""
 
 

@@ -26,10 +26,7 @@ class _Parts(NamedTuple):
 class Equation(_Parts):
     """One step of a program: ``results = primitive{params} operands``.
 
-    Attributes
-    ----------
-    operation
-        The primitive with its parameters at the types of the operands.
+    Its operation is the primitive with its parameters at the types of the operands.
     """
 
     __slots__ = ()

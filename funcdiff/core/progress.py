@@ -14,24 +14,10 @@ _PATIENCE: Final = 5.0
 
 
 class Progress:
-    """Counts steps, and says on stderr how many there were.
+    """Counts steps, in `unit`, and says on stderr how many there were.
 
-    Parameters
-    ----------
-    what
-        What is being done: ``check_grads of f``.
-    wanted
-        True says it at once, by a bar where tqdm is installed; False never; None after some
-        seconds, by a line.
-    total
-        How many steps there will be, if that is known.
-    unit
-        What a step is, in the plural.
-
-    Attributes
-    ----------
-    doing
-        The part of the work that the next steps belong to.
+    `wanted`: True says it at once, by a bar where tqdm is installed; False never; None after some
+    seconds, by a line.
     """
 
     def __init__(
@@ -43,7 +29,7 @@ class Progress:
         self._due = self._started + patience
         self._steps, self._has_spoken = 0, False
         self._bar = _bar(what, total, unit) if wanted else None
-        self.doing = ""
+        self.doing = ""  # the part of the work that the next steps belong to
 
     def tick(self, count: int = 1) -> None:
         """Count steps that are done."""

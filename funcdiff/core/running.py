@@ -14,8 +14,6 @@ from funcdiff.core.walk import map_nested, nested, walk
 def as_run(program: Program) -> Program:
     r"""Return a program that computes the same bits without operations that only hand values on.
 
-    Examples
-    --------
     >>> import funcdiff as fd
     >>> program = fd.parse(
     ...     "program(%0: f64[]) {\n  %1: f64[] = sqrt %0\n  %2: f64[] = square %1\n"

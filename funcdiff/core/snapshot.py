@@ -65,10 +65,7 @@ class Snapshots:
     def find(self, array: NDArray | np.generic) -> int | None:
         """Return the number of the capture that has the present value of an array, if any.
 
-        Raises
-        ------
-        ChangedArrayError
-            If the array was used before and has been changed since, and has not been copied.
+        Raises `ChangedArrayError` if it has changed since it was used, and has not been copied.
         """
         taken = self._by_id.get(id(array))
         if taken is None or taken.array() is not array:
@@ -112,13 +109,7 @@ class Snapshots:
             oldest.check()
 
     def release(self, exception: object) -> None:
-        """Let go of the arrays, having made sure that those watched or lent were not changed.
-
-        Raises
-        ------
-        ChangedArrayError
-            If one was, and nothing else has gone wrong.
-        """
+        """Let go of the arrays; `ChangedArrayError` if one was changed and all else went well."""
         watched, self._watched = self._watched, []
         lent, self._lent, self._lent_bytes = self._lent, deque(), 0
         self._by_id, self._by_place = {}, {}
@@ -130,26 +121,17 @@ class Snapshots:
 
 
 class _Taken:
-    """An array that was used, and what is used in its place.
-
-    Attributes
-    ----------
-    array, owner
-        Weak references to the array and to the owner of its memory.
-    value
-        What is used.
-    number
-        Of the capture.
-    """
+    """An array that was used, and what is used in its place."""
 
     __slots__ = ("array", "number", "owner", "value")
 
     def __init__(self, array: Any, number: int) -> None:
         self.array: Any = ref(array)
         owner = owner_of(array)
+        # Of the memory; this and `array` are weak references.
         self.owner: Any = self.array if owner is array else ref(owner)
         self.value: Any = array.view(np.ndarray)  # keeps its shape, should that be assigned
-        self.number = number
+        self.number = number  # of the capture
 
     def is_unchanged(self, array: NDArray) -> bool:
         """Return whether the array has the value, shape and dtype that it had."""
@@ -217,13 +199,7 @@ class _Watched(_Taken):
         return sparse(self.value, turn)
 
     def is_unchanged(self, array: NDArray) -> bool:
-        """Return whether the array has the shape and dtype that it had.
-
-        Raises
-        ------
-        ChangedArrayError
-            If the memory was changed.
-        """
+        """Return whether shape and dtype are as before; `ChangedArrayError` if bytes are not."""
         self._check()
         return self._is_like(array)
 
@@ -251,19 +227,11 @@ class _Watched(_Taken):
 
 
 class Lent:
-    """A copy of a traced array that somebody may look at through a read-only array.
-
-    Attributes
-    ----------
-    array
-        The copy.
-    line
-        Where it was made.
-    """
+    """A copy of a traced array that somebody may look at through a read-only array."""
 
     def __init__(self, array: NDArray) -> None:
         self.array = array
-        self.line = user_location()
+        self.line = user_location()  # where it was made
         self._before = _some_places(array)
 
     def update(self, value: Any) -> None:
@@ -296,10 +264,7 @@ def impression(values: Sequence[Any]) -> list[bytes | None]:
 def check_arguments(values: Sequence[Any], before: Sequence[bytes | None], name: object) -> None:
     """Make sure that no argument was overwritten since an `impression` was taken.
 
-    Raises
-    ------
-    ChangedArrayError
-        If one was: the derivative would be that at its new value.
+    Raises `ChangedArrayError` if one was: the derivative would be that at its new value.
     """
     for x, seen in zip(values, before, strict=True):
         if seen is not None and _some_places(x) != seen:

@@ -39,17 +39,8 @@ class Recorder(Protocol):
 class Tracer:
     """A handle on an atom of a program being recorded.
 
-    Attributes
-    ----------
-    builder
-        The builder that records the program; None if the atom is a literal.
-    atom
-        Number of a variable of that builder, or a literal.
-    type
-        Shape and dtype.
-
-    The handle may be pointed at another atom: that is how ``x += y`` changes what every name
-    bound to `x` sees while the program stays pure.
+    It may be pointed at another atom: that is how ``x += y`` changes what every name bound to `x`
+    sees while the program stays pure.  The builder is None if the atom is a literal.
     """
 
     __slots__ = ("__weakref__", "atom", "builder", "type", "views")

@@ -38,22 +38,8 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {name: dtype for dtype, name in DTYPE_
 class ArrayType:
     """The shape and dtype of an array; one object per distinct pair.
 
-    Parameters
-    ----------
-    shape
-        Tuple of non-negative ints.
-    dtype
-        A NumPy dtype in native byte order, boolean, integer, floating or complex.
+    The dtype is in native byte order: boolean, integer, floating or complex.
 
-    Attributes
-    ----------
-    differentiable
-        Whether values of this type have tangents: floating and complex ones do.
-    size
-        Number of elements.
-
-    Examples
-    --------
     >>> ArrayType((2, 3), np.dtype("f4"))
     f32[2,3]
     >>> ArrayType((2,), np.dtype(float)) is ArrayType((2,), np.dtype(float))
@@ -63,8 +49,8 @@ class ArrayType:
     __slots__ = ("__weakref__", "differentiable", "dtype", "shape", "size")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    differentiable: bool
-    size: int
+    differentiable: bool  # whether values have tangents: floating and complex ones do
+    size: int  # number of elements
 
     def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArrayType:
         """Return the one object for a shape and a dtype."""

@@ -50,18 +50,9 @@ def note_time(kind: Hashable, seconds: float) -> None:
 
 
 def length_of(kind: Hashable, blocks: int, nbytes: float, threads: int) -> int:
-    """Return how many blocks are put into one task, at least one.
+    """Return how many of `blocks` of so many bytes each are put into one task, at least one.
 
-    Parameters
-    ----------
-    kind
-        As for `note_time`.
-    blocks
-        How many there are.
-    nbytes
-        How large one is.
-    threads
-        How many there are that compute.
+    `kind` is that of `note_time`, `threads` is the number of those that compute.
     """
     seconds, most = _times.get(kind), _MOST_BYTES
     if seconds is None:
@@ -78,21 +69,11 @@ def length_of(kind: Hashable, blocks: int, nbytes: float, threads: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Blocks that one task computes.
-
-    Attributes
-    ----------
-    blocks
-        In their order.
-    given
-        Keys of what the task is given by other ones.
-    total
-        How many examples all data have, if results are weighted by them.
-    """
+    """Blocks that one task computes."""
 
     blocks: list[Block]
-    given: list[Any]
-    total: int | None
+    given: list[Any]  # keys of other tasks' results that this one needs
+    total: int | None  # number of examples in all data, if results are weighted by them
 
     @classmethod
     def of(cls, blocks: list[Block], total: int | None) -> Batch:
@@ -131,18 +112,10 @@ def _results(code: Code, given: Given, total: int | None, block: list[Any]) -> l
 def dealt(
     blocks: Sequence[Block], length: int, places: Mapping[Any, Any], *, whole: bool
 ) -> list[list[Block]]:
-    """Return blocks in batches.
+    """Return blocks in batches of about `length`, each on one machine.
 
-    Parameters
-    ----------
-    blocks
-        In their order.
-    length
-        How many a batch has, about.
-    places
-        From keys to the machine that has what is only on one.
-    whole
-        Whether each batch is one part of the tree, since results are large.
+    `places` says by key which machine has what is only on one; `whole` makes each batch one part of
+    the tree, since results are large.
     """
     where = [next((places[k] for k in x.given if k in places), None) for x in blocks]
     if whole:

@@ -17,25 +17,12 @@ _known: Final[dict[tuple[Any, ...], Blocks]] = {}
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What loads the data of a block.
+    """What loads the data of a block."""
 
-    Attributes
-    ----------
-    number
-        Its place among the blocks.
-    keys
-        Of its arrays.
-    nodes
-        By key, what only this block needs, each behind what it needs itself: nodes of Dask's,
-        which take values by key.
-    given
-        Keys of what they need from elsewhere; first those of the arrays with the most bytes.
-    """
-
-    number: int
-    keys: list[Any]
-    nodes: dict[Any, Any]
-    given: list[Any]
+    number: int  # its place among the blocks
+    keys: list[Any]  # of its arrays
+    nodes: dict[Any, Any]  # by key: Dask's nodes that only this block needs, in order of dependence
+    given: list[Any]  # keys of their further dependences; arrays with the most bytes first
 
     def load(self, known: Mapping[Any, Any]) -> list[Any]:
         """Return the arrays of the block, by the values of what is given."""
@@ -47,21 +34,11 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """What loads the data.
-
-    Attributes
-    ----------
-    each
-        The blocks, in their order.
-    shared
-        By key, nodes that several blocks need.
-    held
-        By key, futures of what is in the memory of a cluster.
-    """
+    """What loads the data."""
 
     each: list[Block]
-    shared: dict[Any, Any]
-    held: dict[Any, Any]
+    shared: dict[Any, Any]  # by key: nodes that several blocks need
+    held: dict[Any, Any]  # by key: futures of values in the memory of a cluster
 
     @classmethod
     def of(cls, data: Data) -> Blocks:

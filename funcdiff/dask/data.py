@@ -17,25 +17,16 @@ from funcdiff.errors import InputError, user_location
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Arrays of examples along axis 0, cut between examples at the same places.
+    """Arrays of examples along axis 0, cut between examples at the same places."""
 
-    Attributes
-    ----------
-    arrays
-        Dask arrays, each with one chunk along every other axis.
-    """
-
-    arrays: tuple[Any, ...]
+    arrays: tuple[Any, ...]  # Dask arrays, each with one chunk along every other axis
 
     @classmethod
     def of(cls, name: str, arrays: Sequence[Any], named: Mapping[str, Any]) -> Data:
         """Check the data that a function was called with, which none may be by keyword.
 
-        Raises
-        ------
-        InputError
-            If they are no Dask arrays of numbers with the same chunks along axis 0 and one along
-            the others, or have no examples.
+        Raises `InputError` if they are no Dask arrays of numbers with the same chunks along axis 0
+        and one along the others, or have no examples.
         """
         if named:
             keywords = ", ".join(f"{key}=" for key in named)

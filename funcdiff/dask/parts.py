@@ -14,24 +14,12 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Results of consecutive blocks.
+    """Results of consecutive blocks."""
 
-    Attributes
-    ----------
-    start
-        The number of the first block.
-    size
-        A power of two: the place in the tree, of which the last part may fill only the beginning.
-    leaves
-        Results, added; None if the blocks are empty.
-    seconds
-        How long all blocks took.
-    """
-
-    start: int
-    size: int
-    leaves: list[Any] | None
-    seconds: float = 0.0
+    start: int  # number of the first block
+    size: int  # a power of two: the place in the tree, which the last part may not fill
+    leaves: list[Any] | None  # results, added; None if the blocks are empty
+    seconds: float = 0.0  # how long all blocks took
 
 
 def merged(parts: Iterable[Part]) -> list[Part]:

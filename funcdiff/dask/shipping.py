@@ -35,18 +35,10 @@ Types: TypeAlias = tuple[ArrayType, ...]
 
 @dataclass(frozen=True, eq=False)
 class BlockProgram:
-    """A program of the parameters, of a block and of what the user's function closes over.
+    """A program of the parameters, of a block and of what the user's function closes over."""
 
-    Attributes
-    ----------
-    program
-        Without origins.
-    origins
-        Where the variables come from, for errors.
-    """
-
-    program: Program
-    origins: Origins | None
+    program: Program  # without origins
+    origins: Origins | None  # of the variables, for errors
 
     @computed
     def _execute(self) -> Callable[..., list[Any]]:
@@ -83,18 +75,10 @@ class BlockProgram:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Arrays that a call is given, other than the data.
+    """Arrays that a call is given, other than the data."""
 
-    Attributes
-    ----------
-    operands
-        The parameters, leaf by leaf.
-    captures
-        What the user's function closes over, by the types of a block's arrays.
-    """
-
-    operands: list[Any]
-    captures: dict[Types, list[Any]]
+    operands: list[Any]  # the parameters, leaf by leaf
+    captures: dict[Types, list[Any]]  # of the user's function, by the types of a block's arrays
 
     @computed
     def _operands(self) -> list[Any]:
@@ -119,30 +103,14 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """What is computed of every block: programs, which are the same in calls of one kind.
+    """What is computed of every block: programs, which are the same in calls of one kind."""
 
-    Attributes
-    ----------
-    name
-        What is computed, and where it was called.
-    programs
-        By the types of a block's arrays.
-    described
-        What Dask says of the data.
-    """
-
-    name: str
-    programs: dict[Types, BlockProgram]
-    described: str
+    name: str  # of the computation, and the line of the call
+    programs: dict[Types, BlockProgram]  # by the types of a block's arrays
+    described: str  # the data, as Dask describes them
 
     def __call__(self, given: Given, block: Sequence[Any]) -> list[Any]:
-        """Return the results of a block.
-
-        Raises
-        ------
-        InputError
-            If the block is not what Dask says.
-        """
+        """Return the results of a block; raise `InputError` if it is not what Dask says."""
         xs = [_laid_out(operand(x)) for x in block]
         types = tuple(map(type_of, xs))
         program = self.programs.get(types)
@@ -178,33 +146,11 @@ def _laid_out(x: Any) -> Any:
 def step_of(
     name: str, f: Callable[..., Any], given: Sequence[Any], data: Data, counts: set[int]
 ) -> tuple[Step, Trace]:
-    """Trace ``f(*given, *block)`` for each size of a block.
+    """Trace ``f(*given, *block)`` for each number of examples in `counts`.
 
-    Parameters
-    ----------
-    name
-        What is computed, for messages.
-    f
-        Of what is given, and a block.
-    given
-        Containers of parameters.
-    data
-        The data.
-    counts
-        Numbers of examples in blocks.
-
-    Returns
-    -------
-    Step
-        What is shipped.
-    Trace
-        Of the largest block, which says what the results are.
-
-    Raises
-    ------
-    InputError
-        If it is called while something is traced, parameters are Dask arrays, or the function
-        calls code that is not part of a program.
+    Return what is shipped, and the trace of the largest block, which says what the results are.
+    Raises `InputError` if something is being traced, parameters are Dask arrays, or the function
+    calls code that is not part of a program.
     """
     _check_parameters(name, given)
     blocks = {count: data.block(count) for count in sorted(counts)}

@@ -28,11 +28,8 @@ Countable = NDArray[np.integer[Any]] | NDArray[np.bool_]
 def operand(value: Any, name: str, parameter: str = "x") -> Any:
     """Return an array-like as an array, traced or not; lists of traced numbers are joined.
 
-    Raises
-    ------
-    TypeError
-        If it holds no numbers, or is a masked array or a matrix: names the function and the
-        parameter.
+    Raises `TypeError`, with function and parameter, if it holds no numbers, or is masked or a
+    matrix.
     """
     if is_traced(value):
         return traced_array(array_of(value) if isinstance(value, list | tuple) else value)
@@ -52,10 +49,7 @@ def operand(value: Any, name: str, parameter: str = "x") -> Any:
 def floating(value: Any, name: str, *, complex_too: bool = False) -> Any:
     """Return an array-like as a floating array: integers and booleans become float64.
 
-    Raises
-    ------
-    TypeError
-        If it is complex and may not be.
+    Raises `TypeError` if it is complex and may not be.
     """
     x = operand(value, name)
     if x.dtype.kind == "c" and not complex_too:

@@ -16,22 +16,12 @@ Padding: TypeAlias = Literal["valid", "same"] | int | Sequence[int] | Sequence[t
 
 
 class Sliding(NamedTuple):
-    """How a kernel slides along the axes of space.
+    """How a kernel slides along the axes of space."""
 
-    Attributes
-    ----------
-    strides, dilations
-        Along each axis, the distance from place to place and from tap to tap.
-    pads
-        Zeros in front and behind.
-    lengths
-        Numbers of places.
-    """
-
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-    lengths: tuple[int, ...]
+    strides: tuple[int, ...]  # from place to place
+    dilations: tuple[int, ...]  # from tap to tap
+    pads: tuple[tuple[int, int], ...]  # zeros in front and behind
+    lengths: tuple[int, ...]  # numbers of places
 
 
 def sliding(
@@ -45,10 +35,7 @@ def sliding(
 ) -> Sliding:
     """Return how a kernel of so many taps slides over arrays of such a space.
 
-    Raises
-    ------
-    ValueError
-        If one of the three is no such number or sequence, or nothing fits.
+    Raises `ValueError` if one of the three is no such number or sequence, or nothing fits.
     """
     strides = counts(name, "stride", stride, len(space))
     dilations = counts(name, "dilation", dilation, len(space))
@@ -77,10 +64,7 @@ def _same(length: int, reach: int, stride: int) -> tuple[int, int]:
 def counts(name: str, parameter: str, value: Any, axes: int) -> tuple[int, ...]:
     """Return one positive integer for each axis.
 
-    Raises
-    ------
-    ValueError
-        If `value` is neither an integer nor a sequence of so many.
+    Raises `ValueError` if `value` is neither an integer nor a sequence of so many.
     """
     found = _integers(value)
     if found is not None and len(found) == 1 and not isinstance(value, Sequence):

@@ -77,14 +77,8 @@ _OF_VECTORS: Final = frozenset({"histogram2d", "histogramdd"})
 class Namespace(ModuleType):
     """A module of NumPy's, whose covered functions take lists of traced numbers, too.
 
-    Names are looked up when they are first asked for, and kept.
-
-    Parameters
-    ----------
-    plain
-        Name of the module: ``numpy`` itself, ``numpy.linalg``, ``numpy.fft``, ...
-    ours
-        What stands for names that NumPy cannot dispatch.
+    Names are looked up when they are first asked for, and kept; `ours` are those that NumPy cannot
+    dispatch.
     """
 
     def __init__(self, plain: str, ours: dict[str, Any] | None = None) -> None:

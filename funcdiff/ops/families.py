@@ -83,23 +83,11 @@ def elementwise(
     dtypes: Callable[..., np.dtype[Any]] | None = None,
     facts: Facts = _NOTHING,
 ) -> Elementwise:
-    """Declare an elementwise operation by its NumPy function and partial derivatives.
+    """Declare an elementwise operation by its NumPy function and partial derivatives, by operand.
 
-    Parameters
-    ----------
-    name
-        Name of the primitive.
-    ufunc
-        The NumPy function of arrays of one shape.
-    *partials
-        One per operand.
-    tangent
-        A rule of one's own, where the derivative is not a sum of coefficients times tangents.
-    dtypes
-        Result dtype as a function of the operands' dtypes; by default what the ufunc says, and
-        of another function that of its operands.
-    facts
-        What else its structure tells.
+    `tangent` is a rule where the derivative is not a sum of coefficients times tangents. `dtypes`
+    gives the result dtype of the operands' dtypes; by default what the ufunc says, and of another
+    function that of its operands.
     """
     resolve: Callable[..., np.dtype[Any]] = dtypes or resolver(ufunc)
 

@@ -144,20 +144,9 @@ def _rewrite_rule(program: Program) -> Callable[[Equation, list[Tracer]], Sequen
 
 @memoised
 def simplify_linear(program: Program, linear: Mask) -> Program:
-    """Simplify the program of a derivative.
+    """Simplify the program of a derivative, which is linear in the inputs that `linear` marks.
 
-    Parameters
-    ----------
-    program
-        Linear in some inputs, in those equations that depend on them.
-    linear
-        Which inputs those are.
-
-    Returns
-    -------
-    Program
-        The same linear function, in which an infinite coefficient never meets a zero that a mask
-        has put in its place.
+    In the result an infinite coefficient never meets a zero that a mask has put in its place.
     """
     with Builder("simplify", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]

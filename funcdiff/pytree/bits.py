@@ -23,10 +23,7 @@ def scalar_bits(value: Any) -> bytes:
 def scalar_of_bits(bits: bytes, dtype: np.dtype[Any]) -> Any:
     """Return the floating scalar that has these bytes: what ``nan<…>`` stands for.
 
-    Raises
-    ------
-    ValueError
-        If there are too many bytes or too few.
+    Raises `ValueError` if there are too many bytes or too few.
     """
     size = _LONGDOUBLE_BYTES if dtype.type is np.longdouble else dtype.itemsize
     if len(bits) != size:

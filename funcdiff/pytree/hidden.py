@@ -40,20 +40,9 @@ class Fault(NamedTuple):
 def fault_of(leaf: Any, *, alone: bool) -> Fault | None:
     """Return why a leaf that is no number must not pass through a derivative, None if it may.
 
-    Text, flags, functions, enumerations and objects without arrays may: they are settings.
-
-    Parameters
-    ----------
-    leaf
-        A leaf that is neither a number nor an array of numbers.
-    alone
-        Whether it is the whole of what is differentiated, and not in a container.
-
-    Returns
-    -------
-    Fault or None
-        Unknown containers, numbers that NumPy does not compute with, arrays of other libraries,
-        and objects with arrays in their attributes have a fault; so has any object alone.
+    Text, flags, functions, enumerations and objects without arrays may: they are settings.  Unknown
+    containers, numbers that NumPy does not compute with, arrays of other libraries, and objects
+    with arrays in their attributes have a fault; so has any object `alone`, not in a container.
     """
     name = type(leaf).__name__
     if isinstance(leaf, _HARMLESS):

@@ -27,25 +27,10 @@ def static_key(value: Any) -> Hashable:
     Numbers are compared by type and bits, tuples, named tuples, frozen sets, dataclasses, attrs
     classes and `functools.partial` by their parts, functions by identity.  An object of another
     class is as equal as its own ``==`` says, but attributes that are equal must have equal types,
-    too; those that ``==`` ignores may differ.
+    too; those that ``==`` ignores may differ.  A value that is not hashable raises `TypeError`.
 
-    Parameters
-    ----------
-    value
-        A hashable value.
+    The key is a tuple with the type in front, or the value itself where ``==`` is exact.
 
-    Returns
-    -------
-    hashable
-        A tuple with the type in front, or the value itself where ``==`` is exact.
-
-    Raises
-    ------
-    TypeError
-        If the value is not hashable.
-
-    Examples
-    --------
     >>> static_key(1) == static_key(1.0), static_key((0.0,)) == static_key((-0.0,))
     (False, False)
     >>> static_key(float("nan")) == static_key(float("nan"))

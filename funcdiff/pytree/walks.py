@@ -228,12 +228,8 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
 def leaves_like(structure: Structure, tree: Any) -> list[Any]:
     """List the leaves of a tree in the order of a structure that it has to match.
 
-    Dicts match by key, in whatever order they stand.
-
-    Raises
-    ------
-    MismatchError
-        At the first container in which they differ.
+    Dicts match by key, in whatever order they stand.  Raises `MismatchError` at the first container
+    in which they differ.
     """
     leaves, found = flatten(tree)
     return _aligned(structure, found, leaves, "")
@@ -304,11 +300,8 @@ def flatten_with_paths(tree: Any) -> tuple[list[tuple[str, Any]], Structure]:
 def keys_of(structure: Structure) -> list[tuple[Any, ...]]:
     """List what leads to every leaf, as values and not as text, from left to right.
 
-    Returns
-    -------
-    list of tuples
-        One entry per container around the leaf: the key of a dict in a tuple of its own, the
-        number of a place, or the text of a path, such as ``.name``.
+    There is one entry per container around the leaf: the key of a dict in a tuple of its own, the
+    number of a place, or the text of a path, such as ``.name``.
     """
     kind = structure._kind
     if kind is None:

@@ -290,13 +290,7 @@ def size_of(atoms: Sequence[Atom]) -> int:
 
 
 class Memory:
-    """The arrays of a running program: a view keeps the memory alive that it looks at.
-
-    Attributes
-    ----------
-    live
-        Bytes of the arrays that are alive now, at first those of the inputs, which stay.
-    """
+    """The arrays of a running program: a view keeps the memory alive that it looks at."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -308,6 +302,7 @@ class Memory:
             count - len(program.inputs)
         )
         self._follow_views()
+        # Bytes of the arrays that are alive now; those of the inputs always are.
         self.live = size_of(program.inputs)
 
     def _follow_views(self) -> None:

@@ -20,24 +20,12 @@ from funcdiff.reading.provenance import Notes, taking_notes
 
 
 class Examined(NamedTuple):
-    """A call that was traced to be looked at.
+    """A call that was traced to be looked at."""
 
-    Attributes
-    ----------
-    program
-        As `trace` returns it, with the origins of its variables.
-    trace
-        What it was made from.
-    notes
-        What is known of the user's code.
-    operands
-        The numbers and arrays among the arguments, in order.
-    """
-
-    program: Program
+    program: Program  # with the origins of its variables
     trace: Trace
-    notes: Notes
-    operands: list[Any]
+    notes: Notes  # names and lines of the user's code
+    operands: list[Any]  # the numbers and arrays among the arguments, in order
 
     @classmethod
     def of(
@@ -46,13 +34,7 @@ class Examined(NamedTuple):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Examined:
-        """Trace a call of a function.
-
-        Raises
-        ------
-        InputError
-            If something is being traced.
-        """
+        """Trace a call of a function; raise `InputError` within another trace."""
         check_outside()
         invocation = Operands((args, kwargs))
         caller = user_frame()

@@ -57,8 +57,6 @@ def flops(eq: Equation) -> float:
     for each element of a pointwise result, and of others one for each element of the largest
     operand or result.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> import funcdiff as fd
     >>> program = fd.trace(lambda x, y: x @ y)(np.ones((2, 3)), np.ones((3, 4)))

@@ -15,18 +15,10 @@ _LONGEST: Final = 64
 
 
 class Label(NamedTuple):
-    """What is known of a variable.
-
-    Attributes
-    ----------
-    name
-        How the user calls it, or empty.
-    place
-        A comment that says where it comes from, or empty.
-    """
+    """Name and origin of a variable, empty where they are not known."""
 
     name: str = ""
-    place: str = ""
+    place: str = ""  # a comment
 
 
 def label_of(program: Program, v: Var) -> Label:

@@ -28,16 +28,11 @@ _LARGE: Final = 200
 
 
 class Notes(Reader):
-    """What is learnt of the user's code while functions are traced.
-
-    Attributes
-    ----------
-    caller
-        The frame that asks for all this, whose lines are no part of what is traced.
-    """
+    """Names and lines of the user's code, noted while functions are traced."""
 
     def __init__(self, caller: FrameType | None) -> None:
         super().__init__()
+        # The frame that asks for all this, whose lines are no part of the trace.
         self.caller = caller
         self._arrays: dict[Any, tuple[str, Any]] = {}
         self._seen: dict[FrameType, dict[str, Any]] = {}

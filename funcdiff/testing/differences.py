@@ -45,16 +45,10 @@ def direction(x: Any, random: np.random.Generator) -> Any:
 
 
 def disagreement(left: Any, right: Any, tolerance: float, scale: float = 1.0) -> str | None:
-    """Return where two arrays differ most and by what, or None if they agree.
+    """Return where two arrays of one shape differ most and by what, or None if they agree.
 
-    Parameters
-    ----------
-    left, right
-        Arrays, which must have one shape.
-    tolerance
-        Relative to the largest of both arrays and `scale`.
-    scale
-        Size of the numbers that the arrays were computed from.
+    The tolerance is relative to the largest of both arrays and `scale`, the size of the numbers
+    that they were computed from.
     """
     left, right = np.asarray(left), np.asarray(right)
     if left.shape != right.shape:

@@ -155,16 +155,7 @@ def _is_small(odd: Any, even: Any) -> bool:
 def check_forward(f: Subject, xs: list[Any], push: Push, accuracy: Accuracy, what: str) -> None:
     """Compare ``push(xs, t)`` with differences along `t`, and look for the entries if they differ.
 
-    Parameters
-    ----------
-    f, xs
-        A function, and the point.
-    push
-        Its derivative: of a point and tangents, the tangents of the results.
-    accuracy
-        Given tolerances.
-    what
-        What messages call the derivative.
+    `push` takes a point and tangents to the tangents of the results; messages call it `what`.
     """
     f.progress.doing = f"the {what} of {f.name}"
     _check(_Forward(f, xs, push, accuracy), f, what)
@@ -175,18 +166,7 @@ def check_reverse(
 ) -> None:
     """Compare ``⟨Jᴴ·v, t⟩`` with differences of ``⟨v, f⟩``, and look for the entries.
 
-    Parameters
-    ----------
-    f, xs
-        A function, and the point.
-    vs
-        Weights of the results.
-    pull
-        The derivative: of a point, the gradients ``Jᴴ·v``.
-    accuracy
-        Given tolerances.
-    what
-        What messages call the derivative.
+    `pull` takes a point to the gradients ``Jᴴ·v`` for the weights `vs`; messages call it `what`.
     """
     f.progress.doing = f"the {what} of {f.name}"
     for path, x, g in zip(f.inputs, xs, pull(xs), strict=True):

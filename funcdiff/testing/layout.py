@@ -17,12 +17,7 @@ _FEW: Final = 0.05
 class Layout:
     """The order in which the entries of arrays stand in a row: those of complex ones twice.
 
-    Parameters
-    ----------
-    paths
-        What each array is called.
-    arrays
-        Floating or complex; their shapes and dtypes count.
+    Each floating or complex array, of which shape and dtype count, has a path for messages.
     """
 
     def __init__(self, paths: Sequence[str], arrays: Sequence[Any]) -> None:
@@ -119,16 +114,10 @@ def scales(layout: Layout, arrays: Sequence[Any]) -> Any:
 
 
 def bands(keys: Any, width: float, most: int) -> list[Any]:
-    """Return the places of a row in groups of which the members are of like size.
+    """Return the places of a row in at most `most` groups of which the members are of like size.
 
-    Parameters
-    ----------
-    keys
-        Sizes; those of size zero are a group of their own.
-    width
-        The ratio of the smallest to the largest in a group.
-    most
-        Number of groups; the last takes the rest.
+    The smallest is at least `width` times the largest of a group, but the last takes the rest;
+    zeros are a group of their own.
     """
     keys = np.where(np.isfinite(keys), keys, np.inf)
     left = np.flatnonzero(keys > 0)

@@ -20,20 +20,11 @@ _SPACINGS: Final = (0.75, 0.5)
 
 
 class Neighbourhood:
-    """A function around a point, returning floating and complex arrays.
+    """A function of leaves around a point, returning floating and complex arrays.
 
-    Parameters
-    ----------
-    function
-        ``function(leaves) -> leaves``.
-    xs
-        The point.
-    paths
-        What the results are called; ``output 0`` and on, if not given.
-    rounding
-        The error of the results that their dtypes explain, as a row; by default that of each.
-    coarsest
-        The distance of 1 to the next number in the coarsest dtype of what is computed with.
+    `paths` are names of the results, ``output 0`` and on by default.  `rounding` is the error of
+    the results that their dtypes explain, as a row; by default that of each.  `coarsest` is the
+    distance of 1 to the next number in the coarsest dtype of the computation.
     """
 
     def __init__(

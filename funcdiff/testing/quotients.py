@@ -41,36 +41,18 @@ _JUMP: Final = 0.01
 
 
 class Accuracy(NamedTuple):
-    """What a difference may be; None follows from the dtypes and from measured errors.
+    """What a difference may be; None follows from the dtypes and from measured errors."""
 
-    Attributes
-    ----------
-    rtol
-        Relative to the largest entry of the derivative.
-    atol
-        Absolute.
-    eps
-        The step of the differences, in units of the size of the arguments.
-    """
-
-    rtol: float | None = None
-    atol: float | None = None
-    eps: float | None = None
+    rtol: float | None = None  # relative to the largest entry of the derivative
+    atol: float | None = None  # absolute
+    eps: float | None = None  # step of the differences, in units of the size of the arguments
 
 
 class Mismatch(NamedTuple):
-    """Where a derivative differs from its differences.
+    """Where a derivative differs from its differences."""
 
-    Attributes
-    ----------
-    path
-        Of the leaf.
-    text
-        The entry, and both numbers.
-    """
-
-    path: str
-    text: str
+    path: str  # of the leaf
+    text: str  # the entry, and both numbers
 
 
 # ---- the table ---------------------------------------------------------------------------------
@@ -79,12 +61,8 @@ class Mismatch(NamedTuple):
 class _Table:
     """Quotients of some series of ever smaller steps, and what follows from them.
 
-    Attributes
-    ----------
-    value
-        Of each entry, the best extrapolation.
-    truncation, blur
-        Its errors: that of the extrapolation, and that of rounding.
+    Of each entry, `value` is the best extrapolation, `truncation` its error and `blur` that of
+    rounding.
     """
 
     def __init__(self, near: Neighbourhood, ts: Sequence[Any], size: float) -> None:
@@ -208,24 +186,10 @@ def mismatch(
 ) -> Mismatch | None:
     """Compare a directional derivative with differences; return where they differ, or None.
 
-    Parameters
-    ----------
-    near
-        The function.
-    ts
-        The direction; None stays.
-    got
-        What is said to be the derivative along it.
-    again
-        ``again(k)`` is the same at the point ``near.jitter(k)``.
-    accuracy
-        Given tolerances.
-    blur
-        The rounding error of `got` as far as it is known without measuring it.
-    size
-        How far along `ts` is a move of about the size of the arguments.
-    thorough
-        Whether to measure a second time, with other steps, before differences are reported.
+    `got` is said to be the derivative along `ts`, where None stays, with the rounding error `blur`
+    as far as it is known without measuring; ``again(k)`` is the same at the point
+    ``near.jitter(k)``. A move of `size` along `ts` is about as large as the arguments.  With
+    `thorough`, other steps are measured, too, before differences are reported.
     """
     for k, (y, g) in enumerate(zip(near.ys, got, strict=True)):
         if np.shape(y) != np.shape(g) or np.iscomplexobj(g) > np.iscomplexobj(y):

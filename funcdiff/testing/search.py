@@ -13,24 +13,13 @@ _MOST_REPORTED: Final = 5
 
 
 class Found(NamedTuple):
-    """What a search has found.
+    """What a search has found."""
 
-    Attributes
-    ----------
-    single
-        Entries that differ, and how.
-    together
-        Groups of entries which differ along one direction, but no half of which does.
-    left
-        Places that differ, or have not been looked at, in the order of places.
-    tried
-        How many directions were tried, each along some of the entries.
-    """
-
-    single: list[tuple[int, Mismatch]]
+    single: list[tuple[int, Mismatch]]  # entries that differ, and how
+    # Groups that differ along one direction, but no half of them does.
     together: list[tuple[Any, Mismatch]]
-    left: Any
-    tried: int
+    left: Any  # places, in order, that differ or have not been looked at
+    tried: int  # number of directions, each along some of the entries
 
 
 def search(
@@ -38,18 +27,9 @@ def search(
 ) -> Found:
     """Find single places at which there is a fault, in as many steps as a number has digits.
 
-    A direction along all of them showed a fault; one along half of them tells which half has it.
-
-    Parameters
-    ----------
-    places
-        Numbers of the entries.
-    whole
-        The fault along all of them.
-    fault
-        ``fault(places)`` describes the fault along a direction of these entries alone.
-    most
-        After so many directions no further one is tried.
+    A direction along all of them showed the fault `whole`; one along half of them tells which half
+    has it: ``fault(places)`` describes the fault along a direction of these entries alone.  At most
+    `most` directions are tried.
     """
     single: list[tuple[int, Mismatch]] = []
     together: list[tuple[Any, Mismatch]] = []

@@ -24,46 +24,22 @@ from funcdiff.testing.layout import Layout, scales
 
 
 class Subject(NamedTuple):
-    """A function of the floating leaves of its arguments, returning those of its result.
+    """A function of the floating leaves of its arguments, returning those of its result."""
 
-    Attributes
-    ----------
-    call
-        ``call(leaves) -> leaves``.
-    name
-        What messages call it.
-    inputs, outputs
-        Paths of the leaves, such as ``args[0]['w']``.
-    progress
-        Counts what is evaluated.
-    directions
-        How many are tried in search of the entries that are wrong.
-    """
-
-    call: Function
-    name: str
-    inputs: list[str]
-    outputs: list[str]
-    progress: Progress
-    directions: int
+    call: Function  # ``call(leaves) -> leaves``
+    name: str  # in messages
+    inputs: list[str]  # paths of the leaves, such as ``args[0]['w']``
+    outputs: list[str]  # paths of the leaves
+    progress: Progress  # counts evaluations
+    directions: int  # how many are tried in search of the entries that are wrong
 
 
 class Point(NamedTuple):
-    """Arguments taken apart: which leaves are differentiated, and how all are put together.
+    """Arguments taken apart: which leaves are differentiated, and how all are put together."""
 
-    Attributes
-    ----------
-    structure
-        Of the tuple of arguments.
-    leaves
-        All of them.
-    chosen
-        Places of those that are floating or complex.
-    """
-
-    structure: pytree.Structure
+    structure: pytree.Structure  # of the tuple of arguments
     leaves: list[Any]
-    chosen: list[int]
+    chosen: list[int]  # places of leaves that are floating or complex
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with other values of the chosen leaves."""
@@ -92,21 +68,9 @@ def take_apart(
 ) -> tuple[Subject, Point, list[Any]]:
     """Return a function of leaves, its point, and the values of the leaves there.
 
-    Parameters
-    ----------
-    f, args
-        The function and its arguments.
-    check
-        The name of the function that the user called.
-    directions
-        See `Subject`.
-    progress
-        Whether to write lines about it; None: if it takes long.
-
-    Raises
-    ------
-    InputError
-        If `args` is no tuple of arguments, or nothing goes in or comes out that has a derivative.
+    Raises `InputError` if `args` is no tuple of arguments, or nothing goes in or comes out that has
+    a derivative.  `check` is the name of the function that the user called; `progress` asks for
+    lines about it, None for lines if it takes long.
     """
     if not isinstance(args, tuple | list):
         raise InputError(

@@ -20,24 +20,12 @@ from funcdiff.transforms.jvp import Mask, push
 
 
 class Linearized(NamedTuple):
-    """A program and its derivative at the same point.
+    """A program and its derivative at the same point."""
 
-    Attributes
-    ----------
-    primal
-        Of inputs ``x`` and outputs ``(*y, *residuals)``.
-    linear
-        Of inputs ``(*t_x, *residuals)`` for active ``x`` and outputs ``t_y``, linear in ``t_x``.
-    mask
-        Which outputs have a tangent.
-    residuals
-        How many residuals there are.
-    """
-
-    primal: Program
-    linear: Program
-    mask: Mask
-    residuals: int
+    primal: Program  # of inputs ``x`` and outputs ``(*y, *residuals)``
+    linear: Program  # from ``(*t_x, *residuals)``, for active ``x``, to ``t_y``; linear in ``t_x``
+    mask: Mask  # which outputs have a tangent
+    residuals: int  # how many there are
 
 
 @memoised

@@ -23,22 +23,10 @@ from funcdiff.transforms.jvp import Mask
 
 @memoised
 def transpose(program: Program, linear: Mask, present: Mask = ()) -> Program:
-    """Return the transposed program.
+    """Return the transpose of a program that is linear in some of its inputs.
 
-    Parameters
-    ----------
-    program
-        Linear in some of its inputs.
-    linear
-        Which inputs those are.
-    present
-        Which outputs have a cotangent; by default all.
-
-    Returns
-    -------
-    Program
-        Of inputs ``(*known, *ct_y)``, the inputs that are not linear and the present cotangents,
-        and outputs ``ct_x``, one for each linear input.
+    Its inputs are ``(*known, *ct_y)``, the inputs that are not linear and the cotangents of the
+    outputs that are present, by default all; its outputs are ``ct_x``, one for each linear input.
     """
     present = present or (True,) * len(program.outputs)
     with Builder("transpose", SHARED) as builder:

@@ -59,18 +59,10 @@ def guarded_program(trace: Trace) -> Program:
 
 
 class Rolling(Protocol):
-    """What makes one loop of iterations in a trace: the decisions of that.
+    """The decisions of a trace in which iterations become loops."""
 
-    Attributes
-    ----------
-    is_doubtful
-        Whether the trace holds for no other call.
-    is_contradicted
-        Whether the function remembers something from one iteration to the next.
-    """
-
-    is_doubtful: bool
-    is_contradicted: bool
+    is_doubtful: bool  # whether the trace holds for no other call
+    is_contradicted: bool  # whether the function has state that a loop cannot see
 
     def __call__(self, builder: Builder, operands: Sequence[Any], /) -> Decisions: ...  # noqa: D102
 
@@ -164,25 +156,10 @@ class _Sameness:
 
 
 class Guarded:
-    """The ways that a function takes with one kind of arguments.
+    """The programs of a function for one kind of arguments, in a tree of guards.
 
-    Parameters
-    ----------
-    name
-        The function, for messages.
-    native
-        Whether elementwise operations are compiled to machine code.
-    rolling
-        What makes loops of iterations, given those that are known.
-
-    Attributes
-    ----------
-    hits
-        How many calls found their way.
-    misses
-        By place: how often the outcome there was a new one.
-    is_eager
-        Whether the function is run as it is, since it takes new ways again and again.
+    `rolling` makes loops of iterations, given the loops that are known; with `native`, elementwise
+    operations become machine code.
     """
 
     def __init__(
@@ -195,9 +172,9 @@ class Guarded:
         self._iterations: dict[Any, Any] = {}
         self._known: tuple[tuple[_Way, ...], Runner | None] = ((), None)
         self._window = _Window(0, 0)
-        self.hits = 0
-        self.misses: Counter[str] = Counter()
-        self.is_eager = False
+        self.hits = 0  # calls that found their program
+        self.misses: Counter[str] = Counter()  # by place: how often the outcome there was a new one
+        self.is_eager = False  # run without `jit`, after too many new outcomes
 
     @property
     def leaves(self) -> int:
@@ -210,16 +187,9 @@ class Guarded:
         trace: Callable[[Rolling | None], Trace],
         plain: Callable[[], Any],
     ) -> Any:
-        """Return what the function does.
+        """Run the program of these operands, or trace a new one with loops as `Rolling` decides.
 
-        Parameters
-        ----------
-        operands
-            Values of the inputs.
-        trace
-            Traces the function with them; of iterations it makes loops as it is told.
-        plain
-            Calls it.
+        `plain` calls the function without a trace.
         """
         if self.is_eager:
             return plain()

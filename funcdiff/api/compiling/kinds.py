@@ -39,15 +39,7 @@ class Kind(NamedTuple):
 
 
 class Statics:
-    """The parameters of a function whose values are part of the kind.
-
-    Parameters
-    ----------
-    f
-        The function.
-    static_argnums, static_argnames
-        As `jit` has them.
-    """
+    """The parameters of a function whose values are part of the kind, given as to `jit`."""
 
     def __init__(
         self,

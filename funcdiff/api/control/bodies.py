@@ -63,19 +63,8 @@ def forbid_changes(
     """Return `call`, which calls a body, so that it raises if a tracer is changed in place.
 
     What a body computes reaches the outside as its results only: a change of an argument, which
-    NumPy would show to the caller, would be lost.
-
-    Parameters
-    ----------
-    call
-        As `funcdiff.api.calls.tracing.record` takes it.
-    who, path
-        What messages call the body, and the k-th tracer.
-
-    Raises
-    ------
-    InputError
-        By what is returned.
+    NumPy would show to the caller, would be lost.  `who` and `path` are what messages call the body
+    and the k-th tracer.
     """
 
     def preserved(tracers: list[Tracer]) -> Any:
@@ -129,14 +118,9 @@ def _show(structure: pytree.Structure) -> str:
 
 
 class Carry(Operands):
-    """What a loop hands from one iteration to the next: its containers, and types of its leaves.
+    """The carry of a loop: its containers, and the types of its leaves.
 
-    Parameters
-    ----------
-    init
-        The first carry.
-    loop, name
-        What messages call the loop, and its argument `init`.
+    `loop` and `name` are what messages call the loop, and its argument `init`.
     """
 
     def __init__(self, init: Any, loop: str, name: str) -> None:
@@ -146,11 +130,8 @@ class Carry(Operands):
     def next_leaves(self, result: Any, f: Callable[..., Any]) -> list[Any]:
         """Return the leaves of what `f` returned as the next carry.
 
-        Raises
-        ------
-        OutputError
-            If the containers, the type of a leaf, or a leaf that is no array, are not those of
-            the first carry.
+        Raises `OutputError` if containers, types or leaves that are no arrays differ from the
+        first.
         """
         leaves, structure = pytree.flatten(result)
         if structure != self.structure:

@@ -51,16 +51,8 @@ def entries_of_vectors(
 ) -> list[Tracer]:
     """Return the entries of the blocks, output by output, each in the order of its pattern.
 
-    Parameters
-    ----------
-    split, linear
-        The derivative, and its linear program.
-    blocks, whole
-        The patterns of the blocks, and of all of them together.
-    coloring
-        Of the whole.
-    residuals
-        The other inputs of the linear program.
+    `whole` is the pattern of all blocks together, which has the coloring; `residuals` are the
+    further inputs of the linear program.
     """
     count = len(linear.input_types) - len(residuals)
     xs, ys = linear.input_types[:count], linear.output_types

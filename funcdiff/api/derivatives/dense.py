@@ -38,65 +38,32 @@ _CHUNKS: Final = 32
 
 
 class Passes(NamedTuple):
-    """The pieces of a Jacobian.
+    """A Jacobian computed by chunks of unit vectors."""
 
-    Attributes
-    ----------
-    primal
-        Of the inputs, to outputs, auxiliary outputs and residuals.
-    images
-        Of the number of the first unit vector of a chunk, then the residuals, to the images.
-    cut
-        Of the images of all unit vectors, to the blocks, row by row.
-    size, chunk
-        How many unit vectors there are, in all and in a chunk.
-    outputs
-        How many outputs come before the residuals.
-    """
-
-    primal: Program
-    images: Program
-    cut: Program
-    size: int
-    chunk: int
-    outputs: int
+    primal: Program  # from the inputs to outputs, auxiliary outputs and residuals
+    images: Program  # from the number of a chunk's first unit vector, then residuals
+    cut: Program  # from the images of all unit vectors to the blocks, row by row
+    size: int  # how many unit vectors there are
+    chunk: int  # how many of them go in one pass
+    outputs: int  # how many come before the residuals
 
 
 class Dense(NamedTuple):
-    """The program of a Jacobian in one pass.
+    """The program of a Jacobian in one pass."""
 
-    Attributes
-    ----------
-    program
-        Of the inputs and the constants, to the blocks, the results if wanted, auxiliary outputs.
-    constants
-        Arrays of places.
-    """
-
+    # From inputs and constants to the blocks, the results if wanted, and auxiliary outputs.
     program: Program
-    constants: list[Any]
+    constants: list[Any]  # arrays of indices
 
 
 class _Derivative(NamedTuple):
-    """A derivative as a linear program.
+    """A derivative as a linear program."""
 
-    Attributes
-    ----------
-    split
-        The program of values and residuals, and the linear one.
-    xs, ys
-        Types of the inputs and outputs.
-    forward
-        Whether vectors of the inputs are pushed, or vectors of the outputs pulled.
-    linear
-        Of vectors and residuals (if they are pulled the other way round), to their images.
-    """
-
-    split: Linearized
-    xs: Sequence[ArrayType]
-    ys: Sequence[ArrayType]
-    forward: bool
-    linear: Program
+    split: Linearized  # the program of values and residuals, and the linear one
+    xs: Sequence[ArrayType]  # types of the inputs
+    ys: Sequence[ArrayType]  # types of the outputs
+    forward: bool  # whether tangents are pushed, or cotangents pulled
+    linear: Program  # from vectors and residuals (the other way round if pulled) to images
 
     @property
     def sources(self) -> Sequence[ArrayType]:

@@ -80,20 +80,12 @@ class _Derived(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """A linear map between vectors of the inputs and of the results.
+    """A linear map between vectors of the inputs and of the results."""
 
-    Attributes
-    ----------
-    programs
-        Give a program `primal` of outputs and residuals, and that of the map.
-    by_tape
-        Of a tape and a vector, gives its image, None for a zero.
-    by_program
-        Of the programs, the residuals and a vector, gives the program of the map and its operands.
-    """
-
-    programs: Memoised[..., Any]
+    programs: Memoised[..., Any]  # makes `primal`, of outputs and residuals, and the map
+    # From a tape and a vector to its image, None for a zero.
     by_tape: Callable[[Tape, Sequence[Any]], list[Any]]
+    # From the programs, residuals and a vector to the program of the map and its operands.
     by_program: Callable[[Any, list[Any], Sequence[Any]], tuple[Program, list[Any]]]
 
 
@@ -113,23 +105,10 @@ PUSHFORWARD: Final = _Kind(
 
 
 class LinearMap:
-    """The outputs of a trace, and its derivative at a point.
+    """The outputs of a trace, and its derivative by the first `count` inputs at a point.
 
-    Parameters
-    ----------
-    kind
-        `PULLBACK` of the results, or `PUSHFORWARD` to them.
-    trace
-        What was traced.
-    count
-        By how many of its inputs it is differentiated.
-    operands
-        The values of all inputs.
-
-    Attributes
-    ----------
-    outputs
-        The values of the outputs, auxiliary ones included.
+    `kind` is `PULLBACK` of the results, or `PUSHFORWARD` to them; `operands` are all inputs,
+    and `outputs` has the auxiliary ones, too.
     """
 
     def __init__(self, kind: _Kind, trace: Trace, count: int, operands: Sequence[Any]) -> None:

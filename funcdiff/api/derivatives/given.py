@@ -19,17 +19,12 @@ from funcdiff.space import mul, reduce_sum
 
 
 class Given:
-    """What is known of the inputs of a recording, compared by contents.
-
-    Attributes
-    ----------
-    values
-        By input, arrays of integers and booleans, and of floating matrices that have zeros, where
-        they have none; None for any other.
-    """
+    """What is known of the inputs of a recording, compared by contents."""
 
     def __init__(self, operands: Sequence[Any], count: int) -> None:
         captures = [_constant(x) for x in operands[count:]]
+        # By input: arrays of integers and booleans, and the zeros of floating matrices; None for
+        # others.
         self.values = [*(None for _ in operands[:count]), *captures]
         self._key = tuple([_contents(x) for x in captures])
 

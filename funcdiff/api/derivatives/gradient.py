@@ -146,13 +146,8 @@ def gradient_function(
 ) -> Callable[..., Any]:
     """Return a function that computes a gradient; `elementwise`, that of the sum of an array.
 
-    Raises
-    ------
-    InputError
-        When called, if a differentiated leaf is an integer or boolean array, or real with
-        `holomorphic`.
-    OutputError
-        When called, if the result is not a scalar, or of the wrong kind.
+    It raises `InputError` for a differentiated leaf that is an integer or boolean array, or real
+    with `holomorphic`, and `OutputError` if the result is not a scalar, or of the wrong kind.
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
 

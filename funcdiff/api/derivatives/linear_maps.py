@@ -37,19 +37,7 @@ def _nowhere(find: Finder | None = None) -> None:
 
 
 class _LinearMap:
-    """A linear map at a point of a function.
-
-    Parameters
-    ----------
-    name
-        The function, for messages.
-    apply
-        Computes it, of operands.
-    trace
-        The call that was differentiated.
-    inputs
-        Its arguments.
-    """
+    """A linear map at a point of a function; `trace` is the call that was differentiated."""
 
     def __init__(
         self, name: object, apply: Callable[..., list[Any]], trace: Trace, inputs: Inputs

@@ -43,24 +43,12 @@ _SMALL: Final = 10_000
 
 
 class Sparse(NamedTuple):
-    """How sparse matrices are asked for.
+    """How sparse matrices are asked for."""
 
-    Attributes
-    ----------
-    format
-        ``"csr"``, ``"csc"``, or ``"coo"``, which is plain arrays.
-    pattern
-        What the caller says of it, or None.
-    mode
-        Whether columns are pushed or rows pulled, where entries are not followed one by one.
-    is_symmetric
-        Whether it is a Hessian.
-    """
-
-    format: str
-    pattern: Any
-    mode: Mode
-    is_symmetric: bool = False
+    format: str  # ``"csr"``, ``"csc"``, or ``"coo"``, which is plain arrays
+    pattern: Any  # given by the caller, or None
+    mode: Mode  # columns or rows, where entries are not followed one by one
+    is_symmetric: bool = False  # a Hessian
 
 
 def sparse_option(

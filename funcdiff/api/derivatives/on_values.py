@@ -29,33 +29,18 @@ R = TypeVar("R")
 
 
 class Computed(NamedTuple):
-    """What was computed of a function.
-
-    Attributes
-    ----------
-    inputs, trace
-        The arguments, and the call.
-    results
-        All arrays.
-    derivatives
-        Which of them are derivatives.
-    """
+    """Arrays computed of a function: results and derivatives."""
 
     inputs: Inputs
     trace: Trace
-    results: list[Any]
-    derivatives: slice
+    results: list[Any]  # all arrays
+    derivatives: slice  # which of them are derivatives
 
 
 def with_rules_on_values(compute: Callable[[str], Computed], on_values: str) -> Computed:
-    """Return what ``compute(on_values)`` does or, where rules on values do not do, ``compute("")``.
+    """Return ``compute(on_values)`` or, where rules cannot run on values, ``compute("")``.
 
-    Parameters
-    ----------
-    compute
-        Traces the function with rules on values, as `Policy` has it, and computes.
-    on_values
-        "pull" or "push".
+    `compute` traces the function with rules on values, "pull" or "push" as `Policy` has it.
     """
     found = _unwrap_errors(compute, on_values)
     if found.trace.rule_calls is None:
@@ -100,23 +85,9 @@ def _compare(found: Sequence[Any], expected: Sequence[Any], trace: Trace) -> Non
 
 
 class RulesPullback:
-    """The pullback of a trace with rules on values.
+    """The pullback of a trace with rules on values, by the first `count` inputs.
 
-    Parameters
-    ----------
-    f
-        The function, for messages.
-    trace, operands
-        The call, and the values of all its inputs.
-    count
-        How many of them are differentiated.
-    again
-        ``again(operands)`` traces the function at these values, and its rules.
-
-    Attributes
-    ----------
-    outputs
-        The values of the outputs, auxiliary ones included.
+    ``again(operands)`` traces the function, and its rules, at these values.
     """
 
     def __init__(
@@ -130,7 +101,7 @@ class RulesPullback:
         self._name, self._trace, self._count, self._again = FunctionName(f), trace, count, again
         self._point = copy_arrays(operands[:count])
         self._pull = LinearMap(PULLBACK, trace, count, operands)
-        self.outputs = self._pull.outputs
+        self.outputs = self._pull.outputs  # auxiliary ones included
         self._expected = copy_arrays(self.outputs)
         calls: Sequence[Any] = trace.rule_calls or ()
         if any(call.is_refused for call in calls):

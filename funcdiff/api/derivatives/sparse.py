@@ -51,24 +51,13 @@ _FEW: Final = 1 << 18
 
 
 class Plan(NamedTuple):
-    """How the entries of a Jacobian are computed.
+    """How the entries of a Jacobian are computed."""
 
-    Attributes
-    ----------
-    program
-        Of the inputs and the constants, to the entries of each block, then the results.
-    constants
-        Arrays of places and numbers.
-    patterns
-        Of each block, output by output; of columns first if they are asked for column by column.
-    colors
-        How many vectors are pushed or pulled; 0 where every entry is computed outright.
-    """
-
-    program: Program
-    constants: list[Any]
+    program: Program  # from inputs and constants to the entries of each block, then results
+    constants: list[Any]  # arrays of indices and numbers
+    # Of each block, output by output; of columns first if they are asked for column by column.
     patterns: list[Pattern]
-    colors: int
+    colors: int  # how many vectors are pushed or pulled; 0 if every entry is computed outright
 
 
 class _Derivative(NamedTuple):
@@ -167,18 +156,10 @@ def product_plan(
 
 
 class Patterns(NamedTuple):
-    """The patterns of the blocks, output by output.
-
-    Attributes
-    ----------
-    blocks
-        The patterns.
-    certain
-        Whether they follow every element; else there may be places in which there is always zero.
-    """
+    """The patterns of the blocks, output by output."""
 
     blocks: list[Pattern]
-    certain: bool
+    certain: bool  # whether every element was followed; else places may be always zero
 
 
 @memoised

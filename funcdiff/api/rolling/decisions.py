@@ -21,25 +21,12 @@ from funcdiff.errors import calling_frame, user_location
 
 
 class Rolling:
-    """One trace in which iterations become loops.
-
-    Parameters
-    ----------
-    loops
-        The loops that are known, to which this trace adds.
-
-    Attributes
-    ----------
-    is_doubtful
-        Whether the trace holds for no other call: it is not known what it reads after a loop.
-    is_contradicted
-        Whether the function remembers something between iterations that is not seen.
-    """
+    """One trace in which iterations become loops; adds to the loops that are known."""
 
     def __init__(self, loops: Loops) -> None:
         self.loops = loops
-        self.is_doubtful = False
-        self.is_contradicted = False
+        self.is_doubtful = False  # it may read something after a loop that no other call would have
+        self.is_contradicted = False  # the function has state between iterations that is not seen
 
     def __call__(self, builder: Builder, operands: Sequence[Any]) -> Decisions:
         """Return the decisions of the trace."""

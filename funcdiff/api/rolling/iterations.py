@@ -25,35 +25,19 @@ class ContradictionError(Exception):
 
 
 class Event(NamedTuple):
-    """A look at a value while a function is traced.
-
-    Attributes
-    ----------
-    builder, position
-        What recorded then, and how many entries it had.
-    frame, depth
-        The frame of the code that looked, and how many called it.
-    state
-        What that goes on with; None if it is not known.
-    asked, predicate
-        The value, and how the outcome follows from it.
-    atom, outcome, is_flag
-        The variable of the trace that decides, its value, and whether that is a boolean.
-    place
-        In the user's code.
-    """
+    """A decision at a value while a function is traced."""
 
     builder: Builder
-    position: int
-    frame: FrameType | None
-    depth: int
-    state: State | None
-    asked: Slot
-    predicate: Predicate
-    atom: Ref
+    position: int  # number of entries that the builder had
+    frame: FrameType | None  # of the code that decides
+    depth: int  # number of frames that called it
+    state: State | None  # continuation state; None if it is not known
+    asked: Slot  # the value
+    predicate: Predicate  # how the outcome follows from it
+    atom: Ref  # the variable of the trace that decides
     outcome: int
-    is_flag: bool
-    place: str
+    is_flag: bool  # whether the outcome is a boolean
+    place: str  # line of the user's code
 
     @property
     def slots(self) -> list[Slot]:
@@ -125,12 +109,9 @@ class _Constants:
 
 
 def path_between(builder: Builder, events: Sequence[Event], first: int, last: int) -> Path:
-    """Return what happened from one look to another one at the same place.
+    """Return what happened between two decisions at the same place.
 
-    Raises
-    ------
-    NotALoopError
-        If that cannot happen again, or reads what is not among the variables.
+    Raises `NotALoopError` if that cannot happen again, or reads what is not among the variables.
     """
     return _Extraction(builder, events, first, last).path()
 

@@ -60,21 +60,11 @@ class Step(NamedTuple):
 
 
 class Path(NamedTuple):
-    """An iteration on one way: from a look at a value to the next one at the same place.
+    """An iteration on one way: from a decision to the next one at the same place."""
 
-    Attributes
-    ----------
-    looks
-        The first is that at the beginning, at the value in the last slot.
-    steps
-        Its operations.
-    after
-        What is in the slots at the end.
-    """
-
-    looks: tuple[Look, ...]
-    steps: tuple[Step, ...]
-    after: tuple[Source, ...]
+    looks: tuple[Look, ...]  # the first is that at the beginning, at the value in the last slot
+    steps: tuple[Step, ...]  # its operations
+    after: tuple[Source, ...]  # what is in the slots at the end
 
     @property
     def outcomes(self) -> tuple[int, ...]:
@@ -94,15 +84,7 @@ class _Point(NamedTuple):
 
 
 class Iteration:
-    """The known ways of an iteration, recorded as one body with branches.
-
-    Parameters
-    ----------
-    paths
-        The ways.
-    slots
-        What is in the slots.
-    """
+    """The known ways of an iteration, recorded as one body with branches."""
 
     def __init__(self, paths: Paths, slots: Sequence[Tracer]) -> None:
         self._paths, self._slots = paths, slots

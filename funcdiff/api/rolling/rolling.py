@@ -29,21 +29,11 @@ class DoubtfulError(Exception):
 
 
 class Renamed(NamedTuple):
-    """What stands for the variables of a trace in another one, which has a loop in its place.
+    """The variables of another trace, which has a loop, that stand for those of a trace."""
 
-    Attributes
-    ----------
-    builder
-        That of the other one.
-    refs
-        By variable.
-    doubtful
-        Variables that were there before the loop and are something else behind it, perhaps.
-    """
-
-    builder: Builder
-    refs: dict[int, Ref]
-    doubtful: set[int]
+    builder: Builder  # of the other trace
+    refs: dict[int, Ref]  # by variable
+    doubtful: set[int]  # variables from before the loop that may be others behind it
 
     def of(self, ref: int) -> tuple[Builder, Ref]:
         """Return what a variable is behind the loop."""
@@ -70,12 +60,8 @@ Loops = dict[tuple[Any, ...], dict[tuple[int, ...], Path]]
 def roll(recorded: Recorded, loops: Loops) -> Recorded:
     """Return a recording with loops, adding to the ways that are known.
 
-    Raises
-    ------
-    DoubtfulError
-        If it is not known what is read after a loop.
-    ContradictionError
-        If iterations with the same outcomes do different things.
+    Raises `DoubtfulError` if it is not known what is read after a loop, and `ContradictionError` if
+    iterations with the same outcomes do different things.
     """
     refused: set[Any] = set()
     changed = True

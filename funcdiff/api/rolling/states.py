@@ -43,18 +43,10 @@ class Slot(NamedTuple):
 
 
 class State(NamedTuple):
-    """The variables of a frame: all but the traced arrays, which are apart.
+    """The variables of a frame: all but the traced arrays, which are apart."""
 
-    Attributes
-    ----------
-    key
-        The instruction and the variables, with numbers of slots in place of traced arrays.
-    slots
-        The values of traced arrays, each once, in the order in which they are met.
-    """
-
-    key: tuple[Any, ...]
-    slots: tuple[Slot, ...]
+    key: tuple[Any, ...]  # the instruction, and the variables with slots for traced arrays
+    slots: tuple[Slot, ...]  # traced arrays, each once, in the order of appearance
 
 
 def state_of(frame: FrameType) -> State | None:

@@ -216,27 +216,10 @@ class Call(Operands):
 
 
 class Kind:
-    """What calls have in common whose arguments are of the same types, and traced or not alike.
+    """Calls whose arguments have the same types, and are traced alike.
 
-    Parameters
-    ----------
-    arguments
-        The containers of the arguments that have derivatives, and the types in them.
-    types
-        Those of all operands.
-    traced
-        Which operands are traced.
-
-    Attributes
-    ----------
-    floating
-        The types of the operands that have derivatives.
-    places
-        Which of these are traced.
-    moving
-        Which operands those are.
-    operands
-        The types of these.
+    `arguments` are the containers of those with derivatives, and the types in them; `traced` says
+    which operands are traced.
     """
 
     def __init__(
@@ -244,10 +227,10 @@ class Kind:
     ) -> None:
         self.arguments = arguments
         floating = smooth(types)
-        self.floating = [types[k] for k in floating]
-        self.places = [n for n, k in enumerate(floating) if traced[k]]
-        self.moving = [floating[n] for n in self.places]
-        self.operands = tuple([types[k] for k in self.moving])
+        self.floating = [types[k] for k in floating]  # types of the operands that have derivatives
+        self.places = [n for n, k in enumerate(floating) if traced[k]]  # which of these are traced
+        self.moving = [floating[n] for n in self.places]  # their indices among all operands
+        self.operands = tuple([types[k] for k in self.moving])  # their types
 
 
 @lru_cache(maxsize=1024)
@@ -282,20 +265,9 @@ def close_over(
     start: int,
     vanishing: tuple[bool, ...],
 ) -> Program:
-    """Return a recorded body or rule, with the captures of all behind its first inputs.
+    """Return a recorded body or rule, with the captures of all behind its first `front` inputs.
 
-    Parameters
-    ----------
-    recording
-        Of the inputs, then of its own captures.
-    front
-        How many inputs come before the captures.
-    types
-        Those of the captures of all.
-    start
-        Where its own are among them.
-    vanishing
-        Which of its own stand for zeros.
+    Its own captures are among `types` from `start` on; the `vanishing` ones stand for zeros.
     """
     program = program_of(*recording)
     given = program.input_types[: len(program.inputs) - len(vanishing)]

@@ -135,14 +135,8 @@ def solution_of(
 ) -> Any:
     """Return a solution x of f(x) = 0 that is known already, as a function of what f contains.
 
-    Parameters
-    ----------
-    name
-        What messages call the equation.
-    f, tangent_solve
-        As in `custom_root`.
-    x
-        Container of floating or complex arrays: the value; its derivative is not used.
+    `x` is a container of floating or complex arrays, whose own derivative is not used; `name` is
+    what messages call the equation, and `tangent_solve` is that of `custom_root`.
     """
     start = unknowns(x, f"the solution of {name}")
     return _root(name, f, start, _KeepGuess(), tangent_solve, fixed=False, has_aux=False)

@@ -138,27 +138,16 @@ def custom_linear_solve(
 
 
 class _LinearMap(NamedTuple):
-    """A map ``v -> A·v + c`` as the equation A·x = b - c.
+    """A map ``v -> A·v + c`` as the equation A·x = b - c."""
 
-    Attributes
-    ----------
-    program
-        ``(*known, *v) -> A·v``, which can be transposed.
-    right
-        ``(*known, *b) -> b - c``.
-    """
-
-    program: Program
-    right: Program
+    program: Program  # ``(*known, *v) -> A·v``, which can be transposed
+    right: Program  # ``(*known, *b) -> b - c``
 
 
 def _linear_map(program: Program, count: int, name: str) -> _LinearMap:
     """Return a map of the last `count` inputs of a program as a linear one.
 
-    Raises
-    ------
-    InputError
-        If its derivative is not the same everywhere, or a value in it is named, which is asked for.
+    Raises `InputError` if its derivative is not constant, or depends on a tap.
     """
     tap = next((eq.params.name for eq in program.equations if isinstance(eq.params, Tap)), None)
     if tap is not None:

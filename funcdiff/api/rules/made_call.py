@@ -68,25 +68,10 @@ def call_on_values(
     kind: str = "",
     same: Same = NO_CALL,
 ) -> Any:
-    """Call the user's code with concrete arrays, as if nothing was being traced.
+    """Call a function, or its rule of a `kind`, with concrete arrays, as if there was no trace.
 
-    Parameters
-    ----------
-    f, args
-        The function or rule, and its arguments.
-    name
-        What messages call the function.
-    builder
-        The trace that the call belongs to, if it is there still.
-    kind
-        Which rule of that function it is, if it is one.
-    same
-        The call whose rule it is, if that is to be known.
-
-    Raises
-    ------
-    NeedsTracingError
-        If it uses an array of that trace.
+    `builder` is the trace that the call belongs to, if it is there still: `NeedsTracingError` if
+    the code uses an array of it.  `same` is the call whose rule it is, if that is to be known.
     """
     before = None if builder is None else builder.refused
     try:
@@ -117,21 +102,11 @@ def explain(error: Exception, who: object, how: str = "ran on values") -> None:
 
 
 class Turned(NamedTuple):
-    """A rule recorded in its tangents or cotangents, and transposed.
+    """A rule recorded in its tangents or cotangents, and transposed."""
 
-    Attributes
-    ----------
-    program
-        See `transposed_rule`.
-    known
-        The values of what the rule captured.
-    refusal
-        What is said if it is not linear.
-    """
-
-    program: Program | None
-    known: list[Any]
-    refusal: str
+    program: Program | None  # of `transposed_rule`
+    known: list[Any]  # values of what the rule captured
+    refusal: str  # the message if it is not linear
 
     def run(self, cts: Sequence[Any]) -> list[Any]:
         """Return the transposed rule at values."""
@@ -185,21 +160,13 @@ def transposed_rule(
 class MadeCall:
     """A call that was made, with its rules: what `funcdiff.ops.user.custom_known` calls.
 
-    Attributes
-    ----------
-    name, fixed, kind, result
-        Of the function: its name, the arguments that rules get as they are, the kind of the others
-        and what it returned.
-    is_opaque
-        Whether the function is declared to be opaque: its effects must happen once.
-    is_finite
-        Whether all that its rules have returned is.
-    backward, push_rule, linear
-        What the derivative is taken with: one of them, or none.  With a rule come the arguments
-        before the cotangent, or those before the tangents.
+    `fixed` are the arguments that rules get as they are, `kind` is that of the others; the effects
+    of an opaque function must happen once; `is_finite` says whether all that its rules have
+    returned is. The derivative is taken with `backward`, `push_rule`, `linear` or none.
     """
 
     result: Result
+    # A rule, and its arguments before the cotangent, or before the tangents.
     backward: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
     push_rule: tuple[Callable[..., Any], tuple[Any, ...], Same] | None = None
     linear: Turned | None = None

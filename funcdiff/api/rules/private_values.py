@@ -31,14 +31,7 @@ def own(x: Any) -> Any:
 class Same:
     """A call whose rule runs, which may call the function with these very arguments once more.
 
-    Parameters
-    ----------
-    function
-        The function with rules.
-    args
-        Its arguments.
-    results
-        What it has returned, in a tuple; None if it was not called yet.
+    `results` is what it has returned, in a tuple; None if it was not called yet.
     """
 
     def __init__(

@@ -21,21 +21,11 @@ PLAIN: Final = (np.ndarray, np.float64)
 
 
 class Result(NamedTuple):
-    """What a function with rules returns: its container, and the types of the numbers in it.
-
-    Attributes
-    ----------
-    structure
-        The container.
-    numeric
-        For each leaf, whether it is a number or an array of numbers.
-    types
-        Of those that are.
-    """
+    """What a function with rules returns: its container, and the types of the numbers in it."""
 
     structure: pytree.Structure
-    numeric: tuple[bool, ...]
-    types: tuple[ArrayType, ...]
+    numeric: tuple[bool, ...]  # for each leaf, whether it is a number or an array of numbers
+    types: tuple[ArrayType, ...]  # of the numeric leaves
 
     def is_of(self, value: Any) -> bool:
         """Whether this is what a value is; False as well where that is not seen at a glance."""

@@ -30,13 +30,7 @@ class Unknowns(NamedTuple):
 
 
 def unknowns(tree: Any, what: str) -> Unknowns:
-    """Take a container of floating or complex numbers apart.
-
-    Raises
-    ------
-    InputError
-        If a leaf is something else; the message has its path.
-    """
+    """Take a container of floating or complex numbers apart; `InputError` names any other leaf."""
     leaves, structure = pytree.flatten(tree)
     for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
         if not is_numeric(leaf) or operand(leaf).dtype.kind not in "fc":
@@ -56,10 +50,8 @@ def fit_leaves(
 ) -> list[Any]:
     """Return the leaves of a value that must be like the unknowns, in their types.
 
-    Raises
-    ------
-    OutputError
-        If the structure, a shape or a kind of number differs; the message has the leaf's path.
+    Raises `OutputError`, with the leaf's path, if the structure, a shape or a kind of number
+    differs.
     """
     leaves, found = pytree.flatten(value)
     if found != structure:
@@ -89,19 +81,9 @@ def _leaf(leaf: Any, type_: ArrayType, what: str) -> Any:
 
 
 def trace_equation(f: Callable[..., Any], x: Unknowns, name: str) -> tuple[Program, list[Any]]:
-    """Trace a function of the unknowns, whose result must be like them.
+    """Trace a function of the unknowns: return ``(*captures, *x) -> y`` and the captures' values.
 
-    Returns
-    -------
-    program
-        ``(*captures, *x) -> y``.
-    captures
-        What the function closes over: arrays, or tracers of an enclosing trace.
-
-    Raises
-    ------
-    OutputError
-        If the result is not like the unknowns; the message has the leaf's path.
+    Raises `OutputError`, with the leaf's path, if the result is not like the unknowns.
     """
 
     def call(tracers: list[Tracer]) -> Any:

@@ -32,10 +32,7 @@ def name_solver(
 ) -> Name[Run]:
     """Return the name of a solver for unknowns of a structure, entering it if it is new.
 
-    Raises
-    ------
-    InputError
-        If it closes over a traced array; the message speaks of `what`.
+    Raises `InputError`, which speaks of `what`, if it closes over a traced array.
     """
     key, frozen = _freeze(solve, what, ())
     whole = (key, structure, has_aux)

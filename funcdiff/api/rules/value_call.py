@@ -67,18 +67,8 @@ _is_differentiable: Final = attrgetter("differentiable")
 class ValueCall(Call):
     """A call in a trace whose rules are run on values: see `Policy.on_values`.
 
-    Parameters
-    ----------
-    name, fixed, args, builder
-        As of `Call`.
-    custom
-        What is called.
-    function
-        What that calls.
-    results
-        What it returned before, by what it was called with: a dictionary of its own.
-    is_opaque
-        Whether it is declared to be opaque, so that it gets copies of its arguments.
+    `custom` is called, and calls `function`; `results` has what it returned before, by arguments;
+    an opaque function gets copies of its arguments.
     """
 
     kind: Kind

@@ -37,29 +37,14 @@ class Numbered(NamedTuple):
 
 
 class Numbering:
-    """The values of several programs of the same arguments.
-
-    Parameters
-    ----------
-    arguments
-        Types of the arguments, whose values have the first numbers.
-
-    Attributes
-    ----------
-    types
-        By number.
-    made
-        By number, the equation that makes the value; None of an argument or a constant.
-    constants
-        By number: arrays that programs have captured; equal ones are one value.
-    origins
-        By number: where the value comes from, if the program was made to be read.
-    """
+    """The values of several programs of the same arguments, numbered from the arguments on."""
 
     def __init__(self, arguments: Sequence[ArrayType]) -> None:
-        self.types = list(arguments)
+        self.types = list(arguments)  # by number
+        # By number: the equation that makes the value, if one does.
         self.made: list[Made | None] = [None for _ in arguments]
-        self.constants: dict[int, Any] = {}
+        self.constants: dict[int, Any] = {}  # by number: captured arrays; equal ones are one value
+        # By number: where the value comes from, if that was recorded.
         self.origins: dict[int, Origin] = {}
         self._numbers: dict[tuple[Any, ...], int] = {}
 

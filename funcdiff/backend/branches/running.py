@@ -25,17 +25,11 @@ class Arrival(NamedTuple):
 
 
 class _Code:
-    """The compiled program of a branch.
-
-    Attributes
-    ----------
-    leaf
-        Where it leads.
-    """
+    """The compiled program of a branch."""
 
     def __init__(self, branch: Branch, arguments: int, *, native: bool) -> None:
         program = branch.program(arguments)
-        self.leaf = branch.leaf
+        self.leaf = branch.leaf  # where it leads
         self._branch, self._arguments, self._native = branch, arguments, native
         self._next: dict[tuple[int, int], _Code | None] = {}
         self._captures = branch.captures

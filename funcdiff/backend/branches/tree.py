@@ -21,56 +21,26 @@ from funcdiff.ops.control.guard import Guard, guard_p
 
 
 class Leaf(NamedTuple):
-    """The program of one sequence of outcomes.
+    """The program of one sequence of outcomes."""
 
-    Attributes
-    ----------
-    program
-        Its inputs are the arguments and what was captured; its last outputs decide.
-    outcomes
-        What these are wherever the program holds.
-    captures
-        The values that were captured.
-    """
-
-    program: Program
-    outcomes: tuple[int, ...]
-    captures: tuple[Any, ...]
+    program: Program  # inputs are arguments and captures; the last outputs decide
+    outcomes: tuple[int, ...]  # values of these wherever the program holds
+    captures: tuple[Any, ...]  # values that were captured
 
 
 class Fork:
-    """A guard in a branch.
-
-    Attributes
-    ----------
-    decision
-        The number of the decision in its leaf.
-    predicate
-        The value that decides.
-    known
-        How many of the equations of the branch stand before it.
-    handed
-        The values that are handed over to where the outcome is another.
-    branches
-        What goes on there, by outcome.
-    """
+    """A guard in a branch."""
 
     def __init__(self, decision: int, predicate: int, known: int) -> None:
-        self.decision, self.predicate, self.known = decision, predicate, known
-        self.handed: dict[int, None] = {}
-        self.branches: dict[int, Branch] = {}
+        self.decision = decision  # its number in the leaf
+        self.predicate = predicate  # the value that decides
+        self.known = known  # how many equations of the branch come before it
+        self.handed: dict[int, None] = {}  # values that are handed over to the other branches
+        self.branches: dict[int, Branch] = {}  # by outcome
 
 
 class Branch:
-    """What goes on from a guard, or from the beginning, to the results of a leaf.
-
-    Attributes
-    ----------
-    leaf
-        The number of the leaf.
-    forks
-        The guards on the way.
-    """
+    """The way from a guard, or from the beginning, to the results of a leaf."""
 
     def __init__(
         self,
@@ -79,8 +49,8 @@ class Branch:
         numbering: Numbering,
         parent: tuple[Branch, Fork] | None = None,
     ) -> None:
-        self.leaf = leaf
-        self.forks: list[Fork] = []
+        self.leaf = leaf  # its number
+        self.forks: list[Fork] = []  # the guards on the way
         self._outcomes = outcomes
         self._numbering = numbering
         self._parent = parent
@@ -214,22 +184,14 @@ class Branch:
 
 
 class Tree:
-    """All leaves of one kind of arguments, in the order in which they were met.
-
-    Attributes
-    ----------
-    leaves
-        The leaves.
-    root
-        The trunk.
-    """
+    """All leaves of one kind of arguments, in the order in which they were met."""
 
     def __init__(self, leaves: Sequence[Leaf]) -> None:
         self.leaves = tuple(leaves)
         first = self.leaves[0]
         self.arguments = len(first.program.inputs) - len(first.captures)
         numbering = Numbering(first.program.input_types[: self.arguments])
-        self.root = Branch(0, first.outcomes, numbering)
+        self.root = Branch(0, first.outcomes, numbering)  # the trunk
         for number, leaf in enumerate(self.leaves):
             self._graft(number, leaf, numbering)
 

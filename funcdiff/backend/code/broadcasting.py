@@ -24,13 +24,8 @@ def implicit_broadcasts(
 ) -> dict[int, Shape]:
     """Return the broadcasts that need no array, and the shapes of the views that stand for them.
 
-    Parameters
-    ----------
-    program
-        The program.
-    broadcasts
-        Whether NumPy broadcasts the operands of an equation by itself.  Numbers among them are
-        taken to have no axes.
+    `broadcasts` says whether NumPy broadcasts the operands of an equation by itself, where numbers
+    have no axes.
     """
     views = {
         eq.results[0].number: _views(eq)

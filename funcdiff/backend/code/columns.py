@@ -72,19 +72,11 @@ def _is_tall(type_: ArrayType) -> bool:
 
 
 class _Turner:
-    """One walk over a program, which records it on columns.
-
-    Attributes
-    ----------
-    length
-        Of the first axis of the arrays that are turned around.
-    saved, spent
-        Nanoseconds of loops that are saved, and of copies.
-    """
+    """One walk over a program, which records it on columns."""
 
     def __init__(self, program: Program, inputs: Sequence[Tracer], length: int) -> None:
-        self.length = length
-        self.saved = self.spent = 0.0
+        self.length = length  # of the first axis of arrays that are turned
+        self.saved = self.spent = 0.0  # nanoseconds: of loops, and of copies
         self._program = program
         self._rows: dict[int, Tracer] = dict(enumerate(inputs))
         self._columns: dict[int, Tracer] = {}

@@ -23,21 +23,9 @@ _LARGEST: Final = 1 << 21
 def hoist_constants(
     program: Program, impure: Callable[[Equation], bool]
 ) -> tuple[Program, list[Any]]:
-    """Take the equations out that depend on no input.
+    """Take the equations out that depend on no input, but for the impure ones.
 
-    Parameters
-    ----------
-    program
-        The program.
-    impure
-        Which equations must run in every call.
-
-    Returns
-    -------
-    Program
-        The same function of further inputs, behind those that there are.
-    list
-        The values of these, which must not be written to.
+    Return the same function of further inputs, and their values, which must not be written to.
     """
     values: dict[Atom, Any] = {}
     for eq in program.equations:

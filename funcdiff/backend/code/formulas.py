@@ -179,25 +179,13 @@ def _concatenate(eq: Equation, *xs: str) -> str:
 
 
 class Product(NamedTuple):
-    """A contraction as a product of two expressions.
-
-    Attributes
-    ----------
-    left, right
-        The operands with their axes where they belong.
-    sign
-        Of the product: ``@``, or ``*`` where nothing is summed.
-    after
-        From the product to the result: empty, or a method of it.
-    shape
-        Of the product, if it is another than that of the result.
-    """
+    """A contraction as a product of two expressions, with their axes where they belong."""
 
     left: str
-    sign: str
+    sign: str  # ``@``, or ``*`` where nothing is summed
     right: str
-    after: str = ""
-    shape: tuple[int, ...] = ()
+    after: str = ""  # method that makes the result of the product, or empty
+    shape: tuple[int, ...] = ()  # of the product, if the result has another
 
     def __str__(self) -> str:
         product = f"{self.left} {self.sign} {self.right}"

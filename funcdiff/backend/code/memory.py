@@ -30,17 +30,10 @@ _NEUTRAL: Final = -2
 
 
 class Memory(NamedTuple):
-    """Where results are.
+    """Where results are."""
 
-    Attributes
-    ----------
-    slot
-        For each variable that has one, its slot, in the order of steps.
-    dying
-        For each step, the variables with memory that nobody needs after it, nor takes over.
-    """
-
-    slot: dict[int, int]
+    slot: dict[int, int]  # by variable that has one, in the order of steps
+    # For each step: variables whose memory nobody needs, or takes over, after it.
     dying: list[list[int]]
 
 
@@ -67,18 +60,10 @@ def between_calls(
     writes: Callable[[Step], bool],
     keeps: Callable[[Step], bool],
 ) -> Memory:
-    """Return where a kernel writes to, which keeps its memory from call to call.
+    """Return where a kernel, which keeps its memory from call to call, writes its results.
 
-    Parameters
-    ----------
-    program
-        The program.
-    steps
-        Its steps in the order in which they run.
-    writes
-        Whether a step can write its results to given memory.
-    keeps
-        Whether a step may hold on to its operands after the call.
+    `writes` says whether a step can write to given memory, `keeps` whether it may hold on to its
+    operands after the call.
     """
     return _assign(
         program, steps, writes, lambda v: v.type.shape and v.type.nbytes, keeps, kept=True

@@ -35,18 +35,10 @@ _numbers: Final = count()
 
 
 class Source(NamedTuple):
-    """The text of a function, and what its names mean.
+    """The text of a function, and what its names mean."""
 
-    Attributes
-    ----------
-    text
-        ``def program(x0, ...): ... return [...]``.
-    names
-        Functions and constants that the text uses.
-    """
-
-    text: str
-    names: dict[str, Any]
+    text: str  # ``def program(x0, ...): ... return [...]``
+    names: dict[str, Any]  # functions and constants that the text uses
 
     def function(self) -> Callable[..., Any]:
         """Return the function that the text defines."""

@@ -63,16 +63,8 @@ _Places: TypeAlias = Mapping[str, tuple[int, Var]]
 class Kernel:
     """A program as a function of arrays; several calls may run at the same time.
 
-    Parameters
-    ----------
-    program
-        The program.
-    limits
-        What is worth running block by block; None: nothing.
-    stored
-        Which outputs are written to memory that is given after the inputs.
-    native
-        Whether machine code computes chains of elementwise operations.
+    The `stored` outputs are written to memory that is given after the inputs; `limits` say what
+    runs block by block, if anything does; `native` asks for machine code of elementwise chains.
     """
 
     def __init__(

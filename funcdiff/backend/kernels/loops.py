@@ -15,21 +15,11 @@ from funcdiff.ops.control.scan import Scan
 
 
 class Places(NamedTuple):
-    """Which outputs of a body its kernel writes to given memory.
+    """Which outputs of a body its kernel writes to given memory."""
 
-    Attributes
-    ----------
-    rows
-        Stacked outputs, which are written to row by row.
-    kept
-        Carries of which all values are an output, too, by the place of that output.
-    carried
-        Other carries.
-    """
-
-    rows: list[int]
-    kept: dict[int, int]
-    carried: list[int]
+    rows: list[int]  # stacked outputs, written row by row
+    kept: dict[int, int]  # carries of which all values are an output, too: that output
+    carried: list[int]  # other carries
 
     @property
     def stored(self) -> tuple[int, ...]:

@@ -39,19 +39,8 @@ def require() -> None:
 class Compiled:
     """A loop as a ufunc, with the memory that its machine code is in.
 
-    Parameters
-    ----------
-    text
-        Of the function ``loop``.
-    types
-        NumPy's numbers of the dtypes of operands and results.
-    results
-        How many results there are.
-
-    Attributes
-    ----------
-    function
-        From the operands, and arrays for the results, to these.
+    `text` is LLVM's of the function ``loop``, `types` are NumPy's numbers of the dtypes of operands
+    and `results`.
     """
 
     def __init__(self, text: str, types: bytes, results: int) -> None:
@@ -59,6 +48,7 @@ class Compiled:
             self._engine, address = _machine_code(text)
         # NumPy looks into these as long as the ufunc lives
         self._kept = ((ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(None), types)
+        # From operands, and arrays for the results, to these.
         self.function: Callable[..., Any] = _from_functions()(
             *self._kept, 1, len(types) - results, results, -1, b"loop", b"", 0
         )

@@ -56,16 +56,9 @@ class Code:
 
 
 class Vector:
-    """Eight numbers: doubles, floats, integers of 64 bits, or flags.
+    """Eight numbers in LLVM's text: of kind ``"double"``, ``"float"``, ``"i64"`` or ``"i1"``.
 
-    Parameters
-    ----------
-    code
-        Where operations are written to.
-    text
-        The name, without the type.
-    kind
-        ``"double"``, ``"float"``, ``"i64"`` or ``"i1"``.
+    `code` is where operations are written to; `text` is the name, without the type.
     """
 
     __slots__ = ("code", "kind", "text")

@@ -79,17 +79,10 @@ _SPECIAL: Final = {
 
 
 class Expression(NamedTuple):
-    """What computes an element of a result.
+    """What computes an element of a result."""
 
-    Attributes
-    ----------
-    template
-        The expression, to be formatted with elements of the operands.
-    called
-        The NumPy function that it calls, as ``{called}``, if only that knows the result.
-    """
-
-    template: str
+    template: str  # formatted with elements of the operands
+    # NumPy's function ``{called}``, where only that knows the result.
     called: Callable[..., Any] | None = None
 
 
@@ -151,20 +144,12 @@ _TRIES: Final = 8
 class Attempt:
     """A function of arrays that runs a quick one, or a sure one where the quick one raises.
 
-    Parameters
-    ----------
-    quick
-        Raises `ArithmeticError` or `ValueError` for numbers that it does not know the result of.
-    sure
-        Makes the function that knows it, when it is needed.
-
-    Attributes
-    ----------
-    quick
-        The quick function; who calls it by itself gives the operands to the `Attempt` if it raises.
+    The quick one raises `ArithmeticError` or `ValueError` for numbers that it cannot handle;
+    ``sure()`` makes the other one when it is needed.
     """
 
     def __init__(self, quick: Callable[..., Any], sure: Callable[[], Callable[..., Any]]) -> None:
+        # Who calls it by itself gives the operands to the `Attempt` if it raises.
         self.quick = quick
         self._make = sure
         self._failures = 0

@@ -35,20 +35,11 @@ class Statement(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """One of two lists of statements, and the names that get values from whichever runs.
+    """One of two lists of statements, and the names that get values from whichever runs."""
 
-    Attributes
-    ----------
-    condition
-        Whether the second runs.
-    names
-        What is assigned to.
-    branches
-        The statements, and the values.
-    """
-
-    condition: str
-    names: Sequence[str]
+    condition: str  # whether the second runs
+    names: Sequence[str]  # assigned by both
+    # Statements and values.
     branches: Sequence[tuple[Sequence[Statement | Alternative], Sequence[str]]]
 
     def lines(self) -> list[str]:
@@ -73,22 +64,13 @@ def lines_of(statements: Iterable[Statement | Alternative]) -> list[str]:
 class Parts:
     """Functions that run some statements one after the other, and keep what is needed later.
 
-    Parameters
-    ----------
-    statements
-        Each assigns to a name of its own.
-    kept
-        Names whose values are needed in the end.
-
-    Attributes
-    ----------
-    place
-        Places in the list of what is kept: those in `kept` come first, in order.
+    Each statement assigns to a name of its own; `kept` are those that are needed in the end.
     """
 
     def __init__(self, statements: Sequence[Statement], kept: Iterable[str]) -> None:
         self._statements = statements
         self._part = {s.name: k // PART for k, s in enumerate(statements)}
+        # Index in the list of what is kept: those in `kept` come first, in order.
         self.place = {name: k for k, name in enumerate(kept)}
         for k, statement in enumerate(statements):
             for operand in statement.operands:

@@ -69,39 +69,22 @@ _OF_NOTHING: Final[dict[np.ufunc, str]] = {
 
 
 class Unrolled(Attempt):
-    """A program of floats as a function of arrays.
-
-    Attributes
-    ----------
-    source
-        Its code.
-    warns
-        Whether NumPy is called, which may warn.
-    """
+    """A program of floats as a function of arrays."""
 
     def __init__(self, source: Source, sure: Callable[[], Callable[..., Any]]) -> None:
         super().__init__(source.function(), sure)
-        self.source = source
+        self.source = source  # its code
+        # Whether it calls NumPy, which may warn.
         self.warns = not source.names.keys() <= _NAMES.keys()
 
 
 class Body(NamedTuple):
-    """Statements that compute all elements of the results of a program, one by one.
+    """Statements that compute all elements of the results of a program, one by one."""
 
-    Attributes
-    ----------
-    inputs, outputs
-        The elements of each input and output, in order.
-    statements
-        In order.
-    names
-        What the statements call.
-    """
-
-    inputs: list[list[str]]
+    inputs: list[list[str]]  # the elements of each
     statements: list[Statement | Alternative]
-    outputs: list[list[str]]
-    names: dict[str, Any]
+    outputs: list[list[str]]  # the elements of each
+    names: dict[str, Any]  # what the statements call
 
 
 def unroll(program: Program) -> Source | None:

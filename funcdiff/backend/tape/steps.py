@@ -30,28 +30,16 @@ class NeedsProgramError(Exception):
 
 
 class Step(NamedTuple):
-    """The derivative of an operation.
+    """The derivative of an operation."""
 
-    Attributes
-    ----------
-    program
-        Of operands, results, and tangents or cotangents, to the cotangents or tangents.
-    run
-        Computes it.
-    places
-        The operands or results that these are of; the others have none.
-    adds
-        A primitive with its parameters that adds what the program returns, which then is only
-        what a cotangent is made of.
-    add
-        ``add(total, *values)`` does, in place: to write an element of an array again and again
-        takes one array.
-    """
-
+    # From operands, results, and tangents or cotangents, to the cotangents or tangents.
     program: Program
-    run: Callable[..., Sequence[Any]]
-    places: tuple[int, ...]
+    run: Callable[..., Sequence[Any]]  # computes it
+    places: tuple[int, ...]  # indices of operands or results with tangents or cotangents
+    # A primitive with its parameters that adds the program's results to a cotangent.
     adds: tuple[Primitive[Any], Params] | None = None
+    # ``add(total, *values)`` does so in place: writing elements of an array one by one takes one
+    # array.
     add: Callable[..., Any] | None = None
 
 

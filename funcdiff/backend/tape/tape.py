@@ -52,29 +52,9 @@ class Observer(Protocol):
 
 
 class Tape:
-    """The values of a recording, and the operations that its derivative goes through.
+    """The values of a recording, and the operations that its derivative by `count` inputs needs.
 
-    Parameters
-    ----------
-    recording
-        What is differentiated.
-    count
-        By how many of its inputs, the first ones.
-    inputs
-        Their values, and those of the others.
-    observer
-        Looks on, if anybody does.
-
-    Attributes
-    ----------
-    values
-        By variable; None where the outputs do not need it.
-    input_types
-        The types of all inputs.
-    outputs
-        The values of the outputs.
-    depends
-        Which of them depend on what is differentiated.
+    An observer sees every operation and its results.
     """
 
     def __init__(
@@ -86,15 +66,17 @@ class Tape:
     ) -> None:
         self._entries, self._outputs, _ = recording
         self._count, self._observer = count, observer
+        # By variable; None where the outputs do not need it.
         self.values: list[Any] = [None] * len(self._entries)
         self._is_active = [False] * len(self._entries)
         self._inputs: list[int] = []
-        self.input_types: list[ArrayType] = []
+        self.input_types: list[ArrayType] = []  # of all inputs
         self._tape: list[_Entry] = []
         self._run(inputs)
         self.outputs = [
             r.array if isinstance(r, Literal) else self.values[r] for r in self._outputs
         ]
+        # Which outputs depend on the differentiated inputs.
         self.depends = [type(r) is int and self._is_active[r] for r in self._outputs]
 
     def _run(self, inputs: Sequence[Any]) -> None:
@@ -140,10 +122,7 @@ class Tape:
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the inputs; None for one that nothing depends on.
 
-        Parameters
-        ----------
-        cotangents
-            Those of the first outputs; None for an output without one.
+        `cotangents` are those of the first outputs; None for an output without one.
         """
         gathered: list[Any] = [None] * len(self.values)
         for output, ct, depends in zip(self._outputs, cotangents, self.depends, strict=False):

@@ -15,13 +15,7 @@ from funcdiff.numpy.messages.wrong_calls import explain
 
 
 def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call our version of a NumPy function.
-
-    Raises
-    ------
-    UnsupportedNumPyError
-        If there is none.
-    """
+    """Call our version of a NumPy function; raise `UnsupportedNumPyError` if there is none."""
     ours = implementation(function)
     if ours is None:
         raise unsupported(qualified_name(function))

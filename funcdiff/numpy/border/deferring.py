@@ -66,10 +66,7 @@ def ask_operands(
 ) -> Any:
     """Return what operands that override ufuncs make of one, asked from left to right.
 
-    Raises
-    ------
-    TypeError
-        If none of them knows what to do.
+    Raises `TypeError` if none of them knows what to do.
     """
     out = kwargs.get("out", ())
     for x in (*inputs, *(out if isinstance(out, tuple) else (out,))):

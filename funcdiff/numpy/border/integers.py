@@ -31,23 +31,10 @@ _LIMIT: Final = 2.0**63
 
 
 def integer(x: Tracer, rounded: Callable[[Any], Any], name: str) -> Any:
-    """Return a number rounded to a traced Python integer of 64 bits.
+    """Return a traced number of shape ``()``, rounded as NumPy does, as an integer of 64 bits.
 
-    Parameters
-    ----------
-    x
-        A traced array of shape ``()``.
-    rounded
-        NumPy's function.
-    name
-        How the user calls it.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no real scalar.
-    ValueError, OverflowError
-        If its value is known, and NaN or an infinity.
+    Raises `TypeError` if it is no real scalar, `ValueError` and `OverflowError` if its value is
+    known, and NaN or an infinity; messages call the function `name`.
     """
     _refuse_others(x, rounded, name)
     y = x

@@ -47,10 +47,7 @@ SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
 def innermost(*operands: Any) -> Builder:
     """Return the builder that records at the moment.
 
-    Raises
-    ------
-    EscapedTracerError
-        If no function is being traced: then the operands, if traced, have escaped.
+    Raises `EscapedTracerError` outside of a trace: then the operands, if traced, have escaped.
     """
     builder = current_builder()
     if builder is None:
@@ -86,10 +83,8 @@ def scalar(value: Any, type_: ArrayType) -> Traced:
 def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
     """Return a value that is not traced as a NumPy array or scalar of a dtype that we know.
 
-    Raises
-    ------
-    UnsupportedNumPyError
-        For strings, objects, dates and records, and for masked arrays and matrices.
+    Raises `UnsupportedNumPyError` for strings, objects, dates and records, masked arrays and
+    matrices.
     """
     lost = lost_by_tracing(value)
     if lost:

@@ -32,52 +32,26 @@ _BY_LAYOUT: Final = frozenset("aAkK")
 
 
 class Recipe(NamedTuple):
-    """What a call has recorded.
+    """What a call has recorded."""
 
-    Attributes
-    ----------
-    fills
-        The types to which numbers among the operands are filled; None for arrays.
-    literals
-        Those that it contains.
-    steps
-        Operations, each with what picks its operands from all that is known: the operands of the
-        call, the literals, and the results so far.
-    result, handle, type
-        Which of these is returned, and how.
-    view
-        What is known of the result as a view of the first argument; None if it is none.
-    may_raise
-        Whether any of the operations may.
-    """
-
+    # Types to which Python numbers among the operands are filled; None for arrays.
     fills: tuple[ArrayType | None, ...]
     literals: tuple[Literal, ...]
+    # Operations, each with what picks its operands from all that is known: operands of the call,
+    # literals, results so far.
     steps: tuple[Step, ...]
-    result: int
-    handle: Any
+    result: int  # index of the returned one among these
+    handle: Any  # class of the returned tracer
     type: ArrayType
-    view: Any
-    may_raise: bool
+    view: Any  # the result as a view of the first argument; None if it is none
+    may_raise: bool  # whether any of the operations may
 
 
 class Call:
     """A call of a function on traced arrays, in the innermost trace.
 
-    Parameters
-    ----------
-    function, args, kwargs
-        What is called.
-    operands
-        How many of the arguments are arrays of which only the types decide, or lists of such.
-    numbers
-        Whether of Python numbers, too, only the types decide: a ufunc fills them to that of the
-        array.
-
-    Attributes
-    ----------
-    key
-        What decides which entries are recorded; None if that is not known.
+    The first `operands` arguments are arrays of which only the types decide, or lists of such; with
+    `numbers`, Python numbers, too: a ufunc fills them to the type of the array.
     """
 
     __slots__ = ("_args", "_builder", "_from_outside", "_numbers", "_refs", "_start", "key")
@@ -91,6 +65,7 @@ class Call:
         operands: float,
         numbers: bool = False,
     ) -> None:
+        # What decides which entries are recorded; None if that is not known.
         self.key: tuple[Any, ...] | None = None
         builder = current_builder()
         if builder is None:

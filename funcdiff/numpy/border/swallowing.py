@@ -31,15 +31,9 @@ _LOOKING: Final = frozenset({
 def remember(x: Tracer, error: TracerError, convert: Callable[[Any], Any] | None = None) -> None:
     """Let the traces that `x` comes from fail at their end, whoever catches the error.
 
-    Parameters
-    ----------
-    x
-        What has no value to give, or a derivative to lose.
-    error
-        What is raised.
-    convert
-        What is done to `x`.  Where NumPy itself raises for an array of its shape, a function that
-        catches the error does the same with and without a trace.
+    `x` has no value to give, or a derivative to lose.  Where NumPy itself raises for ``convert(x)``
+    of an array of its shape, a function that catches the error does the same with and without a
+    trace.
     """
     if is_shown() or (convert is not None and _raises(convert, x)):
         return

@@ -42,10 +42,7 @@ def concrete_value(x: Tracer) -> Any:
 def known_value(x: Tracer) -> Any:
     """Return the value of an array; integers and booleans without one decide, if anybody can tell.
 
-    Raises
-    ------
-    ConcreteValueError
-        If neither is so.
+    Raises `ConcreteValueError` if neither is so.
     """
     try:
         return concrete_value(x)
@@ -124,12 +121,8 @@ def value_of(x: Any) -> Any:
 def fact(x: Any, predicate: Callable[[Any], Any]) -> int:
     """Return an integer or a boolean that follows from a value; without one, it is decided by that.
 
-    `predicate` takes an ndarray or a tracer, and gives a scalar.
-
-    Raises
-    ------
-    ConcreteValueError
-        If nobody knows the value.
+    `predicate` takes an ndarray or a tracer, and gives a scalar.  Raises `ConcreteValueError` if
+    nobody knows the value.
     """
     try:
         return int(predicate(value_of(x)))
@@ -179,14 +172,8 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
     """Return the value of an array that has no derivative to lose.
 
     `what` is what messages call the conversion if the code is not known; see `remember` for the
-    others.
-
-    Raises
-    ------
-    ConcreteValueError
-        If the trace has no values.
-    LostDerivativeError
-        If the array has a derivative.
+    others.  Raises `ConcreteValueError` if the trace has no values, `LostDerivativeError` if the
+    array has a derivative.
     """
     constant = is_constant(x)
     if constant:

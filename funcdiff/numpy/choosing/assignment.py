@@ -139,12 +139,8 @@ def cannot_be_set(attribute: str, cure: str) -> NoReturn:
 def convert_to_store(value: Any, type_: ArrayType) -> Traced:
     """Return a value as NumPy stores it into an array of a dtype, broadcast to a shape.
 
-    Raises
-    ------
-    LostDerivativeError
-        If a traced floating number would become an integer.
-    TypeError
-        If a complex number would become a real one.
+    Raises `LostDerivativeError` if a traced floating number would become an integer, `TypeError` if
+    a complex number would become a real one.
     """
     return _broadcast(cast(value, type_.dtype), type_.shape)
 

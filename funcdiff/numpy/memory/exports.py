@@ -36,10 +36,7 @@ _CURE: Final = (
 def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
     """Return the value of a traced array that has no derivative to lose, as NumPy asks for it.
 
-    Raises
-    ------
-    ValueError
-        If NumPy asks for the memory of the array itself.
+    Raises `ValueError` if NumPy asks for the memory of the array itself.
     """
     if sparse.asks_for_values():
         return sparse.NO_VALUES
@@ -87,10 +84,8 @@ class _Holder:
 def follow(x: Tracer) -> None:
     """Write the value of an array that was changed to the plain arrays of it that are in use.
 
-    Raises
-    ------
-    UnsupportedNumPyError
-        If it has a derivative now, or its value or its layout is not known here.
+    Raises `UnsupportedNumPyError` if it has a derivative now, or its value or layout is not known
+    here.
     """
     for holder in [link() for link in views.memory(x).exports]:
         if holder is None:

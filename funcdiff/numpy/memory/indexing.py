@@ -42,26 +42,15 @@ class Basic(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """An index with arrays: a box, positions along some of its axes, and an order of axes.
+    """An index with arrays: a box, positions along some of its axes, and an order of axes."""
 
-    Attributes
-    ----------
-    basic
-        The box that slices and Nones leave, one axis for each item of the index.
-    positions
-        Arrays of positions along `axes` of the box; they broadcast to `common`.
-    order
-        Axes of the result in terms of what `gather` gives, which has those of `common` in front.
-    shape
-        Shape of the result.
-    """
-
-    basic: Basic
-    positions: list[Arrays]
+    basic: Basic  # the box that slices and Nones leave, one axis for each item of the index
+    positions: list[Arrays]  # along `axes` of the box; they broadcast to `common`
     axes: tuple[int, ...]
     common: tuple[int, ...]
+    # Axes of the result among those of `gather`, which has `common` in front.
     order: tuple[int, ...]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of the result
 
     @property
     def indices(self) -> list[Any]:

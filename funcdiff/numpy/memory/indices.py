@@ -37,10 +37,7 @@ _ARRAYS: Final = "arrays used as indices must be of integer (or boolean) type"
 def normalize(index: Any) -> Items:
     """Return an index, as it stands between brackets, as the items that NumPy makes of it.
 
-    Raises
-    ------
-    IndexError
-        If an item is nothing that NumPy takes.
+    Raises `IndexError` if an item is nothing that NumPy takes.
     """
     items = index if isinstance(index, tuple) else (index,)
     return tuple([item if type(item) is int else _item(item) for item in items])
@@ -101,12 +98,7 @@ def positions(value: Any, casting: Any = "safe") -> Arrays:
     """Return positions as NumPy's functions (`take`, `put`, `repeat`) take them.
 
     It is not by an index's rules: booleans are 0 and 1, an array has to be of a dtype that can be
-    cast, and of all else the elements are made integers, floats too.
-
-    Raises
-    ------
-    TypeError
-        If an array's dtype does not fit.
+    cast (else `TypeError`), and of all else the elements are made integers, floats too.
     """
     if not isinstance(value, np.ndarray | Tracer):
         value = as_array(value) if is_traced(value) else np.asarray(value, np.intp)

@@ -92,10 +92,7 @@ def _repoint(root: Tracer, value: Tracer) -> None:
 def set_shape(x: Tracer, shape: Any) -> None:
     """Do ``x.shape = shape``: the name stands for a view of what it was, of another shape.
 
-    Raises
-    ------
-    AttributeError
-        NumPy's own, for a scalar, and for an array that would have to be copied.
+    Raises NumPy's `AttributeError` for a scalar, and for an array that would have to be copied.
     """
     if not isinstance(x, np.ndarray):
         raise AttributeError(
@@ -230,10 +227,7 @@ def _check_owner(root: Tracer, value: Tracer) -> None:
 def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") -> Any:
     """Return the result of a NumPy function, written into `out` if that is given.
 
-    Raises
-    ------
-    UnsupportedNumPyError
-        If `out` is an ordinary array, which cannot hold a traced result.
+    Raises `UnsupportedNumPyError` if `out` is an ordinary array, which cannot hold a traced result.
     """
     if out is None:
         return result

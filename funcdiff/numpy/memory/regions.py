@@ -89,15 +89,8 @@ class Scattered(NamedTuple):
 def replace_elements(x: Tracer, whole: NDArray, view: NDArray, v: Tracer) -> Tracer:
     """Return `x` with `v` in place of the elements of a view.
 
-    Parameters
-    ----------
-    x
-        The array.
-    whole, view
-        Arrays laid out like `x` and the view of it, which may be one of its real or imaginary
-        part.
-    v
-        Of the shape and dtype of the view.
+    `whole` and `view` are arrays laid out like `x` and the view, which may be one of its real or
+    imaginary part; `v` has the shape and dtype of the view.
     """
     if view.size == 0:
         return x

@@ -32,26 +32,7 @@ is made of it only where both of these do.
 
 
 class Memory:
-    """What a handle knows about the handles that may share its memory.
-
-    Attributes
-    ----------
-    base, make, index
-        A view is ``make(base)``, and ``base[index]`` if it was made by indexing.
-    write
-        ``write(base, value)`` is the base with another value of the view; None if its elements can
-        be asked of NumPy.  If they cannot, NumPy's view of a model has them elsewhere.
-    views
-        The views that have this handle as their base.
-    order, origin
-        The layout in memory, as `numpy.empty_like` takes it: "C" or "F", or else that of `origin`,
-        which is the array that this one was made like, or this one before its first change.
-    models
-        See `Models`; of an array that is no view.
-    exports
-        For each plain array that NumPy or others got for this one, what returns its holder, None
-        if it is not in use any more.
-    """
+    """What a handle knows about the handles that may share its memory."""
 
     __slots__ = ("base", "exports", "index", "make", "models", "order", "origin", "views", "write")
 
@@ -62,14 +43,22 @@ class Memory:
         index: Any = None,
         write: Write | None = None,
     ) -> None:
+        # Of a view, which is ``make(base)``, and ``base[index]`` if made by indexing.
         self.base = base
         self.make = make
         self.index = index
+        # ``write(base, value)`` is the base with another value of the view; None if its elements
+        # can be asked of NumPy.  If they cannot, NumPy's view of a model has them elsewhere.
         self.write = write
-        self.views: list[ref[Tracer]] = []
+        self.views: list[ref[Tracer]] = []  # those that have this handle as their base
+        # The layout in memory, as `numpy.empty_like` takes it: "C" or "F", or else that of
+        # `origin`, which is the array that this one was made like, or this one before its first
+        # change.
         self.order: str | None = None
         self.origin: Tracer | None = None
-        self.models: Models = ()
+        self.models: Models = ()  # see `Models`; of an array that is no view
+        # For each plain array that NumPy or others got for this one, what returns its holder, None
+        # if it is not in use any more.
         self.exports: list[Callable[[], Any]] = []
 
     def of_any(self) -> Memory | None:
@@ -230,10 +219,7 @@ def models_of(root: Tracer) -> Models:
 def locate(x: Tracer) -> Place:
     """Return whose memory an array looks into, and arrays without content like that part of it.
 
-    Raises
-    ------
-    UnsupportedNumPyError
-        If that depends on a layout that is not known.
+    Raises `UnsupportedNumPyError` if that depends on a layout that is not known.
     """
     record = memory(x)
     if record.base is None:

@@ -87,13 +87,9 @@ _PACKAGES: Final = {"numba": "; f.py_func is the NumPy code that numba compiles"
 def note_cure(error: Exception, refused: tuple[type[Exception], str] | None = None) -> None:
     """Note where the user called code that raised for meeting a traced array, and the cure.
 
-    Parameters
-    ----------
-    error
-        As it left the function that was traced.  Errors of funcdiff say these things themselves.
-    refused
-        Kind and message of an error of ours that was raised in the trace before: code in C (a
-        solver of SciPy's) may have put one of its own in its place.
+    `error` is as it left the traced function; those of funcdiff say these things themselves.
+    `refused` is the kind and message of an error of ours that was raised in the trace before: code
+    in C (a solver of SciPy's) may have put one of its own in its place.
     """
     if isinstance(error, FuncdiffError):
         _note_package(error)

@@ -10,21 +10,11 @@ from typing import Final, NamedTuple
 
 
 class Refusal(NamedTuple):
-    """Names that are refused for one reason.
+    """Names that are refused for one reason."""
 
-    Parameters
-    ----------
-    names
-        As users write them, ``np.save``; ``np.ma.*`` stands for all of a module.
-    reason
-        A sentence: why a traced array cannot be taken.
-    cure
-        A sentence: what to write instead.
-    """
-
-    names: tuple[str, ...]
-    reason: str
-    cure: str
+    names: tuple[str, ...]  # as users write them, ``np.save``; ``np.ma.*`` is all of a module
+    reason: str  # a sentence: why a traced array cannot be taken
+    cure: str  # a sentence: what to write instead
 
 
 def _group(names: str, reason: str, cure: str, prefix: str = "np.") -> Refusal:
@@ -177,18 +167,7 @@ _BY_NAME: Final = {name: refusal for refusal in (*functions, *attributes) for na
 
 
 def refusal_of(name: str) -> Refusal | None:
-    """Return why a name is refused, or None if it is not.
-
-    Parameters
-    ----------
-    name
-        ``np.save`` or ``np.ma.sum`` or ``ndarray.view``.
-
-    Returns
-    -------
-    Refusal or None
-        The entry of that name, or of its module.
-    """
+    """Return why a name (``np.save``, ``ndarray.view``), or its module, is refused, if it is."""
     found = _BY_NAME.get(name)
     module = name
     while found is None and "." in module:

@@ -27,30 +27,14 @@ from funcdiff.space import kept_axes
 
 
 class Member(NamedTuple):
-    """What sets a function apart from the others of its family.
+    """What sets a function apart from the others of its family."""
 
-    Attributes
-    ----------
-    name
-        NumPy's: ``sum``, and ``np.sum`` once it is entered.
-    doc
-        Its docstring, with braces where that of the form that leaves NaN out says so.
-    operation
-        What it does; what that is, depends on the family.
-    neutral
-        What does not count; an infinity stands for the bound of any dtype.
-    without
-        What the docstring of that form says.
-    skips_nan
-        Whether it is that form.
-    """
-
-    name: str
-    doc: str
-    operation: Any = None
-    neutral: float = 0
-    without: str = ", leaving NaN out"
-    skips_nan: bool = False
+    name: str  # NumPy's: ``sum``, and ``np.sum`` once it is entered
+    doc: str  # its docstring, with braces for the words of the form that leaves NaN out
+    operation: Any = None  # as the family takes it
+    neutral: float = 0  # value that does not count; an infinity is the bound of any dtype
+    without: str = ", leaving NaN out"  # those words
+    skips_nan: bool = False  # whether it is that form
 
     def read(self, a: Any) -> tuple[Tracer, Tracer | None]:
         """Return an array, NaN replaced by what does not count, and where there may be NaN."""

@@ -37,10 +37,7 @@ def is_comparable(x: Any) -> bool:
 def answer(compare: Callable[[Any, Any], Any], *operands: Any, name: str) -> Any:
     """Return what a comparison, an operator or a ufunc, gives for the values of traced operands.
 
-    Raises
-    ------
-    ConcreteValueError
-        If the answer depends on a value and there is none.
+    Raises `ConcreteValueError` if the answer depends on a value and there is none.
     """
     is_of_types = all(isinstance(x, Tracer) or _is_unlike_numbers(x) for x in operands)
     values = [_value(x, is_of_types) if isinstance(x, Tracer) else x for x in operands]

@@ -26,25 +26,15 @@ Step: TypeAlias = Callable[[list[Tracer], list[Tracer], list[Tracer]], tuple[Tra
 
 
 class While(Params):
-    """A loop of unknown length; operands are the constants, then the first carry of each sweep.
+    """A loop of unknown length; operands are the constants, then the first carry of each sweep."""
 
-    Attributes
-    ----------
-    test
-        ``(*constants, *carry of the first sweep) -> bool``: whether there is one more iteration.
-    sweeps
-        ``(*constants, *carry, *rows of all sweeps before) -> (*carry, *rows)``, one program each.
-    constants, carries
-        How many there are; `carries` has one entry a sweep.
-    reverse
-        Which sweeps walk backward; not the first.
-    """
-
+    # ``(*constants, *carry of the first sweep) -> bool``: whether there is one more iteration.
     test: Program
+    # ``(*constants, *carry, *rows of all sweeps before) -> (*carry, *rows)``, one program each.
     sweeps: tuple[Program, ...]
-    constants: int
-    carries: tuple[int, ...]
-    reverse: tuple[bool, ...]
+    constants: int  # how many there are
+    carries: tuple[int, ...]  # how many there are, by sweep
+    reverse: tuple[bool, ...]  # which sweeps walk backward; not the first
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
         """Split operands into the constants and the carry of each sweep."""
@@ -94,19 +84,11 @@ def body_flags(
 
 
 class Assembly:
-    """A loop in the making: sweeps are added one by one.
-
-    Attributes
-    ----------
-    constants
-        Types of the constants.
-    rows
-        Types of the rows that the sweeps leave so far.
-    """
+    """A loop in the making: sweeps are added one by one."""
 
     def __init__(self, constants: Sequence[ArrayType]) -> None:
-        self.constants = list(constants)
-        self.rows: list[ArrayType] = []
+        self.constants = list(constants)  # types of the constants
+        self.rows: list[ArrayType] = []  # types of the rows that the sweeps leave so far
         self._sweeps: list[Program] = []
         self._carries: list[int] = []
         self._reverse: list[bool] = []

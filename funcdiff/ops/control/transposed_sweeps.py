@@ -22,26 +22,14 @@ from funcdiff.transforms.transpose import is_zero, transpose
 
 
 class Transposed(NamedTuple):
-    """The transpose of a loop, ready to run.
+    """The transpose of a loop, ready to run."""
 
-    Attributes
-    ----------
-    source
-        The loop that was transposed.
-    loop, constants, carries
-        The loop to run, and its operands.
-    operands
-        Those of `source`; None for the linear ones.
-    halves
-        The sweeps of `source` that were turned around, in the order in which they run now.
-    """
-
-    source: While
-    loop: While
+    source: While  # the loop that was transposed
+    loop: While  # the loop to run, of the constants and carries
     constants: list[Tracer]
     carries: list[list[Tracer]]
-    operands: Tangents
-    halves: dict[int, Pulled]
+    operands: Tangents  # of `source`; None for the linear ones
+    halves: dict[int, Pulled]  # transposed sweeps of `source`, in the order in which they run now
 
     def cotangents(self, results: Sequence[Tracers]) -> list[Maybe]:
         """Return the cotangents of the linear operands from the last carries of the loop."""
@@ -58,25 +46,13 @@ class Transposed(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A sweep without what is not linear in it, which runs before.
+    """A sweep without what is not linear in it, which runs before."""
 
-    Attributes
-    ----------
-    body
-        The sweep, of its linear outputs only.
-    linear
-        Which of its inputs are linear.
-    carry, rows
-        The carries and the numbers of the rows that are linear.
-    kept
-        Where the known carry and rows are kept.
-    """
-
-    body: Program
-    linear: Mask
-    carry: list[int]
-    rows: list[int]
-    kept: list[int]
+    body: Program  # the sweep, of its linear outputs only
+    linear: Mask  # which of its inputs are linear
+    carry: list[int]  # linear carries
+    rows: list[int]  # numbers of linear rows
+    kept: list[int]  # where the known carry and rows are kept
 
 
 class Pulled(NamedTuple):
@@ -84,24 +60,13 @@ class Pulled(NamedTuple):
 
     What has no cotangent in any iteration gets no explicit zero, which might meet an infinite
     slope.
-
-    Attributes
-    ----------
-    body
-        ``(*known, *cts) -> cts``: of what is known in the sweep and the cotangents that arrive.
-    inputs
-        For each result of `body`, the place of the input that it is the cotangent of.
-    carry, rows
-        The carries and the numbers of the rows that have cotangents.
-    kept
-        Where the known carry and rows are kept.
     """
 
-    body: Program
-    inputs: list[int]
-    carry: list[int]
-    rows: list[int]
-    kept: list[int]
+    body: Program  # ``(*known, *cts) -> cts``: of known values and the cotangents that arrive
+    inputs: list[int]  # for each result of `body`: the input that it is the cotangent of
+    carry: list[int]  # carries with cotangents
+    rows: list[int]  # numbers of rows with cotangents
+    kept: list[int]  # where the known carry and rows are kept
 
 
 def linear_inputs(p: While, linear: Sequence[bool]) -> list[Mask]:

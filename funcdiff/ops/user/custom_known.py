@@ -86,19 +86,12 @@ def _rules_of(name: str, number: Any) -> Rules:
 class Known(Params):
     """A call of which the results are known: the first operands.
 
-    Attributes
-    ----------
-    name
-        What messages call the function.
-    results
-        How many there are.  Behind them comes the number of the call, then what it was called
-        with, as far as derivatives may go through it.
-    has_rule
-        Whether there is a rule.
+    Behind them come the number of the call, then what it was called with, as far as derivatives may
+    go through it.
     """
 
-    name: str
-    results: int
+    name: str  # of the function, for messages
+    results: int  # how many there are
     has_rule: bool
 
 
@@ -143,25 +136,13 @@ known_p: Final = Primitive(
 
 
 class KnownTangent(Params):
-    """The derivative of a call, a linear function; the first operand is the number of the call.
-
-    Attributes
-    ----------
-    name
-        As in `Known`.
-    active
-        Which of the operands of the call have tangents.
-    operands, results
-        The types of these tangents, and of those of the floating results.
-    transposed
-        Whether the function takes cotangents of the results to those of the operands.
-    """
+    """The derivative of a call, a linear function; the first operand is the number of the call."""
 
     name: str
-    active: tuple[bool, ...]
-    operands: Types
-    results: Types
-    transposed: bool
+    active: tuple[bool, ...]  # which operands of the call have tangents
+    operands: Types  # types of these tangents
+    results: Types  # types of the tangents of floating results
+    transposed: bool  # whether it takes cotangents of results to those of operands
 
 
 def _outputs(p: KnownTangent) -> Types:

@@ -11,43 +11,24 @@ from funcdiff.transforms.vmap import mapped
 
 
 class Custom(Params):
-    """A function of primals and captured values, and its rules.
+    """A function of primals and captured values, and its rules."""
 
-    Attributes
-    ----------
-    name
-        What messages call the function.
-    body
-        ``(*xs, *captures) -> ys``.
-    primals
-        How many ``xs`` there are.
-    jvp
-        Empty, or one program ``(*xs, *captures, *t_xs) -> (*ys, *t_ys)``; only floating operands
-        and results have tangents, and those have them always.
-    vjp
-        Empty, or two: ``(*xs, *captures) -> (*ys, *residuals)``, and
-        ``(*residuals, *captures, *ct_ys) -> ct_xs`` without conjugation.
-    """
-
-    name: str
-    body: Program
-    primals: int
+    name: str  # of the function, for messages
+    body: Program  # ``(*xs, *captures) -> ys``
+    primals: int  # how many ``xs`` there are
+    # Empty, or one program ``(*xs, *captures, *t_xs) -> (*ys, *t_ys)``; only floating operands and
+    # results have tangents, and those have them always.
     jvp: tuple[Program, ...]
+    # Empty, or two: ``(*xs, *captures) -> (*ys, *residuals)``, and ``(*residuals, *captures,
+    # *ct_ys) -> ct_xs`` without conjugation.
     vjp: tuple[Program, ...]
 
 
 class Tangent(Params):
     """The derivative that a VJP rule defines.
 
-    Attributes
-    ----------
-    name, jvp
-        As in `Custom`.
-    residuals, captures, primals
-        How many operands of each kind come before the tangents; the primals are there only for
-        a JVP rule.
-    backward
-        The second program of the rule.
+    Residuals, captures and primals, as many as these fields say, come before the tangents; the
+    primals are there only for a JVP rule.
     """
 
     name: str
@@ -55,7 +36,7 @@ class Tangent(Params):
     captures: int
     primals: int
     jvp: tuple[Program, ...]
-    backward: Program
+    backward: Program  # the second program of the VJP rule
 
 
 def smooth(types: Sequence[ArrayType]) -> list[int]:

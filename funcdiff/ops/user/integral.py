@@ -49,35 +49,16 @@ class Integral(Params):
 
     Operands are those of the program but for the last, both ends, and the break points.  Results
     are the integrals of its outputs, in double precision, and an estimate of the error.
-
-    Attributes
-    ----------
-    program
-        ``(*known, x) -> ys``: floating or complex arrays.
-    ends
-        The same, times the weight that the options name: what Leibniz' rule takes at the ends.
-    points
-        How many break points there are.
-    linear
-        In how many of the last known operands the program is linear.
-    has_errors
-        Whether the last output is no integrand, but an estimate of an error of the others.
-    routine
-        The name of a routine of ``scipy.integrate``.
-    options
-        Its keywords.
-    batches
-        The batch axes of the operands.
     """
 
-    program: Program
-    ends: Program
-    points: int
-    linear: int
-    has_errors: bool
-    routine: str
-    options: Options
-    batches: Batches
+    program: Program  # ``(*known, x) -> ys``: floating or complex arrays
+    ends: Program  # the same, times the options' weight: the terms of Leibniz' rule at the ends
+    points: int  # how many break points there are
+    linear: int  # in how many of the last known operands the program is linear
+    has_errors: bool  # whether the last output is an estimate of an error of the others
+    routine: str  # of ``scipy.integrate``
+    options: Options  # keywords of the routine
+    batches: Batches  # batch axes of the operands
 
     @property
     def known(self) -> int:

@@ -35,15 +35,9 @@ from funcdiff.transforms.vmap import mapped
 
 
 class LinearSolve(solvers.Problem):
-    """A linear equation, of a program ``(*known, *v) -> w`` that is linear in `v`.
+    """A linear equation, of a program ``(*known, *v) -> w`` that is linear in `v`."""
 
-    Attributes
-    ----------
-    transposed
-        The name of the solver for the transposed map, empty if there is none.
-    """
-
-    transposed: str
+    transposed: str  # name of the solver for the transposed map, if there is one
 
 
 def _jvp(p: LinearSolve, xs: Tracers, ts: Tangents) -> Pushed:

@@ -42,21 +42,11 @@ entered: Final[Entered[Function]] = Entered(
 
 
 class Opaque(Params):
-    """An opaque function and the types of its results.
+    """An opaque function and the types of its results."""
 
-    Attributes
-    ----------
-    name
-        Under which it was entered.
-    results
-        Of one example.
-    batches
-        The batch axes of the operands.
-    """
-
-    name: str
-    results: tuple[ArrayType, ...]
-    batches: Batches
+    name: str  # under which it was entered
+    results: tuple[ArrayType, ...]  # of one example
+    batches: Batches  # batch axes of the operands
 
     @property
     def has_effects(self) -> bool:

@@ -60,30 +60,14 @@ cotangents that arrived come last among its operands."""
 
 
 class Replay(Params):
-    """A program by its maker.
+    """A program by its maker."""
 
-    Attributes
-    ----------
-    maker
-        Its name.
-    operands
-        How many operands the maker takes; those that derivatives have beside come last.
-    linear
-        In how many of the last operands the program is linear.
-    results
-        The types of the results of one example.
-    steps
-        What has been done to the program.
-    batches
-        The batch axes of the operands.
-    """
-
-    maker: str
-    operands: int
-    linear: int
-    results: Types
-    steps: tuple[Step, ...]
-    batches: Batches
+    maker: str  # its name
+    operands: int  # how many the maker takes; those that derivatives have beside come last
+    linear: int  # in how many of the last operands the program is linear
+    results: Types  # types of the results of one example
+    steps: tuple[Step, ...]  # transforms of the program, in order
+    batches: Batches  # batch axes of the operands
 
 
 # ---- values --------------------------------------------------------------------------------------

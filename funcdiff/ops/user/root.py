@@ -24,18 +24,10 @@ from funcdiff.transforms.jvp import Mask, jvp
 
 
 class Root(solvers.Problem):
-    """An equation, of a program ``(*known, *x) -> y`` with results like `x`.
+    """An equation, of a program ``(*known, *x) -> y`` with results like `x`."""
 
-    Attributes
-    ----------
-    fixed
-        Whether y = x is sought, rather than y = 0.
-    tangent_solver
-        The name of the solver of linear equations, empty for factorization.
-    """
-
-    fixed: bool
-    tangent_solver: str
+    fixed: bool  # whether y = x is sought, rather than y = 0
+    tangent_solver: str  # name of the linear solver, empty for factorization
 
 
 def _jvp(p: Root, xs: Tracers, ts: Tangents) -> Pushed:

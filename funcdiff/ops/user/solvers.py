@@ -40,30 +40,14 @@ entered: Final[Entered[Run]] = Entered(
 
 
 class Problem(Params):
-    """What problems for solvers have in common.
+    """A program with unknowns, which a solver finds."""
 
-    Attributes
-    ----------
-    name
-        What messages call the problem.
-    program
-        ``(*known, *unknowns) -> results`` like the unknowns.
-    unknowns
-        How many there are.
-    solver
-        The name of the solver.
-    aux
-        Types of what the solver returns beside the solution.
-    batches
-        The batch axes of the operands.
-    """
-
-    name: str
-    program: Program
-    unknowns: int
-    solver: str
-    aux: Types
-    batches: Batches
+    name: str  # of the problem, for messages
+    program: Program  # ``(*known, *unknowns) -> results`` like the unknowns
+    unknowns: int  # how many there are
+    solver: str  # its name
+    aux: Types  # types of the solver's further results
+    batches: Batches  # batch axes of the operands
 
     @property
     def has_effects(self) -> bool:

@@ -228,16 +228,10 @@ rules: Final[Rules] = {
 
 
 class LinearRewriter(Rewriter):
-    """A rewriter for one walk over a linear program, which keeps track of supports.
-
-    Attributes
-    ----------
-    supports
-        Where what has been recorded may differ from zero.
-    """
+    """A rewriter for one walk over a linear program, which keeps track of supports."""
 
     def __init__(self, *tables: Rules) -> None:
-        self.supports: Final = Supports()
+        self.supports: Final = Supports()  # where values recorded so far may differ from zero
         super().__init__(*tables, rules)
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:

@@ -22,18 +22,11 @@ from funcdiff.space import splat
 class Support:
     """One step of a support: an operation on booleans, of supports and known arrays.
 
-    Attributes
-    ----------
-    operation, operands
-        What is applied, and to what.
-    place
-        Which of the results it is.
-    fixed
-        Whether it depends on shapes only, not on masks or indices.
+    It is the result `place` of the operation.
     """
 
     __slots__ = ("fixed", "operands", "operation", "place", "type")
-    fixed: bool
+    fixed: bool  # whether it depends on shapes only, not on masks or indices
     type: ArrayType
 
     def __init__(

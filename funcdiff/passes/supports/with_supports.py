@@ -15,18 +15,10 @@ from funcdiff.transforms.jvp import Mask
 
 
 class Supported(NamedTuple):
-    """A linear program, simplified, that computes supports, too.
+    """A linear program, simplified, that computes supports, too."""
 
-    Attributes
-    ----------
-    program
-        ``(*xs, *supports) -> (*ys, *supports)``.
-    mask
-        Which results have a support; the others may differ from zero everywhere.
-    """
-
-    program: Program
-    mask: Mask
+    program: Program  # ``(*xs, *supports) -> (*ys, *supports)``
+    mask: Mask  # which results have a support; the others may be nonzero everywhere
 
 
 Simplify: TypeAlias = Callable[[Program, Mask, Mask], Supported]
@@ -34,41 +26,21 @@ Simplify: TypeAlias = Callable[[Program, Mask, Mask], Supported]
 
 
 class Call(NamedTuple):
-    """An equation that is about to be recorded.
-
-    Attributes
-    ----------
-    params, operands
-        As of an equation.
-    linear
-        In which operands it is linear.
-    supports
-        Of all operands.
-    """
+    """An equation that is about to be recorded."""
 
     params: Params
     operands: list[Tracer]
-    linear: Mask
-    supports: list[Maybe]
+    linear: Mask  # in which operands it is linear
+    supports: list[Maybe]  # of all operands
 
 
 class Extended(NamedTuple):
-    """An equation that takes supports of operands, and computes those of its results.
-
-    Attributes
-    ----------
-    params, operands
-        As of an equation.
-    results
-        Where its results proper are.
-    supports
-        Where the support of each result is, None for everywhere.
-    """
+    """An equation that takes supports of operands, and computes those of its results."""
 
     params: Params
     operands: list[Tracer | Support]
-    results: list[int]
-    supports: list[int | None]
+    results: list[int]  # indices of its results proper
+    supports: list[int | None]  # index of each result's support, None for everywhere
 
 
 Restricted: TypeAlias = tuple[Params, list[int], list[int]]

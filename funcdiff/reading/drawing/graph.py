@@ -35,32 +35,15 @@ _TITLE: Final = 600
 
 
 class Node(NamedTuple):
-    """A box.
-
-    Attributes
-    ----------
-    kind
-        What it stands for.
-    text
-        Its rows.
-    title
-        What is said of it in full: the equation.
-    slots
-        How many edges enter it side by side.
-    ports
-        What leaves it: the types of the values that are used.
-    group
-        The index of its line, or None.
-    size
-        Of a derivative, the root mean square of its elements, if it was computed.
-    """
+    """A box."""
 
     kind: Kind
-    text: tuple[str, ...]
-    title: str
-    slots: int = 1
-    ports: tuple[str, ...] = ()
-    group: int | None = None
+    text: tuple[str, ...]  # its rows
+    title: str  # the whole equation
+    slots: int = 1  # how many edges enter it side by side
+    ports: tuple[str, ...] = ()  # types of the values that leave it and are used
+    group: int | None = None  # index of its line
+    # Of a derivative: root mean square of its elements, if it was computed.
     size: float | None = None
 
 

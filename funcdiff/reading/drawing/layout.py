@@ -39,35 +39,17 @@ _SWEEPS: Final = 40
 
 
 class Layout(NamedTuple):
-    """Where everything is.
+    """Where everything is."""
 
-    Attributes
-    ----------
-    boxes
-        Of each node: left, top, width, height.
-    routes
-        Of each edge: the points that it passes, from its port to its slot.
-    bands
-        Of each group: top and bottom.
-    width, height
-        Of all together.
-    """
-
-    boxes: list[tuple[float, float, float, float]]
-    routes: list[list[Point]]
-    bands: list[tuple[float, float]]
+    boxes: list[tuple[float, float, float, float]]  # of each node: left, top, width, height
+    routes: list[list[Point]]  # of each edge: the points that it passes, from its port to its slot
+    bands: list[tuple[float, float]]  # of each group: top and bottom
     width: float
     height: float
 
 
 def layout_of(graph: Graph) -> Layout:
-    """Return where nodes, edges and lines are.
-
-    Raises
-    ------
-    MissingDependencyError
-        If igraph is not installed.
-    """
+    """Place nodes, edges and lines, with igraph; raise `MissingDependencyError` without it."""
     layers = _layers(graph)
     threaded = _Threaded(graph, layers)
     widths = [_width(node) for node in graph.nodes]
@@ -152,21 +134,11 @@ def _place_ends(graph: Graph, layers: list[int], into: dict[int, list[int]]) -> 
 
 
 class _Threaded:
-    """The graph with edges between neighbouring layers only: longer ones pass points between.
-
-    Attributes
-    ----------
-    layers
-        Of each node, then of each point.
-    threads
-        The points that each edge passes.
-    links
-        Between nodes and points in neighbouring layers, from the upper to the lower one.
-    """
+    """The graph with edges between neighbouring layers only: longer ones pass points between."""
 
     def __init__(self, graph: Graph, layers: Sequence[int]) -> None:
-        self.layers = list(layers)
-        self.threads: list[list[int]] = []
+        self.layers = list(layers)  # of each node, then of each point
+        self.threads: list[list[int]] = []  # the points that each edge passes
         links: dict[tuple[int, int], None] = {}
         points: dict[tuple[int, int, bool, int], int] = {}
         for edge in graph.edges:
@@ -182,6 +154,7 @@ class _Threaded:
             self.threads.append(passed)
             way = [edge.source, *passed, edge.target][::step]
             links.update(dict.fromkeys(pairwise(way)))
+        # Pairs of nodes or points in neighbouring layers, the upper one first.
         self.links = list(links)
 
 

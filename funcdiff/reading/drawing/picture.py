@@ -85,20 +85,10 @@ def drawing_of(
     trace: Trace | None = None,
     sizes: Mapping[Atom, float] | None = None,
 ) -> Drawing:
-    """Return the drawing of a program.
+    """Draw a program, whose variables have origins where these are known.
 
-    Parameters
-    ----------
-    name
-        Its title.
-    program
-        With the origins of its variables, if they are known.
-    captured
-        What the last inputs are called, of which the origins say nothing.
-    trace
-        What the program was made from: it says how the outputs are arranged.
-    sizes
-        Of values.
+    The trace that it was made from says how the outputs are arranged; `captured` are the names of
+    the last inputs, of which no origin speaks, and `sizes` those of values.
     """
     inputs = [origin_of(program, v).name for v in program.inputs]
     for k, word in enumerate(captured, len(inputs) - len(captured)):

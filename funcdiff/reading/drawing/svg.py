@@ -29,13 +29,7 @@ _FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def svg(graph: Graph, name: str) -> str:
-    """Return the picture as the text of an SVG file.
-
-    Raises
-    ------
-    MissingDependencyError
-        If igraph is not installed.
-    """
+    """Write the picture as an SVG file, with igraph; raise `MissingDependencyError` without it."""
     layout = layout_of(graph)
     column = max((max(len(g.heading), len(g.line)) for g in graph.groups), default=0) * CHARACTER
     left = _MARGIN + (column * 0.95 + 3 * _MARGIN if graph.groups else 0.0)

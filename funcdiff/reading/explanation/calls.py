@@ -32,39 +32,18 @@ from funcdiff.reading.provenance import taking_notes
 
 
 class _Call(NamedTuple):
-    """A call that was traced.
-
-    Attributes
-    ----------
-    trace, notes
-        What was recorded, and who noted names and lines.
-    operands
-        The values of the inputs that are no captures.
-    by
-        How many of them it is differentiated by, the first ones; None if it is not.
-    derivative
-        The program of the gradient, as far as the call returns one.
-    """
+    """A call that was traced."""
 
     trace: Trace
-    notes: Watching
-    operands: list[Any]
-    by: int | None = None
+    notes: Watching  # names and lines of the user's code
+    operands: list[Any]  # the inputs that are no captures
+    by: int | None = None  # how many of them, the first ones, it is differentiated by
+    # Makes the program of the gradient, if the call returns one.
     derivative: Callable[[], Program | None] = lambda: None
 
 
 def explanation(name: str, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Report:
-    """Return the report of a call.
-
-    Parameters
-    ----------
-    name
-        What is called.
-    f
-        The function.
-    args, kwargs
-        Its arguments.
-    """
+    """Trace and run a call of `f`, and report what is found."""
     check_outside()
     caller = user_frame()
     plain: Any = f.__wrapped__ if isinstance(f, JittedFunction) else f  # where values decide

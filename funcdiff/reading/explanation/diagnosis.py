@@ -26,19 +26,7 @@ _OPERANDS: Final = 3
 def diagnose(
     name: str, swept: Swept, arrays: Sequence[Any], word_of: Callable[[Any], str]
 ) -> Report:
-    """Sweep a program, and report what is found.
-
-    Parameters
-    ----------
-    name
-        What is called.
-    swept
-        The program.
-    arrays
-        Values of its inputs.
-    word_of
-        What the user calls an array.
-    """
+    """Sweep a program on the values of its inputs, and report what is found."""
     sweep = Sweep()
     run = sweep.run(swept.program, swept.active)
     try:

@@ -65,17 +65,7 @@ def document(title: str, body: str) -> str:
 
 
 def fragment(heading: str, found: Sequence[Mark], lines: Sequence[LineCost]) -> str:
-    """Return the page as part of another one.
-
-    Parameters
-    ----------
-    heading
-        What was called, and what was found.
-    found
-        What is said of lines.
-    lines
-        What lines cost.
-    """
+    """Return the page as part of another one."""
     costs = {line.place: line for line in lines}
     places = {p for p in (*costs, *(mark.place for mark in found)) if p is not None}
     files = sorted({place.file for place in places})

@@ -20,43 +20,22 @@ _FEW: Final = 64
 
 
 class NotFinite(NamedTuple):
-    """A variable that is not finite.
+    """A variable that is not finite."""
 
-    Attributes
-    ----------
-    flags
-        Which elements are not.
-    value
-        All of it.
-    operands
-        What it was computed from; none of an input.
-    inner
-        Where it comes from in a program that its equation holds, if it is found there.
-    """
-
-    flags: Any
+    flags: Any  # which elements are not
     value: Any
-    operands: tuple[Any, ...] = ()
+    operands: tuple[Any, ...] = ()  # what it was computed from; none of an input
+    # The source in a program that its equation holds, if it was found there.
     inner: Root | None = None
 
 
 class Root(NamedTuple):
-    """Where something first is not finite.
-
-    Attributes
-    ----------
-    program, variable
-        The result of an equation, or an input.
-    flags
-        Which elements reach what was asked about.
-    found
-        All of it.
-    """
+    """The source of elements that are not finite: the result of an equation, or an input."""
 
     program: Program
     variable: Var
-    flags: Any
-    found: NotFinite
+    flags: Any  # which of its elements reach the result in question
+    found: NotFinite  # all of them
 
 
 def not_finite(x: Any) -> Any:
@@ -76,16 +55,9 @@ def not_finite(x: Any) -> Any:
 def roots(
     program: Program, found: Mapping[int, NotFinite], targets: Mapping[Var, Any]
 ) -> list[Root]:
-    """Return where the flagged elements of some variables come from, in order of definition.
+    """Return the sources of the flagged elements of `targets`, in order of definition.
 
-    Parameters
-    ----------
-    program
-        The program.
-    found
-        By variable, what is not finite.
-    targets
-        By variable, which elements are asked about.
+    Both tables have a flag for each element of a variable; `found` says what is not finite.
     """
     live = {v.number: flags for v, flags in targets.items()}
     origins: list[Root] = []

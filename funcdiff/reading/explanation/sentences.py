@@ -13,20 +13,10 @@ from funcdiff.reading.labels import source_of
 
 
 class Mark(NamedTuple):
-    """A sentence about a line.
+    """A sentence about a line."""
 
-    Attributes
-    ----------
-    kind
-        The heading under which it stands.
-    place
-        The line; None for what belongs to none.
-    sentence
-        What is to be said.
-    """
-
-    kind: str
-    place: Place | None
+    kind: str  # the heading under which it stands
+    place: Place | None  # None for what belongs to no line
     sentence: str
 
 

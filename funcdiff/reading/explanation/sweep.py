@@ -51,21 +51,13 @@ class _Step(NamedTuple):
 
 
 class Sweep:
-    """A run of a program and those in it.
-
-    Attributes
-    ----------
-    kinks, masked, advice
-        What was found, by line and kind.
-    inner
-        Where, in programs that the present equation holds, something is not finite.
-    """
+    """A run of a program and those in it."""
 
     def __init__(self) -> None:
         self.kinks: dict[tuple[Any, str], Kink] = {}
         self.masked: dict[tuple[Any, str], Masked] = {}
         self.advice: dict[tuple[Any, str], Advice] = {}
-        self.inner: list[Root] = []
+        self.inner: list[Root] = []  # sources in the programs that the present equation holds
         self._runs: dict[Program, Run] = {}
 
     def run(self, program: Program, active: frozenset[Atom] | None = None) -> Run:
@@ -91,17 +83,11 @@ class Sweep:
 
 
 class Run:
-    """A program that can be run, and what is found; made by `Sweep.run`.
-
-    Attributes
-    ----------
-    found
-        By variable, what the last run had that is not finite.
-    """
+    """A program that can be run, and what is found; made by `Sweep.run`."""
 
     def __init__(self, sweep: Sweep, program: Program, active: frozenset[Atom] | None) -> None:
         self.program = program
-        self.found: dict[int, NotFinite] = {}
+        self.found: dict[int, NotFinite] = {}  # by variable: what is not finite in the last run
         self._sweep = sweep
         self._steps = self._prepare(active)
         self._taken = [0.0 for _ in self._steps]

@@ -33,47 +33,23 @@ from funcdiff.reading.explanation.watching import unused_arguments
 
 
 class _Plan(NamedTuple):
-    """What is to be looked at while a recording runs.
+    """How a recording is explained while it runs."""
 
-    Attributes
-    ----------
-    recording
-        With each operation once, the inputs first.
-    looks
-        By variable, what looks for kinks and gives advice.
-    lines, line_of
-        The lines, and which of them makes a variable.
-    counts
-        What it costs.
-    unused
-        What the user calls arguments that the result does not depend on.
-    """
-
-    recording: Recording
+    recording: Recording  # each operation once, the inputs first
+    # By variable: search for kinks, and advice.
     looks: dict[int, tuple[Looked | None, Advisor | None]]
     lines: tuple[Origin, ...]
-    line_of: tuple[int, ...]
+    line_of: tuple[int, ...]  # by variable: index of the line that makes it
     counts: Counts
-    unused: tuple[str, ...]
+    unused: tuple[str, ...]  # names of arguments that the result does not depend on
 
 
 def explained(
     name: str, recording: Recording, arrays: Sequence[Any], count: int | None
 ) -> Report | None:
-    """Return the report of a recording, or of the gradient of its first output.
+    """Run a recording, or the gradient of its first output by the first `count` inputs, and report.
 
     None if that takes the program.
-
-    Parameters
-    ----------
-    name
-        What is called.
-    recording
-        What was traced, with names and lines.
-    arrays
-        The values of its inputs.
-    count
-        In how many of them it is differentiated, the first ones; None if it is not.
     """
     plan = report_plan(recording, count)
     watch = None if plan is None else attempt(_watched, plan, arrays, count)

@@ -29,24 +29,12 @@ from funcdiff.reading.provenance import Notes
 
 
 class Swept(NamedTuple):
-    """A program with all that the user has written, whether the outputs need it or not.
+    """A program with all that the user has written, whether the outputs need it or not."""
 
-    Attributes
-    ----------
-    program
-        Its equations are no two the same.
-    values
-        The results of functions that are differentiated.
-    active
-        The variables by which a derivative goes.
-    unused
-        What the user calls the arguments of which no operation leads to a result.
-    """
-
-    program: Program
-    values: tuple[Atom, ...]
-    active: frozenset[Atom]
-    unused: tuple[str, ...]
+    program: Program  # without common subexpressions
+    values: tuple[Atom, ...]  # results of functions that are differentiated
+    active: frozenset[Atom]  # variables that the derivative passes
+    unused: tuple[str, ...]  # names of arguments from which no operation leads to a result
 
 
 class _Marks:
@@ -107,17 +95,7 @@ class Watching(Notes):
         self._unused.update(dict.fromkeys(unused))
 
     def swept(self, recording: Recording, derivative: Program | None, count: int) -> Swept:
-        """Return the program of the outermost function, or of a derivative of it.
-
-        Parameters
-        ----------
-        recording
-            Of the function.
-        derivative
-            Of the same inputs, if it was differentiated.
-        count
-            By how many of them, the first ones.
-        """
+        """Return the program of the outermost function, or of its derivative by `count` inputs."""
         entries = recording[0]
         numbers, marks = _results(entries), self._outermost
         if derivative is not None:

@@ -28,30 +28,17 @@ from funcdiff.reading.text.writer import Body, Writing
 
 
 class Filter(NamedTuple):
-    """A convolution of channels as libraries have it.
+    """A convolution of channels as libraries have it."""
 
-    Attributes
-    ----------
-    x, kernels
-        The operands; axes are batch and channels, or filters and channels, and places.
-    strides, spread, dilations
-        Steps from place to place: of the result, of `x` and of the kernels.
-    padding
-        Entries before and behind, which may be negative, once zeros are put between those of `x`.
-    shape
-        Of `x` with these zeros, but not padded.
-    groups
-        How many groups of channels are convolved apart.
-    """
-
-    x: ast.expr
-    kernels: ast.expr
-    strides: tuple[int, ...]
-    spread: tuple[int, ...]
+    x: ast.expr  # axes are batch, channels, places
+    kernels: ast.expr  # axes are filters, channels, places
+    strides: tuple[int, ...]  # from place to place of the result
+    spread: tuple[int, ...]  # from place to place of `x`: zeros are put between
     dilations: tuple[int, ...]
+    # Entries before and behind `x` with these zeros; may be negative.
     padding: tuple[tuple[int, int], ...]
-    shape: tuple[int, ...]
-    groups: int
+    shape: tuple[int, ...]  # of `x` with these zeros, without padding
+    groups: int  # of channels that are convolved apart
 
 
 Convolve: TypeAlias = Callable[[Body, Filter, np.dtype[Any]], ast.expr]
@@ -187,15 +174,10 @@ def _meets_unmasked(
 
 
 def products(convolve: Convolve, choice: str) -> dict[Primitive[Any], Writing]:
-    """Return the statements of a library.
+    """Return the statements by which a library that convolves so computes contractions.
 
-    Parameters
-    ----------
-    convolve
-        How it convolves.
-    choice
-        A formula of a ``product``, and of a function ``careful`` that computes it again where it
-        is not finite.
+    `choice` is the formula that takes ``product``, and where it is not finite what the function
+    ``careful`` computes.
     """
 
     def plain(b: Body, eq: Equation) -> None:

@@ -17,31 +17,17 @@ _LIBRARIES: Final = (*_ROOTS, "jax", "jnp", "torch", "cupy")
 
 
 class Rules(NamedTuple):
-    """What one library calls what NumPy has.
+    """How a library spells NumPy's functions."""
 
-    Attributes
-    ----------
-    spell
-        From a dotted name of NumPy's or SciPy's to the library's; it raises `UnwritableError`
-        where there is none.
-    keywords
-        Keywords that it calls otherwise.
-    calls
-        Functions that are called in another way, by dotted name.
-    methods
-        Methods that are called in another way; the object is the first argument.
-    nodes
-        Other syntax, by the kind of its tree; the parts are rewritten before.
-    formulas
-        Functions that it lacks, by dotted name, in NumPy's and SciPy's names.
-    """
-
+    # From a dotted name in NumPy or SciPy; raises `UnwritableError` where there is none.
     spell: Callable[[str], str]
-    keywords: Mapping[str, str] = {}
-    calls: Mapping[str, Call] = {}
+    keywords: Mapping[str, str] = {}  # those with another name
+    calls: Mapping[str, Call] = {}  # functions with another call, by dotted name
+    # Methods with another call, whose first argument is the object.
     methods: Mapping[str, Call] = {}
+    # Other syntax, by kind; the parts are rewritten before.
     nodes: Mapping[type[ast.AST], Callable[[Any], ast.AST]] = {}
-    formulas: Mapping[str, Call] = {}
+    formulas: Mapping[str, Call] = {}  # functions that it lacks, in NumPy's and SciPy's names
 
 
 def rewriter(rules: Rules) -> Callable[[Any], Any]:

@@ -29,8 +29,6 @@ def substituted(node: Any, parts: Mapping[str, ast.expr]) -> Any:
 def build(text: str, **parts: ast.expr) -> ast.expr:
     """Return the expression of a text, with expressions in place of some of its names.
 
-    Examples
-    --------
     >>> sum_ = build("a + b", a=name("x"), b=name("y"))
     >>> text_of(build("a * b", a=sum_, b=name("z")))
     '(x + y) * z'

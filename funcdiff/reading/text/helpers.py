@@ -123,25 +123,16 @@ class Helpers:
     # ---- functions -----------------------------------------------------------------------------
 
     def call(self, function: Any, wanted: str, operands: Sequence[ast.expr]) -> ast.expr:
-        """Return a call of an implementation, which comes along.
-
-        Raises
-        ------
-        UnwritableError
-            If it, or something that it needs, has no text.
-        """
+        """Call an implementation, whose text comes along, or raise `UnwritableError`."""
         given = [expression_of(x) for x in getattr(function, "args", ())]
         words = {w: expression_of(x) for w, x in getattr(function, "keywords", {}).items()}
         written = self.function(getattr(function, "func", function), wanted)
         return call(written, *given, *operands, **words)
 
     def function(self, f: Callable[..., Any], wanted: str = "") -> str:
-        """Return the name under which the text has a function, adding it if it is new.
+        """Return the name of a function in the text; add it if it is new, with what it needs.
 
-        Raises
-        ------
-        UnwritableError
-            If it, or something that it needs, has no text.
+        Raises `UnwritableError` if one of these has no text.
         """
         public = self._public(f)
         if public is not None:

@@ -13,8 +13,6 @@ _INDENT: Final = "    "
 def wrap(text: str, depth: int) -> list[str]:
     r"""Return a statement as lines.
 
-    Examples
-    --------
     >>> wrap("y = f(x)", 1)
     ['    y = f(x)']
     >>> print("\n".join(wrap(f"y = f({'x' * 50}, {'z' * 50})", 0)))
@@ -80,10 +78,8 @@ def _signs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def on_one_line(text: str) -> str:
-    r"""Return a text of the user's without what would end a line, or could not be seen in it.
+    r"""Escape what would end a line of the text, or could not be seen in it.
 
-    Examples
-    --------
     >>> print(on_one_line("a\nb\x00"))
     a\nb\x00
     """
@@ -93,10 +89,8 @@ def on_one_line(text: str) -> str:
 
 
 def in_docstring(text: str) -> str:
-    r"""Return a text of the user's so that it neither ends a docstring nor is changed in it.
+    r"""Escape what would end a docstring, or be changed in one.
 
-    Examples
-    --------
     >>> print(in_docstring('"' * 3), in_docstring("\\d"))
     \"\"\" \\d
     """

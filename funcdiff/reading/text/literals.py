@@ -19,8 +19,6 @@ _LARGEST: Final = 1 << 4096
 def dtype_of(dtype: np.dtype[Any]) -> ast.expr:
     """Return a dtype as the class of its scalars: ``np.float32``.
 
-    Examples
-    --------
     >>> ast.unparse(dtype_of(np.dtype(bool)))
     'np.bool_'
     """
@@ -29,17 +27,8 @@ def dtype_of(dtype: np.dtype[Any]) -> ast.expr:
 
 
 def number(value: Any, *, weak: bool) -> ast.expr:
-    """Return a NumPy scalar as text.
+    """Return a NumPy scalar as text; a weak one meets an array of its dtype, so a float will do.
 
-    Parameters
-    ----------
-    value
-        The scalar.
-    weak
-        Whether it meets an array of its dtype, so that a Python number takes that dtype.
-
-    Examples
-    --------
     >>> [ast.unparse(number(np.float32(x), weak=True)) for x in (0.1, -0.0, np.inf)]
     ['0.1', '-0.0', 'np.inf']
     >>> ast.unparse(number(np.float32(0.1), weak=False))
@@ -91,8 +80,6 @@ def _from_bits(value: Any) -> ast.expr:
 def full_array(literal: Literal) -> ast.expr:
     """Return a literal as an array of its own, or as a scalar.
 
-    Examples
-    --------
     >>> zero = Literal(np.float64(0.0), ArrayType((2, 3), FLOAT))
     >>> ast.unparse(full_array(zero))
     'np.zeros((2, 3))'
@@ -126,8 +113,6 @@ def broadcast_array(literal: Literal) -> ast.expr:
 def array(values: Any) -> ast.expr:
     """Return a concrete array as text, element by element.
 
-    Examples
-    --------
     >>> ast.unparse(array(np.array([1.0, -0.0])))
     'np.array([1.0, -0.0])'
     >>> ast.unparse(array(np.array([[1], [2]], np.int8)))
@@ -150,8 +135,6 @@ def array(values: Any) -> ast.expr:
 def regular(values: Any) -> ast.expr | None:
     """Return how NumPy makes an array that follows a rule; None for others.
 
-    Examples
-    --------
     >>> [ast.unparse(regular(x)) for x in (np.eye(5), np.ones((2, 3)), np.arange(4.0))]
     ['np.eye(5)', 'np.ones((2, 3))', 'np.arange(4.0)']
     """
@@ -186,12 +169,10 @@ def _nested(values: Any) -> ast.expr:
 
 
 def python_value(value: Any) -> ast.expr | None:
-    """Return a value of the user's as text that gives it back; None if there is none.
+    """Return the text of a Python or NumPy value that evaluates to it; None if there is none.
 
     Types are exact: what a class of the user's prints is no text to be run.
 
-    Examples
-    --------
     >>> ast.unparse(python_value(("a", -1, np.float32(2.0))))
     "('a', -1, np.float32(2.0))"
     >>> python_value(object()) is None

@@ -20,57 +20,25 @@ from funcdiff.reading.text.writer import Dialect, Text, Writer
 
 
 class Operand(NamedTuple):
-    """Where an input of the program comes from.
+    """Where an input of the program comes from."""
 
-    Attributes
-    ----------
-    value
-        The expression of it: a parameter, or a part of one.
-    wanted
-        A fitting name for it; empty if it needs none.
-    comment
-        Where it comes from, empty for an argument.
-    """
-
-    value: ast.expr
-    wanted: str
-    comment: str = ""
+    value: ast.expr  # a parameter, or a part of one
+    wanted: str  # a fitting name, if it needs one
+    comment: str = ""  # its origin; empty for an argument
 
 
 class Interface(NamedTuple):
-    """The function as its caller sees it.
-
-    Attributes
-    ----------
-    name
-        Of the function.
-    summary
-        The first line of its docstring.
-    parameters
-        As they stand in the signature: ``x``, ``*args``, ``*``.
-    described
-        Lines about the parameters.
-    operands
-        One per input of the program.
-    result
-        From the outputs to what is returned.
-    returned
-        Lines about that.
-    arguments
-        How many of the operands are parts of arguments; the others are closed over.
-    captured
-        The arrays that the function closes over and the caller has to give, by name.
-    """
+    """The function as its caller sees it."""
 
     name: str
-    summary: str
-    parameters: Sequence[str]
-    described: Sequence[str]
-    operands: Sequence[Operand]
-    result: Callable[[Sequence[ast.expr]], ast.expr]
-    returned: Sequence[str]
-    arguments: int
-    captured: Mapping[str, Any] = {}
+    summary: str  # first line of its docstring
+    parameters: Sequence[str]  # as in the signature: ``x``, ``*args``, ``*``
+    described: Sequence[str]  # lines about the parameters
+    operands: Sequence[Operand]  # one per input of the program
+    result: Callable[[Sequence[ast.expr]], ast.expr]  # from the outputs to the returned value
+    returned: Sequence[str]  # lines about that
+    arguments: int  # how many operands are parts of arguments; the others are captures
+    captured: Mapping[str, Any] = {}  # arrays that the caller has to give, by keyword
 
 
 NUMPY: Final = Dialect(
@@ -84,13 +52,7 @@ NUMPY: Final = Dialect(
 
 
 def module(program: Program, interface: Interface, dialect: Dialect = NUMPY) -> str:
-    """Return a program as the text of a module.
-
-    Raises
-    ------
-    ProgramError
-        If an operation has no text; the message names it.
-    """
+    """Return a program as a module's text; `ProgramError` names an operation that has none."""
     try:
         text, function, body = _write(program, interface, dialect)
         hidden = _hidden_calls(body, interface.parameters)
@@ -113,8 +75,6 @@ def module(program: Program, interface: Interface, dialect: Dialect = NUMPY) -> 
 def of_program(program: Program, dialect: Dialect = NUMPY) -> str:
     """Return a program as a function ``program(x0, x1, …)`` that returns a list.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> import funcdiff as fd
     >>> print(of_program(fd.trace(np.sin)(1.0)).split("import numpy as np")[1].strip())

@@ -26,18 +26,9 @@ Namer = Callable[[Any], str]
 
 
 class Symbol:
-    """An operand, or what was computed of operands.
+    """An operand, or what was computed of operands: `count` results where that is not one.
 
-    Parameters
-    ----------
-    value
-        Its expression.
-    names
-        What calls functions by name.
-    count
-        How many results there are where an expression stands for several.
-    type_
-        Shape and dtype, where they are known.
+    `names` calls functions by name; `type_` is the shape and dtype, where they are known.
     """
 
     def __init__(
@@ -122,13 +113,7 @@ for _word, _sign in {"neg": "-", "pos": "+", "invert": "~"}.items():
 
 
 def expression_of(value: Any) -> ast.expr:
-    """Return a symbol, or a value that is known, as an expression.
-
-    Raises
-    ------
-    UnwritableError
-        If it has no text.
-    """
+    """Return a symbol, or a value that is known; raise `UnwritableError` if it has no text."""
     if isinstance(value, Symbol):
         return value.value
     if isinstance(value, np.dtype):

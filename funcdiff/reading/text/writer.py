@@ -55,38 +55,19 @@ Statements: TypeAlias = Mapping[Primitive[Any], Writing]
 
 
 class Dialect(NamedTuple):
-    """A library of arrays, and how a text calls it.
-
-    Attributes
-    ----------
-    name
-        What it is called.
-    opening
-        The sentence at the head of a module.
-    statements, templates, in_place
-        How equations are written, by primitive.
-    imports
-        Lines of imports, each with a part of the text for which it is needed.
-    translate
-        From NumPy's syntax trees to those of the library; None for NumPy itself.
-    takes_numbers
-        Whether its functions, as its operators do, take Python numbers for arrays.
-    takes_functions
-        Whether a text may need functions from outside.
-    enclose
-        From the program, its array operands, the statements that convert operands, and all
-        further ones to the statements of the function.
-    """
+    """A library of arrays, and how a text calls it."""
 
     name: str
-    opening: str
+    opening: str  # the sentence at the head of a module
     statements: Statements
     templates: Mapping[Primitive[Any], Template]
     in_place: Mapping[Primitive[Any], Statement]
-    imports: Mapping[str, str] = {}
-    translate: Translate | None = None
-    takes_numbers: bool = True
-    takes_functions: bool = True
+    imports: Mapping[str, str] = {}  # from lines to parts of the text for which they are needed
+    translate: Translate | None = None  # from NumPy's syntax trees; None for NumPy itself
+    takes_numbers: bool = True  # whether its functions, too, take Python numbers for arrays
+    takes_functions: bool = True  # whether a text may need functions from outside
+    # From the program, its array operands, the statements that convert these and the others to the
+    # body of the function.
     enclose: Callable[[Program, Sequence[ast.expr], str, str], str] | None = None
 
 
@@ -147,13 +128,7 @@ class Writer(Lines):
 
 
 class Body:
-    """A program that is being written.
-
-    Attributes
-    ----------
-    writer
-        Where its statements go.
-    """
+    """A program that is being written."""
 
     def __init__(
         self,
