@@ -1,4 +1,4 @@
-"""What is kept between calls: derived programs and their executables."""
+"""Inspects and empties the caches of derived programs and their executables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to write instead of names that other libraries have and funcdiff has not."""
+"""Error messages for names that funcdiff lacks, with the name to write instead."""
 
 from __future__ import annotations
 

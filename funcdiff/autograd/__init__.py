@@ -1,4 +1,4 @@
-"""HIPS autograd's names and conventions, for programs that were written for it.
+"""The names and conventions of HIPS autograd, for programs that were written for it.
 
 ``import funcdiff.autograd.numpy as np``, ``from funcdiff.autograd import grad``, and so on;
 ``python -m funcdiff.autograd script.py`` runs one as

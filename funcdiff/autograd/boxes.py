@@ -1,4 +1,4 @@
-"""What stands for a value in a derivative, and the value itself."""
+"""The classes that stand for traced values under autograd's names, and access to the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``autograd.builtins``: Python's own, since containers of traced values are Python's own, too."""
+"""``autograd.builtins``: the built-in containers, which hold traced values as they are."""
 
 import builtins
 from typing import Any

@@ -1,4 +1,4 @@
-"""Attributes of modules: what of funcdiff's they show, submodules, and names without a place here.
+"""Lazy attributes of modules: names of funcdiff, submodules, and errors for names without a match.
 
 A package takes names when it is imported, and of most it never makes use.  So a name of autograd's
 whose meaning cannot be given is an object that can be imported, and says at its first use what to

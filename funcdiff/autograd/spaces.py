@@ -1,4 +1,4 @@
-"""Vector spaces of arrays and containers: what `vspace` returns."""
+"""Vector spaces of arrays and containers, as `vspace` returns them."""
 
 from __future__ import annotations
 

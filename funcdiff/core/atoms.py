@@ -1,4 +1,4 @@
-"""What stands for arrays in programs: variables and literals."""
+"""Atoms, the operands of programs: variables and literals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the user's code may catch an exception that is raised at the moment.
+"""Finds active exception handlers: whether an exception raised now could be caught by traced code.
 
 What is recorded runs later, where no ``try`` of the traced function is active any more.  So what
 may raise is computed when it is recorded, but only where somebody could notice: the handlers that

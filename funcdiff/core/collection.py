@@ -1,4 +1,4 @@
-"""Pauses Python's garbage collector while a program is derived from another.
+"""Pauses garbage collection while a program is derived from another.
 
 That makes many objects that stay, and no cycles.  The collector, which is called after so many new
 objects, would look at all of them again and again: nearly half of the time for some thousand

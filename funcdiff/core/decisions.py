@@ -1,4 +1,4 @@
-"""Guards of a trace: what its values decided, and which variables they were.
+"""Guards of a trace: the decisions on values, with their variables and outcomes.
 
 A function under `jit` is traced with values at hand.  Where it asks for one, ``if x > 0``, the
 outcome is noted as a *decision*: what was recorded holds wherever all decisions turn out the same.

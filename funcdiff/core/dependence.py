@@ -1,4 +1,4 @@
-"""Computes what depends on which inputs of a program, through nested programs."""
+"""Dependence analysis: which values of a program depend on which inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of SciPy's, an optional dependency, found when they are called."""
+"""Optional dependencies: functions of SciPy, imported when they are called."""
 
 from __future__ import annotations
 

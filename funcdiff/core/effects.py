@@ -1,4 +1,4 @@
-"""Replays calls of the user's functions: a result seen while tracing serves when the program runs.
+"""Replays calls of opaque functions: a result seen while tracing serves when the program runs.
 
 In an eager trace a value may be asked for (``if f(x) > 0``) that the program computes again when
 it runs.  Of code with effects, or that takes long, the result of the first call is kept until then.

@@ -1,4 +1,4 @@
-"""Imports what is rarely needed when it is first asked for; no fork happens in the middle of one.
+"""Imports rarely needed modules on first use, never while the process forks.
 
 A child that is forked while another thread imports would find that module's lock held for ever.
 Bodies of modules import what they need as usual: a late import there could wait for itself.

@@ -1,4 +1,4 @@
-"""Explains NumPy's and Python's errors about memory, which a traced array does not have."""
+"""Explains errors of NumPy and Python about memory, which a traced array does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where variables come from: the user's names and lines, noted only while a program is read.
+"""Origins of variables: names and source lines, noted only while a program is read.
 
 An ordinary trace notes nothing and pays nothing.  While a `Reader` looks on, recordings note an
 origin for every variable, programs keep them, and what walks a program hands them on.

@@ -1,4 +1,4 @@
-"""What is recorded of the code that runs, and what may be asked of its values."""
+"""Recording policy: options of a trace, and the questions about values that it may answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says how far work is that takes long: a bar of tqdm where that is installed, else lines."""
+"""Reports the progress of long work: by a bar of tqdm where that is installed, else by lines."""
 
 from __future__ import annotations
 

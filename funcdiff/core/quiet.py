@@ -1,4 +1,4 @@
-"""Runs code with NumPy's floating-point warnings off, in a context of its own.
+"""Runs code without floating-point warnings, in a context of its own.
 
 However the code ends, an interrupt at any moment included, the warnings are as they were, which
 `np.errstate` cannot promise: its exit is a function, and the interrupt may come when it begins.

@@ -1,4 +1,4 @@
-"""Prepares programs for running: drops what only their derivatives need."""
+"""Prepares programs for execution: drops operations that only derivatives need."""
 
 from __future__ import annotations
 

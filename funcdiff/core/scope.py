@@ -1,4 +1,4 @@
-"""Tracks the innermost builder of this context, and closes those that errors leave open."""
+"""Tracks the innermost builder of this context, and closes builders that errors leave open."""
 
 from __future__ import annotations
 

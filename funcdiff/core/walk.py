@@ -1,4 +1,4 @@
-"""Traverses programs: visits and re-records equations, finds what produced a value."""
+"""Traverses programs: visits and re-records equations, finds the producers of values."""
 
 from __future__ import annotations
 

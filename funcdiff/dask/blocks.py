@@ -1,4 +1,4 @@
-"""Finds out what loads each block of the data, once for data that are used in several calls."""
+"""Partitions Dask graphs by block: the nodes that load each block, and shared nodes."""
 
 from __future__ import annotations
 

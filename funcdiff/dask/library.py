@@ -1,4 +1,4 @@
-"""Imports what is used of Dask, or says how it is installed."""
+"""Imports Dask, or says how it is installed."""
 
 from __future__ import annotations
 

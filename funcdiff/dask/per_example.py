@@ -1,4 +1,4 @@
-"""What has a row for each example: Jacobians by parameters, functions of one example."""
+"""Results with a row for each example: Jacobians by parameters, functions of one example."""
 
 from __future__ import annotations
 

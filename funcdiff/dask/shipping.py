@@ -1,4 +1,4 @@
-"""Traces what is computed of a block to programs, which workers run without the user's code."""
+"""Traces computations of a block to programs, which workers run without the original code."""
 
 from __future__ import annotations
 

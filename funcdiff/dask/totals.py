@@ -1,4 +1,4 @@
-"""Computes sums over all blocks: what travels to where, and in which tasks it is added."""
+"""Tree reductions over all blocks: placement of tasks and of their transfers."""
 
 from __future__ import annotations
 

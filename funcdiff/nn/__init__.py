@@ -1,4 +1,4 @@
-"""Functions that networks are made of, stable and in plain NumPy where nothing is traced."""
+"""Functions of neural networks, stable and in plain NumPy where nothing is traced."""
 
 from funcdiff.nn.activations import gelu, relu, sigmoid, softplus
 from funcdiff.nn.convolution import conv

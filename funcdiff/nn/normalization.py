@@ -1,4 +1,4 @@
-"""Sums of exponentials and what they normalise; nothing overflows."""
+"""Softmax, log-softmax and log-sum-exp, without overflow."""
 
 from __future__ import annotations
 

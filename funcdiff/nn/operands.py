@@ -1,4 +1,4 @@
-"""What the functions of networks take: arrays, traced or not, floating and of one dtype."""
+"""Converts arguments of network functions: arrays, traced or not, floating and of one dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a kernel or window slides over an array: layouts, strides, and what is put around it."""
+"""Geometry of sliding kernels and windows: layouts, strides, dilations and padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Enters all that NumPy's functions do to traced arrays: imported when a rare one is called.
+"""Registers all NumPy functions for traced arrays; imported when a rare one is called.
 
 What most functions of users call is imported with the package.
 """

@@ -1,4 +1,4 @@
-"""What NumPy answers from the shapes and dtypes of arrays alone."""
+"""NumPy functions whose results follow from shapes and dtypes alone."""
 
 from __future__ import annotations
 

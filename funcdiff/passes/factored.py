@@ -1,4 +1,4 @@
-"""Keeps what a matrix product makes of all unit matrices as a product of two smaller stacks.
+"""Factored stacks: products of matrices with all unit matrices, kept as two smaller stacks.
 
 ``X @ W`` of unit matrices W is ``X[n, i]·δ[j, c]``: one factor numbers the rows of W, the other one
 its columns.  What is linear and does not mix the axes of the first factor works on the second one

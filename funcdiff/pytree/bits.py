@@ -1,4 +1,4 @@
-"""The bits of a number: what tells nans, zeros and the digits of a longdouble apart."""
+"""Bit patterns of numbers, which tell nans, zeros and the digits of a longdouble apart."""
 
 from __future__ import annotations
 

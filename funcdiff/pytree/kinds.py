@@ -1,4 +1,4 @@
-"""What there is to know of a class of containers: a `Kind`, and what may go wrong with one."""
+"""Classes of containers: how a `Kind` takes them apart and rebuilds them, and its errors."""
 
 from __future__ import annotations
 

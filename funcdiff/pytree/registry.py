@@ -1,4 +1,4 @@
-"""Which classes are containers: those known from the start, recognised by fields, or registered."""
+"""The registry of container classes: built in, recognised by fields, or registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates the cost of a program: operations, memory traffic, peak memory, by user's line.
+"""Estimates the cost of a program by source line: operations, memory traffic, peak memory.
 
 The counts follow the program as the interpreter runs it, equation by equation.  Nothing is
 measured: they are sums over types that are known before anything runs.

@@ -1,4 +1,4 @@
-"""Describes what a container holds: each leaf by its place, type and size, as `describe` shows."""
+"""Describes the contents of a container, leaf by leaf: path, type, size, as `describe` shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces a call without running it, with what is noted on the way: for `source`, `cost`, `draw`."""
+"""Traces a call without running it, with names and lines: for `source`, `cost`, `draw`."""
 
 from __future__ import annotations
 

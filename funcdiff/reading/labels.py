@@ -1,4 +1,4 @@
-"""Labels: the user's name and line for a variable, as a reader sees them."""
+"""Labels of variables: names and lines as a reader sees them."""
 
 from __future__ import annotations
 

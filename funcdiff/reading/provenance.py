@@ -1,4 +1,4 @@
-"""Records which names and source lines of the user's the traced values come from.
+"""Records the names and source lines that traced values come from.
 
 A tracer that a local variable holds has that name, and an entry of a recording has the line that
 made it.  This is for looking at programs only: nothing that computes depends on it.

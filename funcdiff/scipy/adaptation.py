@@ -1,4 +1,4 @@
-"""SciPy's Python code, changed where it asks what a traced array cannot answer.
+"""Adapts SciPy's Python code where it asks questions that traced arrays cannot answer.
 
 - ``if np.any(x <= 0): raise ...``, where nobody knows the values, inside `vmap` say: a branch that
   only raises or warns decides nothing about the result, so such a condition counts as false.

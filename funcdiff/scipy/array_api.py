@@ -1,4 +1,4 @@
-"""What SciPy's code asks of array libraries beyond their standard, for traced arrays."""
+"""SciPy's extensions of the array API standard, for traced arrays."""
 
 from __future__ import annotations
 

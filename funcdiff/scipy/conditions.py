@@ -1,4 +1,4 @@
-"""Conditions of SciPy's code on values that nobody may know, as inside `vmap`."""
+"""Conditions in SciPy's code on unknown values, as inside `vmap`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equal numbers that decide in SciPy's code: ``if scale != 1: y = y / scale``.
+"""Equality tests of traced numbers in SciPy's code: ``if scale != 1: y = y / scale``.
 
 Where such an equality holds, the way that is taken does not show how the result depends on the
 number.  So the code is run again with the numbers taken for different.  If that gives the same

@@ -1,4 +1,4 @@
-"""Where SciPy has what is private and used here, in which version: the one table of it.
+"""The table of SciPy's private names that are used here, by version.
 
 Names are those of the newest version.  What an installed SciPy does not have disables the functions
 that need it, and no others: they say so when something traced is given to them.

@@ -1,4 +1,4 @@
-"""Checks for those who write functions and those who write rules.
+"""Checks of derivatives and of rules, for their authors.
 
 `check_grads` compares all derivatives of a function with differences, `check_jvp` and `check_vjp`
 one derivative that somebody wrote; `check_rules` is for authors of operations.  Strategies for

@@ -1,4 +1,4 @@
-"""What it means that two results agree: tolerances follow from the precision of the dtypes."""
+"""Agreement of two results: tolerances follow from the precision of the dtypes."""
 
 from __future__ import annotations
 

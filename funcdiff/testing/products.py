@@ -1,4 +1,4 @@
-"""`check_jvp`, `check_vjp`: derivatives that somebody wrote, against central differences."""
+"""`check_jvp`, `check_vjp`: checks hand-written derivatives against central differences."""
 
 from __future__ import annotations
 

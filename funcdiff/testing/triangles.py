@@ -1,4 +1,4 @@
-"""Recognises functions of symmetric matrices: those that read one triangle of what they get.
+"""Recognises functions of symmetric matrices that read one triangle of their argument.
 
 ``eigh`` and ``cholesky`` take the other triangle for the mirror image of the one they read, and
 their derivatives, by convention, are those of a function of symmetric matrices: symmetric

@@ -1,4 +1,4 @@
-"""Checks and converts arguments: which leaves are numbers, and what is refused."""
+"""Validates and converts arguments: numeric leaves, and errors for leaves without derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that only computes: what it does is decided by its arguments and by what its names lead to.
+"""Purity analysis: recognises code that only computes from its arguments and names.
 
 Its instructions compute, compare, subscript, jump, call, and make tuples, lists, dictionaries and
 functions; one that is not known, of another version of Python, makes code open.  Its constants

@@ -1,4 +1,4 @@
-"""Names derived functions after the user's, as they are printed: ``grad(loss, argnums=1)``."""
+"""Names derived functions after the given one, as they are printed: ``grad(loss, argnums=1)``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps what a call has recorded, for calls that would record the same again.
+"""Memoises traces of calls that would record the same again.
 
 A function is traced in every call, since what it does may have changed.  But if its code only
 computes (see `closed_code`), if nothing that it can see has changed (see `surroundings`), and if it

@@ -1,4 +1,4 @@
-"""Finds a place in the user's code: what was traced is traced again, and lines are noted."""
+"""Finds a place in the code of a function by tracing it again, with source lines."""
 
 from __future__ import annotations
 

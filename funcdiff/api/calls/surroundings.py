@@ -1,4 +1,4 @@
-"""What functions can see besides numbers: each object, and what is in it, as it is now.
+"""Purity analysis: the objects that functions can see besides numbers, with their contents.
 
 It is followed from their code, cells, defaults and arguments, by names, to what changes nowhere: a
 number, a function of NumPy's.  If all of it is the same objects with the same content, closed code

@@ -1,4 +1,4 @@
-"""Tracing a user's function: from a call to a recording, and from a program to its results."""
+"""Traces a call of a function to a recording, and rebuilds its result from a program's outputs."""
 
 from __future__ import annotations
 

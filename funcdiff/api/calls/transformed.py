@@ -1,4 +1,4 @@
-"""What transforms return: functions that are values.
+"""The functions that transforms return: values that pickle, print and compare.
 
 They are called like functions, and bind to instances as such; but they pickle, print and compare by
 the transform, the user's function and the options, of which they can be made again anywhere.

@@ -1,1 +1,1 @@
-"""What `jit` runs for one kind of arguments: a program, or one for each way through a function."""
+"""Compiles one kind of arguments for `jit`: one program, or a tree of programs with guards."""

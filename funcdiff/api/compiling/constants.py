@@ -1,4 +1,4 @@
-"""Computes once what a compiled function makes of nothing but the arrays that it closes over.
+"""Constant folding: computes once, for a compiled function, terms in captured arrays alone.
 
 They have, for good, the values that they had when it was traced.
 """

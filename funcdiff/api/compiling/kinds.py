@@ -1,4 +1,4 @@
-"""Kinds of arguments: what a compiled function is traced anew for."""
+"""Kinds of arguments, the keys of specialization: a compiled function is traced once for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a jitted function shows of itself: its programs and their source, and what it keeps."""
+"""Inspection of jitted functions: their programs, their source and their counters."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Branches and loops that become one equation, and what is kept of them."""
+"""Structured control flow: branches and loops that become one equation; checkpoints."""

@@ -1,4 +1,4 @@
-"""Functions as the bodies of control flow: what they take, what they have to return."""
+"""Validates bodies of control flow: their arguments, and the structure and types of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`checkpoint`: what a function computes on its way is computed again when it is needed."""
+"""Rematerialization, `checkpoint`: intermediate values are recomputed in the backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of Jacobians read from few vectors, each of which holds many columns or rows.
+"""Decompresses Jacobians: reads entries off few vectors, each of many columns or rows.
 
 What a vector takes in memory on its way is bounded: all vectors go as one batch if they fit, else
 a loop takes as many at a time as do.

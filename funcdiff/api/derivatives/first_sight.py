@@ -1,4 +1,4 @@
-"""Computes derivatives of what was not traced before on a tape, with no program derived.
+"""Differentiates new recordings on a tape, without deriving a program.
 
 A program costs as much to derive as some twenty runs of a tape: one that comes back often enough
 is derived, and is faster from then on.  The results are the same, but for rounding.

@@ -1,4 +1,4 @@
-"""What is known of the inputs of a derivative: index arrays, masks, and zeros of matrices."""
+"""Known inputs of a derivative: index arrays, masks, and zeros of matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `vjp`, `linearize` and `linear_transpose` return: linear maps, which are values themselves.
+"""Linear maps that `vjp`, `linearize` and `linear_transpose` return, which are values.
 
 They pickle as the program of the map and its residuals, without the function.
 """

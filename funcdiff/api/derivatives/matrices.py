@@ -1,4 +1,4 @@
-"""Sparse matrices from patterns and entries, and what `jacobian` is asked for of them."""
+"""Builds sparse matrices from patterns and entries, and reads the options for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes derivatives with the user's rules run on values, and by programs where these must decide.
+"""Differentiates with custom rules run on values, and by programs where these must decide.
 
 Rules are functions of numbers there, so what only their programs show, that an infinite slope meets
 the zero of a mask, say, is not seen.  Where something is not finite, the function is traced again,

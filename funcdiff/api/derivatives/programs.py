@@ -1,4 +1,4 @@
-"""Derives the programs of gradients, pullbacks and pushforwards, memoised by what was recorded."""
+"""Derives the programs of gradients, pullbacks and pushforwards, memoised by recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static analysis of a traced function: which results depend on which inputs, is it linear."""
+"""Static analysis of a traced function: dependence of results on inputs, and linearity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sparsity`: which elements of the results may depend on which of the arguments, to look at."""
+"""`sparsity`: the structure of a Jacobian, from dependence of results on arguments."""
 
 from __future__ import annotations
 

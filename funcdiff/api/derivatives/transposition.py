@@ -1,4 +1,4 @@
-"""`linear_transpose`: transposes of linear functions, and what refuses functions that are none."""
+"""`linear_transpose`: transposes linear functions, and refuses others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of a trace that notes in which state of Python's code each of them was made."""
+"""Decisions of a trace, with the continuation state of the code at each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the iterations of loops in a recording: what happened between two looks at one place."""
+"""Loop detection in a recording: the operations between two decisions at one place in the code."""
 
 from __future__ import annotations
 

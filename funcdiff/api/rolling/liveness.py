@@ -1,4 +1,4 @@
-"""Live variables of Python's code: what may still be read after an instruction."""
+"""Liveness analysis of bytecode: the variables that may still be read after an instruction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python's code goes on with at a look at a value: the live variables of the frame that looks.
+"""Continuation states: the live variables of the frame in which a value is decided on.
 
 Two looks at one instruction, in frames whose variables say the same but for the values of traced
 arrays, are followed by the same operations, as long as the outcomes are the same.  That holds if

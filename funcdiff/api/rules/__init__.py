@@ -1,1 +1,1 @@
-"""Rules of the user's: derivatives, opaque code, and solvers with implicit derivatives."""
+"""Custom derivative rules, opaque code, and solvers with implicit derivatives."""

@@ -1,4 +1,4 @@
-"""Derivative rules of the user's own: `custom_jvp`, `custom_vjp`, with JAX's signatures.
+"""Custom derivative rules: `custom_jvp` and `custom_vjp`, with JAX's signatures.
 
 In an eager derivative of the first order a call is made on values, and its rules run on values.
 Elsewhere it traces the function and, as often as derivatives are pending, its rules; all of it

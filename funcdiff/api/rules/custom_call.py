@@ -1,4 +1,4 @@
-"""Traces one call of a function with derivative rules of the user's: the function and the rules."""
+"""Traces one call of a function with custom derivative rules: the function and the rules."""
 
 from __future__ import annotations
 

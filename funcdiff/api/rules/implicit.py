@@ -1,4 +1,4 @@
-"""Roots and fixed points as functions of what their equations contain.
+"""Implicit differentiation: roots and fixed points as functions of values in their equations.
 
 The solver is Python code that runs with concrete arrays and is never traced; only the equation
 is, and its derivative is that of the solution.

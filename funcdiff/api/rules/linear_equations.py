@@ -1,4 +1,4 @@
-"""Solutions of linear equations whose matrix is a function, by solvers of the user's."""
+"""Matrix-free linear equations, solved by custom solvers, with implicit derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`primitive`: NumPy or SciPy code that cannot be traced, with derivative rules of the user's."""
+"""`primitive`: NumPy or SciPy code that cannot be traced, with custom derivative rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that the user's rules get and keep: read-only, and in memory that nobody else changes."""
+"""Isolates the values that custom rules get and keep: read-only, in memory of their own."""
 
 from __future__ import annotations
 

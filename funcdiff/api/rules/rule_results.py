@@ -1,4 +1,4 @@
-"""Checks what derivative rules of users return against what they have to return."""
+"""Validates the results of custom derivative rules: structure, shapes, dtypes."""
 
 from __future__ import annotations
 

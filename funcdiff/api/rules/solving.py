@@ -1,4 +1,4 @@
-"""Calling solvers of the user's: with concrete arrays, where nothing is traced and where it is."""
+"""Calls custom solvers with concrete arrays, with and without a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a call of a function with derivative rules of the user's on values, as a tape does.
+"""Evaluates calls of functions with custom derivative rules on values, as a tape does.
 
 The function, or its forward rule, is called with arrays; its results enter the trace together with
 the rules, which wait until a derivative asks for them.

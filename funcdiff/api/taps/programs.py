@@ -1,4 +1,4 @@
-"""The programs behind `tap_values` and `tap_grads`, memoised by what was recorded."""
+"""Derives the programs of `tap_values` and `tap_grads`, memoised by recording."""
 
 from __future__ import annotations
 

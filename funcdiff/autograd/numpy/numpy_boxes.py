@@ -1,4 +1,4 @@
-"""``autograd.numpy.numpy_boxes``: what ``isinstance(x, ArrayBox)`` asks for."""
+"""``autograd.numpy.numpy_boxes``: `ArrayBox`, for ``isinstance(x, ArrayBox)``."""
 
 from funcdiff.autograd import builtins
 from funcdiff.autograd.boxes import Box as ArrayBox

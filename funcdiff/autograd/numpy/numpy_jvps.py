@@ -1,4 +1,4 @@
-"""``autograd.numpy.numpy_jvps``: what forward rules of one's own use of it."""
+"""``autograd.numpy.numpy_jvps``: the helpers that custom forward rules import."""
 
 from __future__ import annotations
 

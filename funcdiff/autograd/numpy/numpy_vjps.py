@@ -1,4 +1,4 @@
-"""``autograd.numpy.numpy_vjps``: what rules of one's own use of it."""
+"""``autograd.numpy.numpy_vjps``: the helpers that custom reverse rules import."""
 
 from __future__ import annotations
 

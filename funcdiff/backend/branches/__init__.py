@@ -1,1 +1,1 @@
-"""Programs that branch by values: one for each way, which share what they have in common."""
+"""Programs that branch by values: a tree of specializations with shared prefixes."""

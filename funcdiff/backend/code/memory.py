@@ -1,4 +1,4 @@
-"""Assigns memory to the results of a program, which is taken over when nobody looks into it.
+"""Memory allocation: assigns memory to the results of a program, and reuses that of dead ones.
 
 Memory is a *slot*, which one result after the other is written to.  Compiled source allocates it
 in every call: the result that is the first in a slot is allocated by NumPy, and ufuncs write over

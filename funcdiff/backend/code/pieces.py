@@ -1,4 +1,4 @@
-"""Generates what puts arrays together from pieces: paddings, chains of them, and concatenations."""
+"""Generates code that assembles arrays from pieces: paddings, chains of them, concatenations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Generates what `jit` runs: code that keeps its memory from call to call."""
+"""Generates kernels, the code that `jit` runs: their memory is kept from call to call."""

@@ -1,4 +1,4 @@
-"""Prepares programs to be compiled: what is repeated becomes a loop, where that is quicker."""
+"""Prepares programs for compilation: rolls repeated equations into loops where that is quicker."""
 
 from __future__ import annotations
 

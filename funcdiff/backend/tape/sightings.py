@@ -1,4 +1,4 @@
-"""Counts how often recordings came: a program costs as much to derive as many runs of a tape."""
+"""Tiering: counts the runs of recordings on tapes, until deriving a program is worth its cost."""
 
 from __future__ import annotations
 

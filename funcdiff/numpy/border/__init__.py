@@ -1,1 +1,1 @@
-"""Where NumPy's calls become equations: dispatch, promotion, concrete values."""
+"""The border to NumPy: dispatch, promotion and concrete values, by which calls become equations."""

@@ -1,4 +1,4 @@
-"""What may raise is computed when it is recorded, where the user's code could catch the exception.
+"""Evaluates operations that may raise at once, where traced code could catch the exception.
 
 Where there are no values, whether it raises is a decision like the outcome of an ``if``.
 """

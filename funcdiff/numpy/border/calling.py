@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions that meet traced arrays: ours take their place."""
+"""Dispatches NumPy functions that meet traced arrays to their implementations here."""
 
 from __future__ import annotations
 

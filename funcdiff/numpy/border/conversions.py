@@ -1,4 +1,4 @@
-"""What Python makes of a traced array: truth values, numbers, integers and text.
+"""Conversions of traced arrays to truth values, numbers, integers and text.
 
 Where a derivative would be lost, or there is no value, these raise.
 """

@@ -1,4 +1,4 @@
-"""The table of NumPy functions that traced arrays know, and what is said of the others."""
+"""The dispatch table of NumPy functions for traced arrays, with messages for missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's own ways from a traced number to an integer: `round`, `math.floor`, `ceil`, `trunc`.
+"""Rounding of traced numbers to Python integers: `round`, `math.floor`, `ceil`, `trunc`.
 
 The result is a traced Python integer.  It is constant almost everywhere, so no derivative is lost
 on the way; where the trace has values, it may be an index or the length of a ``range``.

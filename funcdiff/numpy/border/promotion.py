@@ -1,4 +1,4 @@
-"""From what users pass to what the strict operations take: dtypes, scalars and broadcasting.
+"""Promotes arguments for the strict operations: dtypes, scalars and broadcasting.
 
 Promotion is NumPy's own (NEP 50): Python numbers are weak, traced ones too (`Tracer.weak`);
 everything else is strong.

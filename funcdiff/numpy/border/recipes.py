@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions that are recorded again as they were, without our code for them.
+"""Recipes of NumPy calls: records the same equations again for operands of the same types.
 
 What most functions record is decided by the types of their arrays and by their other arguments.
 The entries of a first call are kept as a *recipe*, by which later ones are recorded.

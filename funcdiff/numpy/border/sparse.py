@@ -1,4 +1,4 @@
-"""Sparse arrays of SciPy's, which meet a traced array in an operator: ``A @ x``, ``x @ A``.
+"""Sparse arrays of SciPy in operators with traced arrays: ``A @ x``, ``x @ A``.
 
 They know no protocol for others.  But what they can make no array of, their operators leave to the
 other operand: so a traced array shows them its own class, and no values, where they ask.

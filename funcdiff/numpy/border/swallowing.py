@@ -1,4 +1,4 @@
-"""Remembers, in the traces that it concerns, that a value could not be given to the user's code.
+"""Marks traces as failed in which a value was refused, even if the traced code catches the error.
 
 What catches the error, ``try: s = float(x)`` and ``except TypeError: s = 0.0``, goes on as another
 function than the one that was to be differentiated or compiled; so its trace must fail.

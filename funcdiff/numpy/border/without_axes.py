@@ -1,4 +1,4 @@
-"""Which functions return arrays even without axes, where others return NumPy scalars.
+"""Functions that return arrays even without axes, where others return NumPy scalars.
 
 A ufunc, a reduction or an index makes a scalar of what has no axes.  Views have an array's type if
 NumPy's have it (see `funcdiff.numpy.memory.views.view`).

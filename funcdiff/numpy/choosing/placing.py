@@ -1,4 +1,4 @@
-"""NumPy's functions that put values into an array: `copyto`, `put`, `place`, `putmask` and so on.
+"""Functions that put values into an array: `copyto`, `put`, `place`, `putmask` and so on.
 
 The array has to be a traced one.  An ordinary array takes values that have no derivative only.
 """

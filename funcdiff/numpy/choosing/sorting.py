@@ -1,4 +1,4 @@
-"""Sorting and searching: what moves elements has a derivative, positions have none."""
+"""Sorting and searching: sorted values have derivatives, positions have none."""
 
 from __future__ import annotations
 

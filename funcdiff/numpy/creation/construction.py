@@ -1,4 +1,4 @@
-"""What `funcdiff.numpy` offers where NumPy cannot dispatch: arrays of traced numbers.
+"""Array constructors in `funcdiff.numpy`, where NumPy cannot dispatch: arrays of traced numbers.
 
 NumPy asks only the arguments of a function, not the elements of lists in them, so
 ``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own, but

@@ -1,4 +1,4 @@
-"""What ``y[mask]`` is where nobody knows how many elements that are: it can be stored there again.
+"""Boolean selections ``y[mask]`` of unknown length, which can be stored into the same places.
 
 So ``y[y <= 0] *= 0.2`` and ``y[m] = np.exp(y[m]) + 1`` are a choice between elements, as
 ``y[m] = 0.0`` is, for examples that differ in the count, and in the body of a loop.

@@ -1,4 +1,4 @@
-"""The plain arrays that NumPy and others get for a traced one: copies that nobody may write to.
+"""Plain arrays of traced ones for NumPy and other libraries: read-only copies.
 
 NumPy would hand out the array itself, and a write to that would be seen.  A write to a copy would
 be lost, so that it has to fail, with a note that says what to write instead.  A change of the

@@ -1,4 +1,4 @@
-"""What `numpy.array` and `numpy.asarray` make of values: arrays in an order, views or copies.
+"""`numpy.array`, `numpy.asarray` and their like: memory order, views and copies.
 
 Nested lists and tuples may hold traced values; the dtype is that of all their leaves together.
 """

@@ -1,4 +1,4 @@
-"""Makes of an index what NumPy makes of it, once, so that no other code looks at types of indices.
+"""Normalizes indices to a canonical form, the one place that looks at types of indices.
 
 NumPy asks an item of an index, in this order, whether it is None, ``...`` or a slice; whether it
 has an ``__index__``; and else for an array of it, whatever it is: a list, a tuple inside a tuple,

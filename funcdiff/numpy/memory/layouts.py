@@ -1,4 +1,4 @@
-"""How our value of a variable lies in memory, and whether NumPy's array lies so, too.
+"""Memory layouts: whether the value of a variable has the strides that NumPy's array has.
 
 An equation is evaluated by NumPy itself, which lays the result out as it does in the user's code.
 But an identity in our programs may be a copy in another order there, or written over an array that

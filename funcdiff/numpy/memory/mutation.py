@@ -1,4 +1,4 @@
-"""In-place changes of traced arrays, with NumPy's own aliasing.
+"""In-place changes of traced arrays, with the aliasing of NumPy.
 
 The program is pure; what changes is the handle, which is pointed at the new value, so that every
 name bound to it sees the change.  After a change the views of the same memory are made again.

@@ -1,1 +1,1 @@
-"""What to say of calls that NumPy or funcdiff refuses."""
+"""Error messages for calls that NumPy or funcdiff refuses."""

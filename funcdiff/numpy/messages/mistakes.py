@@ -1,4 +1,4 @@
-"""What the user wrote where a traced array was to become a plain one, and what to write instead."""
+"""Explains errors of conversions to plain arrays: the expression at fault, and its replacement."""
 
 from __future__ import annotations
 

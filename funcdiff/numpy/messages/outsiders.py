@@ -1,4 +1,4 @@
-"""Errors of code that knows nothing of traced arrays: noted with the user's line and the cure.
+"""Explains errors of code that knows no traced arrays: adds the line in the code, and the cure.
 
 json, statistics, numba, NumPy's iterators and Python's calls raise errors of their own where they
 meet a traced array, or a keyword of another library.  They stay what they are; a note is added.

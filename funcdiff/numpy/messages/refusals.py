@@ -1,4 +1,4 @@
-"""NumPy's public names that traced arrays refuse: for each the reason, and what to write instead.
+"""NumPy's public names that traced arrays refuse, each with the reason and a replacement.
 
 A name that is neither covered nor here is missing by mistake, and a test says so.  Names that need
 no rule, because no traced array can get into them, have a table of their own, `untouched`.

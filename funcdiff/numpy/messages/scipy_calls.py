@@ -1,4 +1,4 @@
-"""Calls of SciPy's functions that met a traced array, and what `funcdiff.scipy` has for them."""
+"""Explains calls of SciPy with traced arrays, and names the function in `funcdiff.scipy`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of wrong calls: what was called, with which shapes and dtypes, and where.
+"""Explains errors of wrong calls: the function, shapes and dtypes, and the line.
 
 The errors themselves are NumPy's own, in type and wording; what NumPy does not know is noted.
 """

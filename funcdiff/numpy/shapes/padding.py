@@ -1,4 +1,4 @@
-"""``np.pad``: one axis after the other, each joined with what comes before and behind it."""
+"""``np.pad``: one axis after the other, each joined with the padding before and behind it."""
 
 from __future__ import annotations
 

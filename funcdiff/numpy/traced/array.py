@@ -1,4 +1,4 @@
-"""The traced array and the traced scalar: what stands for NumPy's while a function is traced.
+"""The traced array and the traced scalar, in place of NumPy's while a function is traced.
 
 They have NumPy's operators and methods, and its protocols send every function of NumPy here.
 Asked for their class, they answer with that of the value that they stand for.

@@ -1,4 +1,4 @@
-"""What Python is told of the class of a traced value, to decide as for the value itself.
+"""Class identity of traced values: ``isinstance``, ``match`` and dispatch by type.
 
 ``isinstance``, ``match``, ``functools.singledispatch`` and abstract base classes ask a value for
 its ``__class__``; abstract base classes also look for methods in the bases of its type.

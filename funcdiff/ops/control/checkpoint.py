@@ -1,4 +1,4 @@
-"""Rematerialization: `checkpoint`, of which a derivative keeps operands and named values only.
+"""Rematerialization: `checkpoint`, whose derivative keeps operands and named values only.
 
 The derivative computes the others once more where it needs them.
 """

@@ -1,4 +1,4 @@
-"""Guards: `guard`, which lets a program go on only where a value is what it was.
+"""Guards: `guard`, which lets a program go on only if a value is the one seen while tracing.
 
 The programs of `jit` have them where Python decided by values.  They are put in when everything is
 derived, each before all that it protects; until then what decides is among the outputs.

@@ -1,4 +1,4 @@
-"""Dead-code elimination in loops: what the wanted results do not need is left out.
+"""Dead-code elimination in loops: drops carries and rows that no result needs.
 
 A carry that nothing needs but itself goes, and with it the constants, rows and sweeps that only it
 had read.

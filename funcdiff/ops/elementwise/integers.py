@@ -1,4 +1,4 @@
-"""Arithmetic of Python's integers, which have no bounds: what 64 bits do not hold is an error.
+"""Checked integer arithmetic: unbounded integers, with an error where 64 bits overflow.
 
 ``exact_add``, ``exact_mul`` and the others are operators of integers without a derivative.
 """

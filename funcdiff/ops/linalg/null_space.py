@@ -1,4 +1,4 @@
-"""Singular vectors of the singular value zero: those of each side are any basis of a null space.
+"""Singular vectors of the singular value zero: on each side an arbitrary basis of a null space.
 
 Unlike those of equal positive values they turn on either side alone, and where the matrix is not
 square, together with directions that are no singular vectors.

@@ -1,4 +1,4 @@
-"""Symmetric and Hermitian matrices by convention, of which a value reads one triangle alone.
+"""Symmetric and Hermitian matrices by convention: the value reads one triangle alone.
 
 What happens to such a matrix when all its elements change by T is
 

@@ -1,4 +1,4 @@
-"""The QR factorization of matrices of every shape, and what of Q depends on a choice.
+"""The QR factorization of matrices of every shape, and the columns of Q that are arbitrary.
 
 With A = Q·R and U the leading square block of R, the rotation Ω = Qᴴ·dQ and dR follow from
 B = Qᴴ·dA·U⁻¹, because dR·R⁻¹ is upper triangular with a real diagonal, as LAPACK's R is

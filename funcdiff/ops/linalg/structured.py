@@ -1,4 +1,4 @@
-"""Systems and inverses of matrices of which SciPy is told the structure.
+"""Systems and inverses of matrices with a declared structure: triangular, banded and others.
 
 The other solves of a derivative have that structure, too.
 """

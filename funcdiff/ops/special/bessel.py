@@ -1,4 +1,4 @@
-"""Bessel functions, whose derivatives are those of neighbouring orders.
+"""Bessel functions, differentiated by recurrences between neighbouring orders.
 
 The formulas are those of the NIST Digital Library of Mathematical Functions, sections 10.6 and
 10.29, in the form that divides by nothing, so that all derivatives are right at 0 as well.  A

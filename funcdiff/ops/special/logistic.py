@@ -1,4 +1,4 @@
-"""The logistic function, what it is the slope of, and the losses of robust statistics."""
+"""The logistic function, its antiderivative, and the losses of robust statistics."""
 
 from __future__ import annotations
 

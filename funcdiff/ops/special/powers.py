@@ -1,4 +1,4 @@
-"""Powers, roots and exponentials: the transformations of Box and Cox, and what NumPy has, too.
+"""Powers, roots and exponentials, and the transformations of Box and Cox.
 
 G. E. P. Box, D. R. Cox, "An Analysis of Transformations", J. R. Stat. Soc. B 26 (1964).  In λ
 they are ln x · E(λ·ln x) with E(u) = (eᵘ - 1)/u, and the inverse is exp(y·L(λy)) with

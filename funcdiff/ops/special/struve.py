@@ -1,4 +1,4 @@
-"""Struve functions, whose derivatives are those of neighbouring orders and a power.
+"""Struve functions, differentiated by recurrences between neighbouring orders.
 
 The formulas are equations 11.4.24 and 11.4.26 of the NIST Digital Library of Mathematical
 Functions.

@@ -1,4 +1,4 @@
-"""A number that is zero, and of which nobody knows how it changes: its derivative is nan.
+"""Undefined derivatives: the value is zero, and the derivative is nan.
 
 As a linear operation: what does not change has no part in it, in either mode.  So are zeros that
 are cut off, as there would be more of the result if they changed.

@@ -1,1 +1,1 @@
-"""Primitives with rules or code of the user's."""
+"""Primitives with custom rules or Python code."""

@@ -1,4 +1,4 @@
-"""Functions with derivative rules of the user's: `custom`, whose parameters hold the rules.
+"""Functions with custom derivative rules: `custom`, whose parameters hold the rules.
 
 The rules are programs, traced by the API where the function was called.  A function that has
 either rule has every mode.

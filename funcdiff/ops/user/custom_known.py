@@ -1,4 +1,4 @@
-"""Calls of functions with rules of the user's that were made already, on values: `custom_known`.
+"""Evaluated calls of functions with custom derivative rules: `custom_known`.
 
 The equation hands on the results that the call had.  Its derivative calls the rules, which are
 Python code, when the program runs.  Which call it was is an operand, a number, so that programs

@@ -1,4 +1,4 @@
-"""Functions with derivative rules of the user's, as data: their programs and those of the rules."""
+"""Custom derivative rules as data: the programs of a function and of its rules."""
 
 from __future__ import annotations
 

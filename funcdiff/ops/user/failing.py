@@ -1,4 +1,4 @@
-"""Whether operations raise: `fails`, by which a program decides what a ``try`` does."""
+"""Whether operations raise: `fails`, by which a program takes the branches of a ``try``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear equations A·x = b of which A is a program ``v -> A·v``.
+"""Matrix-free linear equations A·x = b: A is a program ``v -> A·v``.
 
 With a solver of the user's they are the primitive `linear_solve`; without one, `dense_solve` makes
 the matrix and solves by factorization, out of operations that have their own derivatives.

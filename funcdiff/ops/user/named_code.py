@@ -1,4 +1,4 @@
-"""A weak registry of Python code by name: code lives as long as somebody holds its name.
+"""A weak registry of Python code by name: code lives as long as its name is held.
 
 Parameters of equations hold names, never code.  Names are not given twice, so equal programs
 compute the same.

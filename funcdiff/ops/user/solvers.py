@@ -1,4 +1,4 @@
-"""Callbacks to solvers: Python code of the user's, run with concrete arrays, known by name.
+"""Callbacks to custom solvers: Python code, run with concrete arrays, registered by name.
 
 A solver lives as long as a program that calls it, which holds its name.
 """

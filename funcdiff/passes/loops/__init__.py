@@ -1,1 +1,1 @@
-"""Loops of programs: what needs no loop is taken out of one."""
+"""Loop optimizations: distribution, rerolling, and code motion out of loops."""

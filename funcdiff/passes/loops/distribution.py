@@ -1,4 +1,4 @@
-"""Loop distribution: what needs no loop is computed for all iterations of a scan at once.
+"""Loop distribution: computes operations without a recurrence for all iterations at once.
 
 ``for t: carry, y[t] = f(carry, x[t])`` spends most of its time on calls of NumPy with small arrays.
 The equations before and after the recurrence are batched over t by `vmap`, and sums over t of

@@ -1,4 +1,4 @@
-"""What the operands of repeated equations are: the analysis of loop rerolling."""
+"""Loop rerolling: classifies operands of repeated equations as constants, carries or rows."""
 
 from __future__ import annotations
 

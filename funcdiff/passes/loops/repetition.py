@@ -1,4 +1,4 @@
-"""Finds what is repeated in a program: runs of equations that are iterations of one loop.
+"""Finds repeated sequences of equations in a program: candidates for loop rerolling.
 
 A Python loop is recorded iteration by iteration, and so is the backward pass of its derivative.
 Equations that say the same, up to which variables they are of and where slices begin, stand one

@@ -1,1 +1,1 @@
-"""Rewrite rules: each is a function of which the docstring is the identity."""
+"""Rewrite rules: functions whose docstring is the identity."""

@@ -1,4 +1,4 @@
-"""Colours columns and rows so that those of one colour are computed as one vector.
+"""Graph colouring: groups columns and rows that one vector computes together.
 
 Columns of a colour share no row (partial distance-2 colouring: A. H. Gebremedhin, F. Manne and
 A. Pothen, "What color is your Jacobian?", SIAM Review 47 (2005), 629-705).  Of a symmetric matrix

@@ -1,4 +1,4 @@
-"""Represents what many elements depend on together by one number: a junction.
+"""Junctions: shared sets of inputs that many elements depend on, each represented by a number.
 
 All results of a sorted, solved or normalised array depend on all of its elements.  Written pair by
 pair that is a square of their number; by a junction, which depends on the elements and on which the

@@ -1,4 +1,4 @@
-"""Finds of which elements of its operands an operation makes each element of its result.
+"""Element dependence: which elements of the operands each element of a result is made of.
 
 No table says so.  An operation that only moves elements shows where they go if it is given their
 numbers, and one that adds them up is the transpose of one that moves: the numbers of its results

@@ -1,4 +1,4 @@
-"""Asks the rule of an operation's support which elements of its result depend on which.
+"""Element dependence of operations without links, by probing their support rules.
 
 Unit vectors go through a small program of booleans.  Along an axis of examples that do not meet
 each other, as solutions of many systems, all examples are asked at once; that they do not meet is

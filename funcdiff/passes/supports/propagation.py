@@ -1,4 +1,4 @@
-"""Propagates supports through what is recorded, and records them as booleans where they are used.
+"""Propagates supports through a recording, and records them as booleans where they are used.
 
 A support that depends on shapes only is evaluated, too: if it is everywhere, no mask is needed.
 """

@@ -1,4 +1,4 @@
-"""Propagation rules for supports: what the facts of operations tell, and a table of the others."""
+"""Propagation rules for supports, from the facts of operations and a table for the others."""
 
 from __future__ import annotations
 

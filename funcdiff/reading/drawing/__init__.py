@@ -1,1 +1,1 @@
-"""Draws programs as graphs: forward and derivative, the user's lines, and what is kept."""
+"""Draws programs as graphs: forward and derivative, source lines, and saved values."""

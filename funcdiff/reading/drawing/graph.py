@@ -1,4 +1,4 @@
-"""The graph of a program as it is drawn: nodes, edges, and the user's lines around them."""
+"""The graph of a program as it is drawn: nodes, edges, and bands for source lines."""
 
 from __future__ import annotations
 

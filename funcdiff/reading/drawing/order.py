@@ -1,4 +1,4 @@
-"""Orders equations so that those of one line stand together, as far as their operands allow."""
+"""Topological sorting of equations that keeps source lines together."""
 
 from __future__ import annotations
 

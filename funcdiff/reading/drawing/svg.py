@@ -1,4 +1,4 @@
-"""Writes a graph as SVG: the user's lines at the left, as bands, and the graph beside them."""
+"""Writes a graph as SVG: source lines at the left, as bands, and the graph beside them."""
 
 from __future__ import annotations
 

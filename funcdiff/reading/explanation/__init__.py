@@ -1,1 +1,1 @@
-"""Explains a call: what is not finite, where kinks are, what lines cost, what to write instead."""
+"""Explains a call: values that are not finite, kinks, costs of lines, and better formulas."""

@@ -1,4 +1,4 @@
-"""Finds formulas that lose digits or time, and says what to write instead.
+"""Finds formulas that lose digits or time, and suggests replacements.
 
 A formula is found in the program; whether it does harm is decided by the values of this call.
 """

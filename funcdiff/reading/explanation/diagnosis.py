@@ -1,4 +1,4 @@
-"""Makes a report of a sweep: which faults there are, in which order, and what lines cost."""
+"""Makes a report of a sweep: faults in order, and the costs of lines."""
 
 from __future__ import annotations
 

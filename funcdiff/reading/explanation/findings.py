@@ -1,4 +1,4 @@
-"""What an explanation finds: faults, masked values, kinks, advice and costs, each with its line."""
+"""Findings of an explanation by line: faults, masked values, kinks, advice and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws a report as a page of HTML: source lines shaded by their time, with what is said of them.
+"""Renders a report as a page of HTML: source lines shaded by their time, with the findings.
 
 The page is one file without scripts, and needs nothing from elsewhere.
 """

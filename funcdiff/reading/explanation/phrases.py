@@ -1,4 +1,4 @@
-"""Writes an equation as a NumPy expression of the user's names, and values in a few digits."""
+"""Formats equations as NumPy expressions in the names of the code, and values in a few digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a call: what was found, as text for a terminal and as a page."""
+"""The report of a call, as text for a terminal and as a page."""
 
 from __future__ import annotations
 

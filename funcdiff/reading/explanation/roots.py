@@ -1,4 +1,4 @@
-"""Traces back what is not finite to the equations that made it of finite operands."""
+"""Root causes of nan and inf: traces them back to equations that made them of finite operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says in a sentence what was found, and in a few digits what lines cost."""
+"""Phrases findings as sentences, and costs of lines in a few digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interprets a program equation by equation: times each, and looks at what it computes."""
+"""Interprets a program equation by equation: times each, and inspects its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps what the user has written beside its derivative, in one program that can be swept.
+"""Keeps the traced code beside its derivative, in one program that can be swept.
 
 A derivative computes only what it needs, and of that what simplification has left.  So while a call
 is traced to be explained, every function that is traced on the way is recorded once more, as it was

@@ -1,4 +1,4 @@
-"""Writes programs for CuPy: NumPy's own text by another name, without what CuPy lacks."""
+"""Writes programs for CuPy: NumPy's text under another name, without functions that CuPy lacks."""
 
 from __future__ import annotations
 

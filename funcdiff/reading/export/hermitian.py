@@ -1,4 +1,4 @@
-"""Writes what derivatives of Hermitian matrices ask: what triangle counts, what values are near."""
+"""Writes the helpers of Hermitian derivatives: shares of triangles, nearly equal eigenvalues."""
 
 from __future__ import annotations
 

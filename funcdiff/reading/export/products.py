@@ -1,4 +1,4 @@
-"""Writes convolutions, and products of which one operand is masked, for any library.
+"""Writes convolutions, and products with a masked operand, for any library.
 
 A library convolves sequences of channels with kernels, ``y[n, f, p] = Σ x[n, c, s·p + d·t - l] ·
 k[f, c, t]``, by strides s and dilations d, where x is padded by l entries before, and may have

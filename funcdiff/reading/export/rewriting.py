@@ -1,4 +1,4 @@
-"""Rewrites NumPy's syntax trees as those of another library: names, keywords, calls, methods."""
+"""Rewrites NumPy syntax trees for another library: names, keywords, calls, methods."""
 
 from __future__ import annotations
 

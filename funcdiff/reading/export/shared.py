@@ -1,4 +1,4 @@
-"""What the libraries have in common: formulas of NumPy in place of its longer implementations.
+"""Formulas that all libraries share, in place of longer implementations in NumPy.
 
 Everything here is written in NumPy's names, which every library spells in its own way.
 """

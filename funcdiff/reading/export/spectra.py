@@ -1,4 +1,4 @@
-"""Writes what derivatives of spectra ask: which values are equal, and whether a result may be.
+"""Writes the helpers of spectral derivatives: equal values, and existence of the derivative.
 
 NumPy raises where a derivative does not exist; what runs on a device cannot, and gives NaN there.
 """

@@ -1,4 +1,4 @@
-"""Lays statements out: indents lines, and breaks at commas those that are too long."""
+"""Lays statements out: indents lines, and breaks long ones at commas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses unique names for the variables of a text: the user's own, or a short word."""
+"""Chooses unique names for the variables of a text: from the code, or a short word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbols: operands that note what NumPy is asked to do with them, as expressions.
+"""Symbolic operands, which record calls of NumPy as expressions.
 
 An implementation that is one expression is run on symbols, which gives its text; whatever else
 needs to know a value raises `UnwritableError`.

@@ -1,4 +1,4 @@
-"""Writes an equation as a NumPy expression: the formulas of compiled code, and what reads better.
+"""Writes an equation as a NumPy expression: the formulas of compiled code, or more readable ones.
 
 Where an operation has no entry, its implementation itself is the template: a function of one line
 becomes that line, a longer one is called and comes along (`helpers`).

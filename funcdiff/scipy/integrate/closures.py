@@ -1,4 +1,4 @@
-"""Functions of the user's as programs: what they close over comes first among the inputs."""
+"""Traces integrands and right-hand sides to programs, whose first inputs are the captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equations of steps, solved for values: what derivatives by the implicit function theorem are at.
+"""Equations of steps, solved for values, at which the implicit function theorem is applied.
 
 Of small systems they are solved for all steps at once, of large ones step by step.
 """

@@ -1,4 +1,4 @@
-"""Steps of LSODA, from what its work arrays hold after each: matrices and tables.
+"""Reconstructs the steps of LSODA from its Nordsieck arrays: matrices and tables.
 
 LSODA keeps hʲ·y⁽ʲ⁾/j! in row j.  A step of order q scales the rows to its length, moves the
 polynomial on by one step and adds lⱼ·e, where h·f(t', y') = y₁ + e; an order that is raised next

@@ -1,4 +1,4 @@
-"""Piecewise polynomials, of which the interval that a point is in is a constant.
+"""Piecewise polynomials; the interval of a point is a constant for derivatives.
 
 SciPy's compiled evaluators are formulas of the coefficients and of the distance from the left end
 of the interval, so they are differentiated by all of these: coefficients, breakpoints and points.

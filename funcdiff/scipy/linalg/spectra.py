@@ -1,4 +1,4 @@
-"""Eigenvalues, singular values, their vectors, and what is made of these."""
+"""Eigenvalues, singular values, their vectors, and the Schur form."""
 
 from __future__ import annotations
 

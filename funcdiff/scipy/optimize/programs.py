@@ -1,4 +1,4 @@
-"""Functions of the user's as programs, so that solvers may call them with concrete arrays."""
+"""Traces objectives and constraints to programs, which solvers call on concrete arrays."""
 
 from __future__ import annotations
 

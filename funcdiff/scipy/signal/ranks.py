@@ -1,4 +1,4 @@
-"""Order statistics of neighbourhoods: their derivatives are those of the elements found."""
+"""Order statistics of neighbourhoods, differentiated by the elements that they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the older spectral functions do with segments of a signal: windows, and transforms."""
+"""Segmentation for the older spectral functions: windows, overlaps and transforms."""
 
 from __future__ import annotations
 

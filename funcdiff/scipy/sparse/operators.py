@@ -1,4 +1,4 @@
-"""Operators between sparse arrays, dense arrays and numbers, some of which are traced."""
+"""Operators between sparse arrays, dense arrays and numbers, traced or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why the other functions of ``scipy.special`` take no traced array, and what to write instead."""
+"""Functions in ``scipy.special`` that refuse traced arrays, with reasons and replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaussian kernel density estimation, whose sums over kernels are those of NumPy."""
+"""Gaussian kernel density estimation, with sums over kernels in NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random variates whose derivatives in the parameters are those at the same random numbers.
+"""Random variates by reparametrization: derivatives in the parameters at fixed random numbers.
 
 A variate is x = F⁻¹(u; θ)·scale + loc for some u that does not depend on the parameters, however it
 was drawn, so that dx = -F_θ(z) dθ·scale/f(z) + z dscale + dloc at z = (x - loc)/scale: implicit

@@ -1,4 +1,4 @@
-"""SciPy's distributions for traced arrays: location, scale and what is outside of the support.
+"""SciPy's distributions for traced arrays: location, scale and values outside of the support.
 
 A distribution here is an object of SciPy's class, with these methods in front.  Where nothing is
 traced they are SciPy's own.  Elsewhere they bring the argument to standard form, and choose by

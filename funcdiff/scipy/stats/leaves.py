@@ -1,4 +1,4 @@
-"""What computes a distribution in standard form, in NumPy: SciPy's own code, or a formula.
+"""Leaf methods of distributions in standard form: borrowed from SciPy, or a formula in NumPy.
 
 SciPy's distributions are classes with *leaves*: `_pdf`, `_cdf`, `_stats`, ..., of a value and shape
 parameters.  Most of them are elementary and are borrowed.  What is compiled or looks at values has

@@ -1,4 +1,4 @@
-"""Moments of a distribution in standard form, from what SciPy's class states of them.
+"""Moments of a distribution in standard form, from the formulas in SciPy's class.
 
 A class states mean, variance, skewness and kurtosis, or moments about the origin, or neither; what
 is not stated follows from the others, or is integrated.

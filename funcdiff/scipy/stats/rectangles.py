@@ -1,4 +1,4 @@
-"""Probabilities of normal and t vectors: SciPy's estimates; derivatives by those of shorter ones.
+"""Probabilities of normal and t vectors in rectangles; derivatives by vectors of fewer components.
 
 With P(a, b, C) for location 0, ∂P/∂bᵢ is the density of one component at bᵢ by the probability of
 the others given it, ∂²P/∂bᵢ∂bⱼ that of two by the others given both, and ∂P/∂C half of that matrix.

@@ -1,4 +1,4 @@
-"""Derivatives of functions of singular values, by those of a Hermitian matrix.
+"""Derivatives of functions of singular values, by the Hermitian dilation of the matrix.
 
 U·f(s)·Vᴴ is one block of a function of [[0, A], [Aᴴ, 0]], of the odd function that f is of s > 0;
 the other block is V·f(s)·Uᴴ.  Its derivatives along [[0, X], [Y, 0]], of every order, are blocks

@@ -1,4 +1,4 @@
-"""``scipy.cluster.hierarchy``, which takes plain arrays: what it finds is whole numbers."""
+"""``scipy.cluster.hierarchy``, which takes plain arrays: its results are whole numbers."""
 
 from funcdiff.scipy.covered import namespace
 
