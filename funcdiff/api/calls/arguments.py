@@ -156,10 +156,7 @@ def type_of(x: Any) -> ArrayType:
 def differentiable_operand(leaf: Any, structure: pytree.Structure, k: int, argument: object) -> Any:
     """Return a leaf of a differentiated argument as an operand.
 
-    Raises
-    ------
-    InputError
-        If it is an integer or boolean array; the message has the leaf's path.
+    Raises `InputError`, with the leaf's path, if it is an integer or boolean array.
     """
     x = operand(leaf)
     if x.dtype.kind in "fc":

@@ -17,21 +17,9 @@ from funcdiff.pytree.registry import kinds
 def leaf_axes(axes: Any, tree: Any, name: str, values: str, path: str = "") -> list[int | None]:
     """Return one axis for each leaf from a container of axes that is a prefix of the tree.
 
-    Parameters
-    ----------
-    axes
-        An int or None for all leaves, or a container with one entry per child of `tree`.
-    tree
-        The values.
-    name, values
-        What messages call the two: ``in_axes`` and ``args``.
-    path
-        Where in both we are.
-
-    Raises
-    ------
-    InputError
-        If the two do not fit.
+    `axes` is an int or None for all leaves, or a container with one entry per child of `tree`;
+    `name` and `values` are what messages call the two, ``in_axes`` and ``args``, and `path` is the
+    present place in both.  Raises `InputError` if they do not fit.
     """
     if axes is None or is_int(axes):
         count = pytree.flatten(tree)[1].leaf_count

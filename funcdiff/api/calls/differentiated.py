@@ -16,13 +16,7 @@ from funcdiff.errors import InputError, OutputError, user_location
 
 
 class SplitCall:
-    """A call of `f`, as a function of the leaves of its differentiated arguments.
-
-    Attributes
-    ----------
-    inputs
-        These arguments.
-    """
+    """A call of `f`, as a function of the leaves of its differentiated arguments, the `inputs`."""
 
     __slots__ = ("_args", "_f", "_kwargs", "_places", "inputs")
 

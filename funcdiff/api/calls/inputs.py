@@ -21,27 +21,13 @@ from funcdiff.pytree.hidden import fault_of
 
 
 class Inputs(NamedTuple):
-    """The differentiated arguments of a call, taken apart.
+    """The differentiated arguments of a call, taken apart."""
 
-    Attributes
-    ----------
-    operands
-        Values of the floating and complex leaves.
-    structures
-        One per differentiated argument.
-    numeric
-        For each leaf of all of them, whether it is differentiated.
-    others
-        The leaves that are not.
-    weak
-        For each operand, whether it came as a Python number.
-    """
-
-    operands: list[Any]
-    structures: tuple[pytree.Structure, ...]
-    numeric: tuple[bool, ...]
-    others: list[Any]
-    weak: tuple[bool, ...]
+    operands: list[Any]  # values of the floating and complex leaves
+    structures: tuple[pytree.Structure, ...]  # one per differentiated argument
+    numeric: tuple[bool, ...]  # for each leaf of all arguments: whether it is differentiated
+    others: list[Any]  # leaves that are not
+    weak: tuple[bool, ...]  # for each operand: whether it came as a Python number
 
     def rebuild(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Put one value per operand back into containers like the arguments."""

@@ -12,14 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callable[[F], F]:
     """Return a decorator that gives a function the signature of `f`, and a name that tells it.
 
-    Parameters
-    ----------
-    f
-        The user's function.
-    transform
-        What was made of it.
-    **options
-        How; None and False are left out.
+    The name has the transform, and its options but for None and False.
     """
     told = ""
     for name, value in options.items():

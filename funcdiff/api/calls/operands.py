@@ -34,21 +34,8 @@ def _structure_of(count: int) -> pytree.Structure:
 class Operands:
     """A container, of which the numbers and arrays are given other values.
 
-    Parameters
-    ----------
-    tree
-        The container: strings, flags and functions in it stay in place.
-    is_operand
-        Which leaves are operands; numbers and arrays of numbers unless given.
-
-    Attributes
-    ----------
-    leaves, structure
-        All leaves, and the container.
-    flags
-        For each leaf, whether it is an operand.
-    numbers, xs
-        The operands, as they came and as programs take them.
+    Strings, flags and functions in it stay in place; `is_operand` tells which leaves are operands,
+    by default numbers and arrays of numbers.
     """
 
     def __init__(self, tree: Any, is_operand: Callable[[Any], bool] = is_numeric) -> None:
@@ -58,9 +45,9 @@ class Operands:
             self.numbers = self.xs = self.leaves
             return
         self.leaves, self.structure = pytree.flatten(tree)
-        self.flags = [is_operand(leaf) for leaf in self.leaves]
-        self.numbers = self.among(self.leaves)
-        self.xs = [operand(leaf) for leaf in self.numbers]
+        self.flags = [is_operand(leaf) for leaf in self.leaves]  # by leaf
+        self.numbers = self.among(self.leaves)  # the operands as they came
+        self.xs = [operand(leaf) for leaf in self.numbers]  # the operands as programs take them
 
     @computed
     def weak(self) -> list[bool]:

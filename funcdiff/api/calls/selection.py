@@ -27,27 +27,8 @@ _POSITIONAL: Final = (
 class Selection:
     """The arguments in which a function is differentiated.
 
-    Parameters
-    ----------
-    function
-        The user's function.
-    transform
-        Name of what differentiates it, for messages.
-    argnums, argnames
-        Their numbers and their names.
-    every
-        Whether all positional arguments are meant, not the first, if neither is given.
-
-    Attributes
-    ----------
-    name
-        What messages call the function.
-    transform
-        As given.
-    given
-        The numbers and names, by parameter.
-    single
-        Whether one argument is chosen without a tuple, so that the derivative comes without one.
+    `transform` is the name of the transform, for messages; `every` means all positional arguments,
+    not the first, if neither numbers nor names are given.
     """
 
     def __init__(
@@ -60,14 +41,15 @@ class Selection:
         every: bool = False,
     ) -> None:
         check_function(function, transform, "f" if every else None)
-        self.name = FunctionName(function)
+        self.name = FunctionName(function)  # the function's, for messages
         self.transform = transform
-        self.given = {"argnums": argnums, "argnames": argnames}
+        self.given = {"argnums": argnums, "argnames": argnames}  # numbers and names, by parameter
         self._function = function
         nothing = argnums is None and argnames is None
         self._every = nothing and every
         self._argnums: Argnums = 0 if nothing else (() if argnums is None else argnums)
         self._argnames: Argnames = () if argnames is None else argnames
+        # One argument without a tuple, so that the derivative comes without one.
         self.single = not self._every and is_single(argnums, argnames)
         self._numbers = _numbers(self._argnums)
         self._names = _names(self._argnames)
@@ -75,12 +57,9 @@ class Selection:
             self._refuse_unknown(name)
 
     def places(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[int | str, ...]:
-        """Return where the arguments stand in a call: positions and keywords.
+        """Return the positions and keywords of the arguments in a call.
 
-        Raises
-        ------
-        InputError
-            If one was not given, or is chosen twice.
+        Raises `InputError` if one was not given, or is chosen twice.
         """
         if self._every:
             return tuple(range(len(args)))

@@ -85,16 +85,9 @@ def _equal(these: Any, those: Any) -> bool:
 
 
 class Transformed(ByParts):
-    """The function that a transform returns.
+    """The function that a transform returns, computed by `function`.
 
-    Parameters
-    ----------
-    function
-        Computes it.
-    transform
-        The transform.
-    args, kwargs
-        What it was given, the user's function first.
+    It is a value made of the transform and of its arguments, the user's function first.
     """
 
     def __init__(

@@ -21,21 +21,11 @@ _MOST_EQUATIONS: Final = 200
 
 
 class Loop(NamedTuple):
-    """Elementwise equations that run together, for one element after the other.
+    """Elementwise equations that run together, for one element after the other."""
 
-    Attributes
-    ----------
-    operands
-        What they read.
-    stored
-        What others, or the outputs, need of their results.
-    equations
-        In order.
-    """
-
-    operands: tuple[Var, ...]
-    stored: tuple[Var, ...]
-    equations: tuple[Equation, ...]
+    operands: tuple[Var, ...]  # read by the equations
+    stored: tuple[Var, ...]  # results that others, or the outputs, need
+    equations: tuple[Equation, ...]  # in order
 
     @property
     def results(self) -> tuple[Var, ...]:
@@ -52,18 +42,9 @@ def group(
     joins: Callable[[Equation], bool],
     worth: Callable[[Sequence[Equation]], bool],
 ) -> list[Step]:
-    """Return the steps of a program with loops in place of equations.
+    """Return the steps of a program, in order, with loops in place of equations.
 
-    Parameters
-    ----------
-    program
-        The program.
-    steps
-        Its steps in the order in which they run.
-    joins
-        Whether a loop can compute an equation.
-    worth
-        Whether a loop is worth it for these equations.
+    `joins` tells whether a loop can compute an equation, `worth` whether a loop pays for equations.
     """
     found: list[Step | list[Equation]] = []
     groups: dict[Shape, list[Equation]] = {}

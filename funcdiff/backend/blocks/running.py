@@ -18,14 +18,8 @@ _SHARED: Final = 1 << 18
 class Blocks:
     """A region as a function of its operands and of the memory for its results.
 
-    Parameters
-    ----------
-    region
-        The region.
-    whole, rest
-        Its kernel for blocks of full length, and for the shorter one at the end (or None).
-    alone
-        Whether it stays in one thread, because what it calls has threads of its own.
+    `whole` is its kernel for blocks of full length, `rest` for the shorter one at the end, if any.
+    It stays `alone` in one thread if what it calls has threads of its own.
     """
 
     def __init__(self, region: Region, whole: Lender, rest: Lender | None, *, alone: bool) -> None:

@@ -17,24 +17,12 @@ _WIDEST: Final = 8
 
 
 class Path(NamedTuple):
-    """Boxes of one shape along a line.
+    """Boxes of one shape along a line."""
 
-    Attributes
-    ----------
-    box
-        The first.
-    axis
-        On which they move.
-    step
-        By how much; negative if backwards.
-    length
-        How many there are.
-    """
-
-    box: Slice
-    axis: int
-    step: int
-    length: int
+    box: Slice  # the first
+    axis: int  # on which they move
+    step: int  # by how much; negative if backwards
+    length: int  # how many there are
 
     def turned(self) -> Path:
         """Return the same boxes, the last one first."""

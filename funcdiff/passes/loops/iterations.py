@@ -36,40 +36,19 @@ class Chain(NamedTuple):
 
 
 class Iterations(NamedTuple):
-    """A run as a loop.
+    """A run as a loop."""
 
-    Attributes
-    ----------
-    run
-        The equations.
-    body
-        Of the constants, carries, rows and slices that move, the carries and what is stacked.
-    constants
-        Values that are the same in every iteration.
-    carried, starts
-        The places whose results go on to the next iteration, and what goes into the first.
-    rows
-        Values from before the loop, iteration by iteration.
-    moving
-        Slices that move: their places, what they are of, and where.
-    stacked
-        The places whose results are needed outside.
-    sums
-        What is added up after the loop.
-    reverse
-        Whether the first iteration has the last row.
-    """
-
-    run: Run
-    body: Program
-    constants: list[Atom]
-    carried: list[int]
-    starts: list[Atom]
-    rows: list[tuple[Atom, ...]]
+    run: Run  # the equations
+    body: Program  # from constants, carries, rows and moving slices to carries and stacked results
+    constants: list[Atom]  # values that are the same in every iteration
+    carried: list[int]  # places whose results go on to the next iteration
+    starts: list[Atom]  # the first of these results
+    rows: list[tuple[Atom, ...]]  # values from before the loop, iteration by iteration
+    # Slices that move: their places, their operands, and their boxes.
     moving: list[tuple[int, Atom, Path]]
-    stacked: list[int]
-    sums: list[Chain]
-    reverse: bool = False
+    stacked: list[int]  # places whose results are needed outside
+    sums: list[Chain]  # what is added up after the loop
+    reverse: bool = False  # whether the first iteration has the last row
 
     def turned(self) -> Iterations:
         """Return the same loop with its rows in the other order."""

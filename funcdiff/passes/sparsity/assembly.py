@@ -32,12 +32,7 @@ from funcdiff.space import splat
 class Pattern:
     """Where a matrix may differ from zero, row by row.
 
-    Attributes
-    ----------
-    rows, columns
-        In order, each pair once.
-    shape
-        Of the matrix.
+    Rows and columns are in order, each pair once.
     """
 
     rows: Array

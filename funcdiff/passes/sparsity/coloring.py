@@ -21,22 +21,12 @@ from funcdiff.passes.sparsity.known import Array
 
 
 class Coloring(NamedTuple):
-    """Which columns are pushed together, which rows pulled, and where entries are read.
+    """Which columns are pushed together, which rows pulled, and where entries are read."""
 
-    Attributes
-    ----------
-    columns, rows
-        The colour of each column and row, counted from 0; -1 for those in no vector.
-    mirrored
-        By entry of the pattern: whether it is read from the vector of its row, at its column.
-    is_symmetric
-        Whether vectors of rows are those of columns, since the matrix is symmetric.
-    """
-
-    columns: Array
-    rows: Array
-    mirrored: Array
-    is_symmetric: bool = False
+    columns: Array  # the colour of each, counted from 0; -1 for those in no vector
+    rows: Array  # the colour of each
+    mirrored: Array  # by entry: whether it is read from its row's vector, at its column
+    is_symmetric: bool = False  # of a symmetric matrix, vectors of rows are those of columns
 
     @property
     def pushes(self) -> int:
@@ -67,14 +57,7 @@ def pull_rows(pattern: Pattern, colors: Array) -> Coloring:
 def cheapest(pattern: Pattern, mode: str | None, *, symmetric: bool) -> Coloring:
     """Return a colouring of few vectors.
 
-    Parameters
-    ----------
-    pattern
-        Of the matrix.
-    mode
-        Whether only columns are pushed, or only rows pulled; None for both.
-    symmetric
-        Whether the matrix is symmetric.
+    The mode says whether only columns are pushed, or only rows pulled; None is both.
     """
     if mode == "reverse":
         return pull_rows(pattern, column_colors(pattern.transposed))

@@ -19,19 +19,12 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class Known:
-    """What is known of the values of a program.
-
-    Attributes
-    ----------
-    values
-        By variable, arrays of integers and booleans, and what is computed from them alone.
-    nonzero
-        By variable, where a floating array differs from zero.
-    """
+    """What is known of the values of a program."""
 
     def __init__(self) -> None:
+        # By variable: integers and booleans, and what is computed from them alone.
         self.values: dict[Var, Array] = {}
-        self.nonzero: dict[Var, Array] = {}
+        self.nonzero: dict[Var, Array] = {}  # by variable: where a floating array differs from zero
 
     def value(self, atom: Atom) -> Array | None:
         """Return the value of an atom if it is known."""

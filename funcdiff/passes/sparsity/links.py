@@ -28,49 +28,27 @@ from funcdiff.space import Axes
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Each element of the result is one of the operand, or zero.
+    """Each element of the result is one of the operand, or zero."""
 
-    Attributes
-    ----------
-    sources
-        In the shape of the result, which element of the operand it is, -1 for none.
-    """
-
-    sources: Array
+    sources: Array  # in the shape of the result: element of the operand, -1 for none
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Elements of the result are sums of elements of the operand, or of their multiples.
+    """Elements of the result are sums of elements of the operand, or of their multiples."""
 
-    Attributes
-    ----------
-    rows, sources
-        The numbers of elements of result and operand that belong together.
-    factors
-        If they are multiples of elements of another operand, the number of these.
-    other
-        The number of that operand.
-    """
-
-    rows: Array
-    sources: Array
-    factors: Array | None = None
-    other: int = 0
+    rows: Array  # numbers of elements of the result
+    sources: Array  # the element of the operand that belongs to each of these
+    factors: Array | None = None  # if they are multiples by elements of another operand: these
+    other: int = 0  # the number of that operand
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Elements of the result depend on all elements of the operand that are in their block.
+    """Elements of the result depend on all elements of the operand that are in their block."""
 
-    Attributes
-    ----------
-    rows, sources
-        The number of the block of each element of result and operand, counted in C order.
-    """
-
-    rows: Array
-    sources: Array
+    rows: Array  # block of each element of the result, counted in C order
+    sources: Array  # block of each element of the operand
 
     @property
     def pair_count(self) -> int:
@@ -103,18 +81,10 @@ Links = Moves | Sums | Blocks
 
 
 def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]) -> Links | None:
-    """Return what becomes of a linear operand of an equation; None if it is not known.
+    """Return how the result of an equation depends on a linear operand; None if it is not known.
 
-    Parameters
-    ----------
-    eq
-        An equation of one result.
-    place
-        The number of the operand.
-    linear
-        In which operands the equation is linear, those that depend on the inputs.
-    known
-        Values of the other operands, None where they are not known.
+    `place` is the number of the operand; `linear` marks those that depend on the inputs, in which
+    the equation is linear; `known` are values of the others, None where they are not known.
     """
     facts = eq.primitive.facts
     if facts.pairs is not None:
@@ -218,17 +188,7 @@ def _gathered_back(
 
 
 class _Product:
-    """The labels of a contraction, seen from one operand.
-
-    Attributes
-    ----------
-    own, other, out
-        Labels of the operand that is followed, of the one that it is multiplied by, of the result.
-    lengths
-        By label.
-    free
-        Labels that the other operand does not have.
-    """
+    """The labels of a contraction, seen from one operand."""
 
     def __init__(self, eq: Equation, place: int) -> None:
         p = eq.params_as(Contraction)
@@ -236,6 +196,7 @@ class _Product:
         self.lengths = dict(zip((*p.left, *p.right), (*shapes[0], *shapes[1]), strict=True))
         self.own, self.other = (p.left, p.right) if place == 0 else (p.right, p.left)
         self.out = p.out
+        # Labels that the other operand does not have.
         self.free = tuple([label for label in self.own if label not in self.other])
 
     def shape(self, labels: Labels) -> tuple[int, ...]:

@@ -32,35 +32,19 @@ Data: TypeAlias = Tracer | None
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """At most one input for each element.
+    """At most one input for each element."""
 
-    Attributes
-    ----------
-    columns
-        In the shape of the array, which element of the inputs it is, -1 for none.
-    data
-        What that is multiplied by: an array of the same shape.
-    """
-
-    columns: Array
-    data: Data
+    columns: Array  # in the shape of the array: number of the input, -1 for none
+    data: Data  # coefficients of the inputs, in the same shape
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """A list of elements and inputs.
+    """A list of elements and inputs."""
 
-    Attributes
-    ----------
-    rows, columns
-        The numbers of the elements of the array, and of the inputs, in the same order.
-    data
-        What the inputs are multiplied by: a vector.
-    """
-
-    rows: Array
-    columns: Array
-    data: Data
+    rows: Array  # numbers of elements of the array
+    columns: Array  # numbers of inputs, in the same order
+    data: Data  # coefficients of the inputs: a vector
 
 
 Part: TypeAlias = Term | Entries

@@ -131,13 +131,8 @@ class Line(NamedTuple):
 def write(flat: Tracer, elements: Sequence[tuple[Tracer, Array]]) -> Tracer:
     """Add elements to a vector.
 
-    Parameters
-    ----------
-    flat
-        The vector.
-    elements
-        Arrays of the dtype of the vector, each with an array of places in the shape of the
-        elements, -1 for those that are left out.
+    The elements are arrays of its dtype, each with an array of places in its shape, -1 for those
+    that are left out.
     """
     lines: list[Line] = []
     for data, places in elements:
