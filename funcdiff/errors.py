@@ -69,8 +69,8 @@ class LostDerivativeError(TracerError, TypeError):
 class EscapedTracerError(TracerError, RuntimeError):
     """A tracer was used after the trace it belongs to had ended.
 
-    It was stored somewhere (a global, a list, a closure) while a function was being traced.
-    Return it from the function instead.
+    It was stored somewhere (a global, a list, a closure) while a function was being traced, and
+    depends on an argument of that.  Return it from the function instead.
     """
 
 

@@ -78,7 +78,7 @@ class Builder:
         self.refused: tuple[type[Exception], str] | None = None
         self.layouts: list[tuple[Ref, int, Any]] = []
         self.exports = False
-        self._captured: dict[tuple[int, Ref], int] = {}
+        self._captured: dict[tuple[Any, Ref], Ref] = {}
         self._outside: dict[int, Any] = {}
         self.values = Values(name, self.entries)
         self._taken: Snapshots | None = None
@@ -156,15 +156,17 @@ class Builder:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""
         if x.builder is self or x.builder is None:
             return x.atom
-        if self.policy.closed or not self._is_enclosing(x.builder):
-            raise escape_error(x)
-        key = (id(x.builder), x.atom)
+        key = (x.builder, x.atom)
         number = self._captured.get(key)
         if number is None:
-            # a handle of its own: the caller's may be pointed elsewhere later
-            number = self._captured[key] = self.capture_private(
-                self.handle(x.builder, x.atom, x.type), x.type
-            )
+            if self.policy.closed:
+                raise escape_error(x)
+            if self._is_enclosing(x.builder):
+                # a handle of its own: the caller's may be pointed elsewhere later
+                number = self.capture_private(self.handle(x.builder, x.atom, x.type), x.type)
+            else:
+                number = self.capture(constant_left(x)).atom
+            self._captured[key] = number
         return number
 
     def put(self, x: Tracer | np.ndarray[Any, Any] | np.generic) -> Ref:
@@ -175,7 +177,7 @@ class Builder:
         """Return the operand that stands for `x` here, None if it has not been put here."""
         if not isinstance(x, Tracer):
             return self._snapshots.number(x)
-        return x.atom if x.builder is self else self._captured.get((id(x.builder), x.atom))
+        return x.atom if x.builder is self else self._captured.get((x.builder, x.atom))
 
     def capture(self, array: np.ndarray[Any, Any] | np.generic) -> Tracer:
         """Make a concrete array an input, with the value that it has now."""
@@ -216,7 +218,7 @@ class Builder:
             self.captures.append(value)
             self._outside[own] = value
             if isinstance(value, Tracer):
-                self._captured[id(value.builder), value.atom] = own
+                self._captured[value.builder, value.atom] = own
         return own
 
     def capture_private(self, value: Any, type_: ArrayType) -> int:
@@ -251,7 +253,17 @@ class Builder:
 
         Raises `ConcreteValueError` if this trace has no values.
         """
+        if not self._outer and self._taken is not None:
+            self._taken.check()
         return self.values.of(atom, self)
+
+    def constant(self, atom: Ref) -> Any:
+        """Return the value of what depends on no argument, once nobody traces here; else None."""
+        if self._outer:
+            return None
+        if self._taken is not None:
+            self._taken.check()
+        return self.values.constant(atom, self)
 
     # ---- the end ---------------------------------------------------------------------------
 
@@ -285,9 +297,7 @@ def constant(value: Any, type_: ArrayType) -> Tracer:
 
 def bind(primitive: Primitive[P], params: P, *operands: Tracer) -> tuple[Tracer, ...]:
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
-    builder = current_builder()
-    if builder is None:
-        raise escape_error(*operands)
+    builder = current_builder() or aside()
     op = operation(primitive, params, tuple([x.type for x in operands]))
     while builder.policy.hoists and builder not in [x.builder for x in operands]:
         assert builder.parent is not None
@@ -303,6 +313,24 @@ def result_type(primitive: Primitive[P], params: P, *operands: Tracer) -> ArrayT
     What takes a short cut asks for it, so that a call that does not fit raises there, too.
     """
     return operation(primitive, params, tuple([x.type for x in operands])).results[0]
+
+
+def aside() -> Builder:
+    """Return a trace of its own for an operation where nobody records: on constants it can be."""
+    return Builder("constants of traces that have ended")
+
+
+def constant_left(x: Tracer) -> Any:
+    """Return the value of an array of a trace that has ended, if it depends on no argument.
+
+    Raises `EscapedTracerError` otherwise.
+    """
+    if isinstance(x.atom, Literal):
+        return x.atom.array
+    value = None if x.builder is None else x.builder.constant(x.atom)
+    if value is None:
+        raise escape_error(x)
+    return value
 
 
 def escape_error(*operands: Tracer) -> EscapedTracerError:

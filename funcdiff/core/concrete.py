@@ -9,6 +9,7 @@ from funcdiff.core import effects
 from funcdiff.core.atoms import Entry, Literal, Ref
 from funcdiff.core.origins import LocatedEntries, Place
 from funcdiff.core.primitive import Operation
+from funcdiff.core.recording import operands_needed
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
@@ -32,6 +33,7 @@ class Values:
         self._name = name
         self._entries = entries
         self._values: list[Any] = []
+        self._constants: dict[Ref, Any] = {}
 
     @property
     def were_asked(self) -> bool:
@@ -78,6 +80,36 @@ class Values:
                 "or leave jit out."
             )
         return found
+
+    def constant(self, atom: Ref, builder: Recorder) -> Any:
+        """Return the value of an atom that is computed from no argument; None of another.
+
+        Only what it is computed from is evaluated.
+        """
+        if isinstance(atom, Literal):
+            return atom.array
+        if atom not in self._constants:
+            self._constants[atom] = self._constant(atom, builder)
+        return self._constants[atom]
+
+    def _constant(self, atom: int, builder: Recorder) -> Any:
+        values: dict[Ref, Any] = {}
+        numbers = operands_needed(self._entries, atom, lambda _: False)
+        for number in numbers:
+            if isinstance(self._entries[number][0], ArrayType):
+                value = builder.capture_of(number)
+                if isinstance(value, Tracer):
+                    value = value.builder and value.builder.constant(value.atom)
+                if value is None:
+                    return None
+                values[number] = value
+        for number in numbers:
+            op, *refs = self._entries[number]
+            if number not in values:
+                xs = [ref.array if isinstance(ref, Literal) else values[ref] for ref in refs]
+                found = _asked(op, xs, builder) if op.calls_user else op.function(*xs)
+                values.update(enumerate([found] if len(op.results) == 1 else found, number))
+        return values[atom]
 
     def first_failure(self, builder: Recorder) -> Place | None:
         """Evaluate what has been recorded; return the place of the first equation that raises."""

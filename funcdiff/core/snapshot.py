@@ -110,14 +110,18 @@ class Snapshots:
 
     def release(self, exception: object) -> None:
         """Let go of the arrays; `ChangedArrayError` if one was changed and all else went well."""
-        watched, self._watched = self._watched, []
         lent, self._lent, self._lent_bytes = self._lent, deque(), 0
         self._by_id, self._by_place = {}, {}
         if exception is None:
-            for taken in watched:
+            for taken in self._watched:
                 taken.finish()
             for copy in lent:
                 copy.check()
+
+    def check(self) -> None:
+        """Make sure that the arrays watched were not changed, after the trace, either."""
+        for taken in self._watched:
+            taken.check()
 
 
 class _Taken:
@@ -200,15 +204,15 @@ class _Watched(_Taken):
 
     def is_unchanged(self, array: NDArray) -> bool:
         """Return whether shape and dtype are as before; `ChangedArrayError` if bytes are not."""
-        self._check()
+        self.check()
         return self._is_like(array)
 
     def finish(self) -> None:
         """Make sure that the memory was not changed, and remember that."""
-        self._check()
+        self.check()
         _remember(self._key, self.owner(), self._turn + 1)
 
-    def _check(self) -> None:
+    def check(self) -> None:
         if self._error is None and self._fingerprint() != self._print:
             _remember(self._key, self.owner(), 0)
             self._error = ChangedArrayError(  # kept: who catches it shall meet it at the end

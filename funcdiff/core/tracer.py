@@ -26,6 +26,9 @@ class Recorder(Protocol):
     def value(self, atom: Ref, /) -> Any:
         """Return the concrete value of an atom, if there is one."""
 
+    def constant(self, atom: Ref, /) -> Any:
+        """Return the value of what depends on no argument, if the trace has ended; else None."""
+
     def capture_of(self, number: int, /) -> Any:
         """Return what was captured in an input, or None."""
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.core.builder import constant_left, current_builder
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -132,9 +133,13 @@ def refuse_foreign(leaf: Any, transform: str, f: Callable[..., Any]) -> None:
 def operand(leaf: Any) -> Any:
     """Return a numeric leaf as the interpreter takes it: an array, a NumPy scalar, or a tracer."""
     kind = type(leaf)
-    if kind is np.ndarray or isinstance(leaf, Tracer):
-        native = isinstance(leaf, Tracer) or leaf.dtype.isnative
-        return leaf if native else leaf.astype(leaf.dtype.newbyteorder("="))
+    if kind is np.ndarray:
+        return leaf if leaf.dtype.isnative else leaf.astype(leaf.dtype.newbyteorder("="))
+    if isinstance(leaf, Tracer):
+        if current_builder() is not None:
+            return leaf
+        value = constant_left(leaf)
+        return np.asarray(value) if isinstance(leaf, np.ndarray) else value
     lost = lost_by_tracing(leaf)
     if lost:
         raise InputError(f"{describe_class(leaf)} was given at {user_location()}: {lost}.")

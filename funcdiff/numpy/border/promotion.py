@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Literal, literal
-from funcdiff.core.builder import Builder, constant, current_builder, direct, escape_error
+from funcdiff.core.builder import Builder, aside, constant, current_builder, direct
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
@@ -45,13 +45,16 @@ SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
 
 
 def innermost(*operands: Any) -> Builder:
-    """Return the builder that records at the moment.
+    """Return the builder that records at the moment; where nobody does, one of its own.
 
-    Raises `EscapedTracerError` outside of a trace: then the operands, if traced, have escaped.
+    Raises `EscapedTracerError` if that is so, and an operand depends on what was traced.
     """
     builder = current_builder()
     if builder is None:
-        raise escape_error(*(x for x in operands if isinstance(x, Tracer)))
+        builder = aside()
+        for x in operands:
+            if isinstance(x, Tracer):
+                builder.ref(x)
     return builder
 
 
