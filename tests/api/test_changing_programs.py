@@ -30,7 +30,7 @@ REFUSED = frozenset(
     CLEANUP_THROW CONVERT_VALUE DELETE_ATTR DELETE_DEREF DELETE_FAST DELETE_GLOBAL DELETE_NAME
     DELETE_SUBSCR DO_TRACE END_ASYNC_FOR END_SEND ENTER_EXECUTOR EXIT_INIT_CHECK FORMAT_SIMPLE
     FORMAT_VALUE FORMAT_WITH_SPEC GET_AITER GET_ANEXT GET_AWAITABLE GET_YIELD_FROM_ITER
-    IMPORT_FROM IMPORT_NAME IMPORT_STAR INTERPRETER_EXIT JUMP JUMP_IF_FALSE JUMP_IF_TRUE
+    IMPORT_FROM IMPORT_NAME IMPORT_STAR INTERPRETER_EXIT IS_OP JUMP JUMP_IF_FALSE JUMP_IF_TRUE
     JUMP_NO_INTERRUPT LOAD_BUILD_CLASS LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF
     LOAD_FROM_DICT_OR_GLOBALS LOAD_LOCALS LOAD_NAME LOAD_SPECIAL LOAD_SUPER_ATTR
     LOAD_SUPER_METHOD LOAD_ZERO_SUPER_ATTR LOAD_ZERO_SUPER_METHOD MATCH_CLASS MATCH_KEYS
@@ -156,6 +156,9 @@ WAYS = {
         "B = np.arange(3.0)\nA, state = B[:], np.arange(3.0).__reduce__()[2]\n"
         "def f(x):\n    A[0] += 1.0\n    n = B[0]\n    A[0] -= 1.0\n    return np.sum(x) * n",
         "A.__setstate__(state)"),
+    "the array of which a view is seen": (
+        "B = np.arange(4.0)\nA = B[1:]\ndef f(x): return np.sum(x) * np.sum(A.base)",
+        "B[0] = 5.0"),
     "an array that is written to in vain": (
         "A = np.zeros(3)\ndef f(x):\n    A[0] = 0.0\n    return np.sum(x * (A + 1.0))",
         "A.flags.writeable = False"),

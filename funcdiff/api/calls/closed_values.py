@@ -1,4 +1,4 @@
-"""Functions and types of Python, NumPy and funcdiff whose results follow from arguments alone."""
+"""Purity of values: what never changes, and whose results follow from arguments alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import builtins
 import cmath
 import math
 import sys
-from functools import reduce
+from functools import cache, reduce
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from funcdiff.numpy.messages.foreign import operation_of
 from funcdiff.numpy.namespace import OURS, Namespace
 from funcdiff.ops.families import by_ufunc
 
+_VALUES: Final = frozenset({type(None), bool, int, float, complex, str, type(...)})
 _PYTHONS: Final = frozenset({
     abs, all, any, bool, complex, dict, divmod, enumerate, filter, float, int, isinstance, len,
     list, map, max, min, np.ndarray, pow, range, reduce, reversed, round, slice, sorted, sum, tuple,
@@ -33,6 +34,29 @@ _OURS: Final = (
 )  # fmt: skip
 """Modules of ours that have only such functions, and one of them."""
 
+_NUMPYS: Final = (np, np.linalg, np.fft)
+_METHODS: Final = frozenset({name for x in (np.ndarray, list, dict, np.ufunc) for name in dir(x)})
+_OPEN: Final = ("base", "ctypes", "data", "dump", "dumps", "resize", "setflags", "tofile")
+"""Methods of arrays that write elsewhere, and attributes that show more than their content."""
+
+
+def kind_of(x: Any) -> type:
+    """Return a type that is compared and hashed as types are: that of a value, or `object`."""
+    kind = type(x)
+    if type(kind) is type:
+        return kind
+    return np.dtype if issubclass(kind, np.dtype) else object
+
+
+def is_value(x: Any) -> bool:
+    """Whether it is a number, a string that formats nothing, None, or a tuple or slice of these."""
+    kind = kind_of(x)
+    if kind is tuple:
+        return all(map(is_value, x))
+    if kind is slice:
+        return all(map(is_value, (x.start, x.stop, x.step)))
+    return kind in _VALUES and not (kind is str and "%" in x)
+
 
 def is_closed(x: Any, kind: type) -> bool:
     """Whether it never changes, and nothing but arguments decides what it does."""
@@ -43,10 +67,19 @@ def is_closed(x: Any, kind: type) -> bool:
     if kind is np.ufunc:
         return x in by_ufunc or x in ufuncs or operation_of(x) is not None
     if kind not in (type, FunctionType, BuiltinFunctionType, type(np.sum)):
-        return False
+        return any(x is module for module in _NUMPYS)
     if x in _PYTHONS or (kind is not type and implementation(x) is not None):
         return True
     return kind is FunctionType and _is_ours(x)
+
+
+@cache
+def is_attribute(name: str) -> bool:
+    """Whether it only computes as an attribute of arrays, lists, dictionaries, and NumPy itself."""
+    found = [vars(module)[name] for module in _NUMPYS if name in vars(module)]
+    if name == "dtype" or not found:
+        return name in _METHODS and not name.startswith("__") and name not in _OPEN
+    return name not in _OPEN and all(is_value(x) or is_closed(x, kind_of(x)) for x in found)
 
 
 def _is_ours(f: FunctionType) -> bool:

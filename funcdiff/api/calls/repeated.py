@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.closed_code import is_value, kind_of
+from funcdiff.api.calls.closed_values import is_value
 from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.surroundings import OpenError, Surroundings, derivation
 from funcdiff.api.calls.tracing import Trace
@@ -26,7 +26,6 @@ from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.origins import reader
 from funcdiff.core.quiet import warns_as_usual
 from funcdiff.core.scope import innermost
-from funcdiff.core.types import ArrayType
 
 _monitoring: Final[Any] = getattr(sys, "monitoring", None)
 _TOOLS: Final = (0, 1)
@@ -35,19 +34,13 @@ _TOOLS: Final = (0, 1)
 _MOST_MISSES: Final = 8
 """So many times in a row something has changed before a call is not looked at any more."""
 
-_MOST_BYTES: Final = 1 << 18
-_BYTES_AN_ENTRY: Final = 1 << 13
-"""Of the arrays that a function sees: to compare them takes less time than to record it again."""
-
-_BYTES_OF_AN_ENTRY: Final = 100
 _MOST_CALLS: Final = 256
-_MOST_BYTES_KEPT: Final = 1 << 25
-"""Bounds of all that is kept."""
+_MOST_BYTES: Final = 1 << 25
+_BYTES_AN_ENTRY: Final = 1 << 13
+"""Of arrays that a function sees: to compare them takes less time than to record an entry again."""
 
-_PYTHONS: Final = (float, complex)
-_NUMBERS: Final = frozenset({*_PYTHONS, np.float64, np.float32, np.complex128, np.complex64})
-_OPERANDS: Final = frozenset({*_NUMBERS, np.ndarray})
-_DERIVABLE: Final = (FunctionType, Transformed)
+_NUMBERS: Final = frozenset({bool, int, float, complex, np.float64})
+_OPERANDS: Final = frozenset({*_NUMBERS, np.ndarray, np.float32, np.complex128, np.complex64})
 _FUNCTIONS: Final = (FunctionType, Transformed, partial)
 _CONTAINERS: Final = (None, type(None), list, tuple, dict)
 _LOCATE: Final = Trace._fields.index("locate")
@@ -79,20 +72,9 @@ def trace_or_repeat(
     kind: tuple[Hashable, ...],
     traced: Callable[[], Trace],
 ) -> Trace:
-    """Return what ``traced()`` does, or did before in what is the same call.
+    """Return ``traced()``, which calls and traces `f`, or its result in what is the same call.
 
-    Parameters
-    ----------
-    f
-        The user's function.
-    inputs
-        Its differentiated arguments, of which only the types decide what is recorded.
-    given
-        Its other arguments, and names of some.
-    kind
-        All else that decides, where they stand included.
-    traced
-        Calls and traces the function.
+    Of differentiated arguments the types decide, of those that are `given` all; so does `kind`.
     """
     types = [type(x) for x in inputs.operands]
     if (
@@ -103,11 +85,13 @@ def trace_or_repeat(
     ):
         return traced()
     objects: list[Any] = []
-    looks = [ArrayType(x.shape, x.dtype) for x in inputs.operands]
-    key = (_apart((f, *given), objects), kind, inputs.structures, inputs.weak, *types, *looks)
+    looks = [y for x in inputs.operands for y in (x.shape, x.dtype)]
+    hints = [_hint(x, objects) for x in (f, *given)]
+    key = (*hints, kind, inputs.structures, inputs.weak, *types, *looks)
     call = _calls.get(key)
     if call is None:
-        _make_room()
+        if len(_calls) >= _MOST_CALLS:
+            _calls.clear()
         _calls[key] = _Call()
         return traced()
     if call.kept is not None and call.kept[0].are_unchanged(objects):
@@ -127,36 +111,22 @@ def _traced_and_kept(call: _Call, objects: list[Any], traced: Callable[[], Trace
         before = Surroundings(objects)
     except OpenError:
         return traced()
-    trace = traced()
-    if (
-        _is_decided(trace)
-        and before.nbytes <= max(_MOST_BYTES, _BYTES_AN_ENTRY * len(trace.recording[0]))
-        and before.are_unchanged(objects)
-        and not _warns(traced)
-        and before.are_unchanged(objects)
-    ):
-        call.kept, call.misses = (before, _without_values(trace)), misses + 1
-        if sum(_size(*c.kept) for c in _calls.values() if c.kept) > _MOST_BYTES_KEPT:
-            _calls.clear()
-    return trace
-
-
-def _warns(traced: Callable[[], Any]) -> bool:
-    """Whether something warns when it is called again, as what only computes may be."""
     with _listening, warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        traced()
-    return bool(heard)
-
-
-def _make_room() -> None:
-    """Forget, if there are many calls, those that keep nothing or, if that leaves many, all."""
-    if len(_calls) >= _MOST_CALLS:
-        for key, call in _calls.copy().items():
-            if call.kept is None:
-                _calls.pop(key, None)
-        if len(_calls) > _MOST_CALLS // 2:
+        trace = traced()
+    if heard:
+        return traced()  # what only computes may run again, to warn as it does otherwise
+    if (
+        _is_decided(trace)
+        and before.nbytes <= _BYTES_AN_ENTRY * (len(trace.recording[0]) + 32)
+        and before.are_unchanged(objects)
+    ):
+        outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
+        call.kept = before, trace._replace(outputs=outputs, locate=_nowhere)
+        call.misses = misses + 1
+        if sum(_size(*c.kept) for c in _calls.values() if c.kept) > _MOST_BYTES:
             _calls.clear()
+    return trace
 
 
 def _is_looked_at() -> bool:
@@ -168,24 +138,19 @@ def _is_looked_at() -> bool:
     return not warns_as_usual()
 
 
-def _apart(x: Any, objects: list[Any]) -> Hashable:
-    """Return numbers by value; collect what is an object of its own.
+def _hint(x: Any, objects: list[Any]) -> Hashable:
+    """Return a number by value, or collect what is an object, and return where it lies in memory.
 
-    Of such the place in memory is only a hint where to look: another one may come to lie there.
+    The place is only a hint where to look, since another object may come to lie there.
     """
-    kind = kind_of(x)
-    if kind in _DERIVABLE and (derived := derivation(x)) is not None:
-        return (*derived[:-1], _apart(derived[-1], objects))
-    if kind is tuple:
-        return (tuple, *[_apart(y, objects) for y in x])
-    if kind is partial and not vars(x):
-        return (partial, *[_apart(y, objects) for y in (x.func, x.args, *x.keywords.items())])
+    kind = type(x)
     if kind in _NUMBERS and x == x:
-        return kind, repr(x) if kind in _PYTHONS else x.tobytes()
-    if kind in (bool, int, range):
-        return kind, x
+        return kind, repr(x)
+    if kind in (FunctionType, Transformed) and (derived := derivation(x)) is not None:
+        return (*derived[:-1], _hint(derived[-1], objects))
     objects.append(x)
-    return None, id(x.__code__ if kind is FunctionType else x) if kind is not str else x
+    found = x.func if kind is partial else x
+    return id(found.__code__ if type(found) is FunctionType else found)
 
 
 @lru_cache(maxsize=256)
@@ -208,21 +173,13 @@ def _is_decided(trace: Trace) -> bool:
         or trace.rule_calls
         or trace.decisions
         or trace.evaluated
-        or sum(x.nbytes for x in trace.captures) > _MOST_BYTES_KEPT
     )
 
 
 def _size(seen: Surroundings, trace: Trace) -> int:
     """Return how many bytes are kept, roughly."""
-    arrays: int = sum(x.nbytes for x in trace.captures)
-    return seen.nbytes + arrays + _BYTES_OF_AN_ENTRY * len(trace.recording[0])
+    return sum([seen.nbytes, *[x.nbytes for x in trace.captures], 100 * len(trace.recording[0])])
 
 
 def _nowhere(find: object = None) -> None:  # noqa: ARG001
     return None
-
-
-def _without_values(trace: Trace) -> Trace:
-    """Return a trace that keeps no arguments alive."""
-    outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]
-    return trace._replace(outputs=outputs, locate=_nowhere)

@@ -10,21 +10,13 @@ and functions whose code only computes, too.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import CodeType, FrameType, FunctionType
+from types import FrameType, FunctionType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.closed_code import ATTRIBUTES, is_value, kind_of, loads_of
-from funcdiff.api.calls.closed_values import is_closed
-from funcdiff.api.calls.surroundings import (
-    ABSENT,
-    LABELS,
-    OpenError,
-    attributes_of,
-    content,
-    loaded_by,
-)
+from funcdiff.api.calls.closed_values import is_closed, is_value, kind_of
+from funcdiff.api.calls.surroundings import ABSENT, OpenError, loaded_by, seen_by
 from funcdiff.api.rolling.liveness import live_variables
 from funcdiff.core.atoms import Ref
 from funcdiff.core.tracer import Recorder, Tracer
@@ -57,10 +49,11 @@ def state_of(frame: FrameType) -> State | None:
         return None
     found, local = _Variables(), frame.f_locals
     own = sorted(live & local.keys() - set(code.co_freevars))
-    free = {name: local.get(name, ABSENT) for name in code.co_freevars}
     try:
         variables = tuple([(name, found.seen(local[name])) for name in own])
-        shared = found.loaded(code, frame.f_globals, frame.f_builtins, free)
+        free = found.all_seen(local.get(name, ABSENT) for name in code.co_freevars)
+        loaded = loaded_by(code, frame.f_globals, frame.f_builtins, _find)
+        shared = free, found.all_seen(loaded)
     except OpenError:
         return None
     key = (code, frame.f_lasti, variables, shared)
@@ -80,7 +73,7 @@ class _Variables:
             return self._content_of_tracer(x)
         kind = kind_of(x)
         if kind is tuple:
-            return self._all(x)
+            return self.all_seen(x)
         if is_value(x) and x == x:  # of those that are nan, which is the same object decides
             return kind, repr(x)
         if issubclass(kind, np.number | np.bool) and is_closed(x, kind):
@@ -93,25 +86,15 @@ class _Variables:
         if kind is np.ndarray and x.dtype in DTYPE_NAMES and x.nbytes <= _MOST_BYTES:
             return x.dtype.str, x.shape, x.strides, x.tobytes()
         if kind is list:
-            return list, self._all(x)
+            return list, self.all_seen(x)
         if kind is dict:
-            return dict, self._all(x), self._all(x.values())
-        if kind is not FunctionType or not LABELS.issuperset(vars(x)):
+            return dict, self.all_seen(x), self.all_seen(x.values())
+        if kind is not FunctionType:
             raise OpenError
-        code, cells = x.__code__, map(content, x.__closure__ or ())
-        free = dict(zip(code.co_freevars, cells, strict=True))
-        given = self._all((*(x.__defaults__ or ()), x.__kwdefaults__))
-        return code, given, self.loaded(code, x.__globals__, x.__builtins__, free)
+        return x.__code__, self.all_seen(seen_by(x, _find))
 
-    def loaded(self, code: CodeType, table: Any, pythons: Any, free: dict[str, Any]) -> Any:
-        """Return what tells the values that code loads from others; see `loaded_by`."""
-        loads = loads_of(code)
-        if loads is None or not loads.attributes <= ATTRIBUTES:
-            raise OpenError
-        found = loaded_by(loads, table, pythons, free, _find)
-        return self._all(attributes_of(x, asked, _find) for x, asked in found)
-
-    def _all(self, xs: Iterable[Any]) -> tuple[Any, ...]:
+    def all_seen(self, xs: Iterable[Any]) -> tuple[Any, ...]:
+        """Return what tells several values from others."""
         return tuple([self.seen(x) for x in xs])
 
     def _content_of_tracer(self, x: Tracer) -> Any:
