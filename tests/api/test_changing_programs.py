@@ -46,6 +46,8 @@ WAYS = {
     "bytes": ("def f(x, b): return np.sum(x) * len(b)", "", "bytes(k % 3 + 1)"),
     "types of numbers": ("def f(x, n): return np.sum(x) if n is True else np.max(x)", "",
                          "[True, 1][k % 2]"),
+    "integers that are too long for text": (
+        "def f(x, n): return np.sum(x) if n > 9 else np.max(x)", "", "[10**5000, 1][k % 2]"),
     "zeros of both signs": ("def f(x, n): return np.sum(x) * np.copysign(1.0, n)", "",
                             "[0.0, -0.0][k % 2]"),
     "nan": ("L = [float('nan')]\ndef f(x, n): return np.sum(x) if n in L else np.sum(x**2)", "",

@@ -145,7 +145,7 @@ def _hint(x: Any, objects: list[Any]) -> Hashable:
     """
     kind = type(x)
     if kind in _NUMBERS and x == x:
-        return kind, repr(x)
+        return kind, x if kind is int else repr(x)
     if kind in (FunctionType, Transformed) and (derived := derivation(x)) is not None:
         return (*derived[:-1], _hint(derived[-1], objects))
     objects.append(x)

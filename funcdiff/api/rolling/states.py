@@ -75,7 +75,7 @@ class _Variables:
         if kind is tuple:
             return self.all_seen(x)
         if is_value(x) and x == x:  # of those that are nan, which is the same object decides
-            return kind, repr(x)
+            return kind, x if kind is int else repr(x)
         if issubclass(kind, np.number | np.bool) and is_closed(x, kind):
             return kind, x.tobytes()
         if id(x) in self._met:  # the same object once more, or one that has itself in it
