@@ -88,7 +88,7 @@ GUARDS: Final = (
             "is None:",
             "iterations with the same outcomes that do different things are one way"),
     Planted("api/rolling/states.py",
-            "shared = found.loaded(code, frame.f_globals, frame.f_builtins, free)",
+            "shared = free, found.all_seen(loaded)",
             "shared = ()",
             "a loop goes on whatever the globals have become"),
 )  # fmt: skip
