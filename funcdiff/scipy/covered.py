@@ -91,18 +91,25 @@ def cover(module: str, name: str, found: Any, *, note: str = "") -> None:
         notes[module, name] = note
 
 
+def _lacking(module: str, name: str, why: Exception) -> MissingDependencyError:
+    named = " of a traced array: " in str(why)
+    return MissingDependencyError(
+        str(why) if named else f"{module.partition('._')[0]}.{name} of a traced array: {why}"
+    )
+
+
 def _disabled(module: str, name: str, why: Exception) -> Any:
     """Return what takes no traced array, since this version of SciPy lacks a part of it.
 
-    Of a class that is SciPy's own, whose methods name the reason: see `cure`.
+    Of a class or an object that is SciPy's own, whose methods name the reason: see `cure`.
     """
     plain = getattr(load(module), name, None)
-    if plain is None or isinstance(plain, type):
+    if not (inspect.isroutine(plain) or isinstance(plain, np.ufunc)):
         return plain
 
     def disabled(*args: Any, **kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(kwargs):
-            raise MissingDependencyError(f"{module}.{name} of a traced array: {why}")
+            raise _lacking(module, name, why)
         return plain(*args, **kwargs)
 
     disabled.__name__ = disabled.__qualname__ = name
@@ -131,7 +138,11 @@ def _choose(
         kinds = (list, tuple) if joins and not closures else (list,)
         named = {k: v if k == "args" else _join(v, kinds) for k, v in kwargs.items()}
         further = _place_of_args(load(module, name), name) if closures else None
-        return ours(*[x if k == further else _join(x, kinds) for k, x in enumerate(args)], **named)
+        given = [x if k == further else _join(x, kinds) for k, x in enumerate(args)]
+        try:
+            return ours(*given, **named)
+        except MissingDependencyError as why:
+            raise _lacking(module, name, why) from None
 
     chosen.__name__ = chosen.__qualname__ = name
     vars(chosen)["for_code"] = partial(_choose, module, name, ours, closures=closures, joins=joins)
@@ -297,15 +308,11 @@ def _pass_through(module: str, name: str, plain: Any) -> Any:
 
 def refusal(module: str, name: str) -> UnsupportedNumPyError:
     """Return the error of a function of SciPy's that traced arrays do not know."""
-    why = (
-        refused.get(module, {}).get(name)
-        or missing.get((module, "*"))
-        or (
-            "Call it on values that need no derivative, outside the function or on "
-            "fd.stop_gradient(x); or declare it with fd.primitive."
-        )
+    why = refused.get(module, {}).get(name) or (
+        "Call it on values that need no derivative, outside the function or on "
+        "fd.stop_gradient(x); or declare it with fd.primitive."
     )
-    return unsupported(f"{module}.{name}", str(why))
+    return unsupported(f"{module}.{name}", why)
 
 
 def unsupported(call: str, cure: str) -> UnsupportedNumPyError:
@@ -324,8 +331,6 @@ def cure(module: str, name: str, code: str) -> str:
     if why is not None:
         return str(why)
     found = table.get(module, {}).get(name)
-    if found is None and (module, "*") in missing:
-        return str(missing[module, "*"])
     of_class: str | None = getattr(found, "cure", None)
     if of_class is not None:
         return of_class

@@ -187,7 +187,6 @@ class Private:
 
     def __init__(self, module: str) -> None:
         self._module = module
-        place(module)
 
     def __getattr__(self, name: str) -> Any:
         if name not in PLACES[self._module].split():
@@ -204,7 +203,7 @@ def needed_by(module: str, names: str) -> Iterator[None]:
     module
         ``"scipy.stats"``, say.
     names
-        With spaces between; a star for all that the module would cover from here on.
+        With spaces between.
     """
     try:
         yield

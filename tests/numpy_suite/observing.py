@@ -195,12 +195,14 @@ def _note(name: str, test: str, function: Any, given: Any, expected: Any, after:
             kind = kind if kind in ("right", "rounding") else f"argument: {kind}"
     path = os.environ.get("NUMPY_SUITE_RECORD")
     if path:
-        shown = "" if kind == "right" else f"{_shown(given)} -> {detail}"
+        text = "" if kind == "right" else f"{shown(given)} -> {detail}"
         with open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps([kind, name, test, shown]) + "\n")
+            file.write(json.dumps([kind, name, test, text]) + "\n")
 
 
-def _shown(given: Any) -> str:
+def shown(given: Any) -> str:
+    """Return arguments as a text."""
+
     def text(x: Any) -> Any:
         if type(x) is np.ndarray:
             values = np.array2string(x, threshold=8).replace("\n", "") if x.size <= 8 else "..."

@@ -1,7 +1,7 @@
-"""Copies NumPy's own tests with every call, operator and index handed to `observing`.
+"""Copies NumPy's or SciPy's own tests with calls, operators and indices handed to an observer.
 
-The copy of a test does what the test does; `observing` does each NumPy call in it once more with
-traced arrays.
+The copy of a test does what the test does; the observer does calls in it once more with traced
+arrays.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ast
 from pathlib import Path
 from typing import Final
 
-_HEADER: Final = "from tests.numpy_suite import observing as _seen"
 _UNTOUCHED: Final = (
     "super", "locals", "globals", "vars", "dir", "eval", "exec", "isinstance", "len", "range",
     "print", "type", "repr", "str",
@@ -20,9 +19,10 @@ _PARTS: Final = frozenset({"T", "mT", "real", "imag"})
 """Attributes that are functions of the array."""
 
 
-def rewritten(path: Path, package: str) -> str:
-    """Return the source of a test module of a package, every operation in it observed."""
-    tree = _Rewriter(package).visit(ast.parse(path.read_text(encoding="utf-8")))
+def rewritten(path: Path, package: str, observer: str = "tests.numpy_suite.observing") -> str:
+    """Return the source of a test module of a package, what an observer has functions for seen."""
+    rewriter = _Calls if observer.startswith("tests.scipy") else _Operations
+    tree = rewriter(package).visit(ast.parse(path.read_text(encoding="utf-8")))
     body = tree.body
     first = 0
     while first < len(body) and (
@@ -30,7 +30,8 @@ def rewritten(path: Path, package: str) -> str:
         or (isinstance(body[first], ast.ImportFrom) and body[first].module == "__future__")
     ):
         first += 1
-    body[first:first] = ast.parse(_HEADER).body
+    header = f"import {observer} as _seen\n__file__ = {str(path)!r}"
+    body[first:first] = ast.parse(header).body
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
@@ -40,7 +41,9 @@ def _observed(function: str, *args: ast.expr, **keywords: ast.expr) -> ast.Call:
     return ast.Call(target, list(args), words)
 
 
-class _Rewriter(ast.NodeTransformer):
+class _Calls(ast.NodeTransformer):
+    """Hands calls of functions and methods over."""
+
     def __init__(self, package: str) -> None:
         self._package = package
 
@@ -69,6 +72,10 @@ class _Rewriter(ast.NodeTransformer):
             called = [node.func.value, ast.Constant(node.func.attr)]
             return ast.Call(_observed("method").func, [*called, *node.args], node.keywords)
         return node
+
+
+class _Operations(_Calls):
+    """Hands operators, indices and attributes over, too."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)

@@ -20,6 +20,8 @@ WAY: Final = os.environ.get("NUMPY_SUITE_WAY", "eagerly")
 """How calls are done once more: see `WAYS`."""
 TRACED: Final = (np.ndarray,) if WAY == "eagerly" else (np.ndarray, np.generic)
 """What is traced of their arguments: in all ways but the plainest, scalars, too."""
+KINDS: Final = os.environ.get("NUMPY_SUITE_KINDS", "biufc")
+"""Kinds of dtypes that are traced."""
 
 Call = tuple[Any, Any]
 """What a call gives, and what its arguments hold then."""
@@ -33,7 +35,8 @@ class _Slot(NamedTuple):
 
 def is_traced(x: Any) -> bool:
     """Whether an argument is traced."""
-    return type(x) is np.ndarray or (isinstance(x, TRACED) and isinstance(x, np.generic))
+    suits = type(x) is np.ndarray or (isinstance(x, TRACED) and isinstance(x, np.generic))
+    return suits and x.dtype.kind in KINDS
 
 
 def leaves_of(value: Any) -> list[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcdiff.api.rules.opaque import primitive
 from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load, refusal
 from funcdiff.scipy.spatial.distance.metrics import floating, minkowski
 
@@ -32,6 +33,8 @@ def _tree(name: str) -> Any:
             self._box: Any = kwargs.get("boxsize", args[4] if len(args) > 4 else None)
             if self._points is None:
                 super().__init__(data, *args, **kwargs)
+            elif self._box is not None:
+                _check_box(self._points, np.asarray(self._box))
 
         def __getattribute__(self, name: str) -> Any:
             if name in _OTHERS and self._points is not None:
@@ -77,6 +80,14 @@ def _tree(name: str) -> Any:
 
     Tree.__name__ = Tree.__qualname__ = name
     return Tree
+
+
+def _check_box(points: Any, box: Any) -> None:
+    """Raise as SciPy does where points are outside of a periodic box."""
+    if is_known_to_hold(lambda: np.any((box > 0) & (points >= box))):
+        raise ValueError("Some input data are greater than the size of the periodic box.")
+    if is_known_to_hold(lambda: np.any((box > 0) & (points < 0))):
+        raise ValueError("Negative input data are outside of the periodic box.")
 
 
 def _of_plain(name: str, method: Any) -> Any:

@@ -4,12 +4,12 @@ from importlib import import_module
 
 from funcdiff.scipy.covered import namespace
 from funcdiff.scipy.places import needed_by
+from funcdiff.scipy.stats import distributions, multivariate, statistics
 from funcdiff.scipy.stats.refusals import REFUSED
+
+__all__ = ["distributions", "multivariate", "statistics"]
 
 with needed_by("scipy.stats", "gaussian_kde"):
     import_module("funcdiff.scipy.stats.density")
-for _part in ("distributions", "multivariate", "statistics"):
-    with needed_by("scipy.stats", "*"):
-        import_module(f"funcdiff.scipy.stats.{_part}")
 
 __getattr__, __dir__ = namespace("scipy.stats", REFUSED)

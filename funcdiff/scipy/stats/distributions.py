@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from funcdiff.scipy.array_api import without_slopes_unless
 from funcdiff.scipy.borrowed import copy_of, stand_in
 from funcdiff.scipy.covered import Holder, cover, load
-from funcdiff.scipy.places import Private
+from funcdiff.scipy.places import needed_by, place
 from funcdiff.scipy.stats.formulas import _log_gauss_mass, formulas
 from funcdiff.scipy.stats.frames import Continuous, Discrete
 from funcdiff.scipy.stats.leaves import objects
@@ -32,23 +33,23 @@ def _lazyselect(
 
 def cover_distributions() -> None:
     """Enter every distribution of SciPy's that is an object of its own."""
-    stats = load("scipy.stats")
-    known = Private("scipy.stats._continuous_distns")
     for function in (_lazyselect, _log_gauss_mass):
-        stand_in(getattr(known, function.__name__), function)
-    infrastructure = Private("scipy.stats._distn_infrastructure")
-    for kind, frame, frozen in (
-        (infrastructure.rv_continuous, Continuous, infrastructure.rv_continuous_frozen),
-        (infrastructure.rv_discrete, Discrete, infrastructure.rv_discrete_frozen),
-    ):
-        frozen_kind = type(frozen.__name__, (frozen, Holder), {"__reduce__": _reduced_frozen})
-        for name, plain in vars(stats).items():
-            if isinstance(plain, kind):
-                found = _make(name, plain, frame)
-                found._frozen_kind = frozen_kind
+        with needed_by("scipy.stats", ""):  # what is not there has no user
+            stand_in(place("scipy.stats._continuous_distns", function.__name__), function)
+    for name, plain in vars(load("scipy.stats")).items():
+        if hasattr(plain, "freeze") and not isinstance(plain, type):
+            with needed_by("scipy.stats", name):
+                found = _make(name, plain)
                 objects[name] = found
                 stand_in(plain, found)
                 cover("scipy.stats", name, found)
+
+
+@cache
+def _frozen_kind(frame: type) -> Any:
+    name = f"rv_{frame.__name__.lower()}_frozen"
+    frozen = place("scipy.stats._distn_infrastructure", name)
+    return type(frozen.__name__, (frozen, Holder), {"__reduce__": _reduced_frozen})
 
 
 def _reduced_frozen(self: Any) -> tuple[Any, ...]:
@@ -65,12 +66,13 @@ def _frozen_again(name: str, args: Any, kwds: Any, seed: Any) -> Any:
     return found
 
 
-def _make(name: str, plain: Any, frame: type) -> Any:
+def _make(name: str, plain: Any) -> Any:
+    frame = Discrete if hasattr(plain, "pmf") else Continuous
     borrowed = copy_of(type(plain))
     kind: Any = type(type(plain).__name__, (frame, borrowed), dict(formulas.get(name, {})))
     found = object.__new__(kind)
     vars(found).update(vars(plain))
-    found._plain, found._key = plain, name
+    found._plain, found._key, found._frozen_kind = plain, name, _frozen_kind(frame)
     return found
 
 

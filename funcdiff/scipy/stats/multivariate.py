@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache, wraps
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_classes
 from funcdiff.scipy.conditions import is_known_to_hold, known_rank
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
-from funcdiff.scipy.places import Private, place
+from funcdiff.scipy.places import needed_by, place
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
@@ -226,37 +226,43 @@ def _note(name: str) -> str:
     return _NOTE.format(", and random variates" * is_drawn, "random variates and " * (not is_drawn))
 
 
-def cover_multivariate() -> None:
-    """Enter the multivariate distributions."""
-    module: Any = Private(_MODULE)
-    stats = load("scipy.stats")
+_METHODS: Final[dict[str, dict[str, Any]]] = {
+    "wishart": {"_cholesky_logdet": _cholesky_logdet, "_logpdf": _wishart},
+    "invwishart": {
+        "_cholesky_logdet": _cholesky_logdet,
+        "_logpdf": _inverse_wishart,
+        "_rvs": _inverse_wishart_draws,
+    },
+    "multivariate_normal": {"_cdf": normal_cdf},
+    "multivariate_t": {"_cdf": t_cdf, "_logpdf": _t_density},
+    "multinomial": {"_checkresult": _choose_valid},
+}
+
+
+def _cover(name: str, plain: Any) -> None:
+    """Enter a distribution, in whose frozen form most methods are written again."""
+    found = copy_of(type(plain))
+    for method, ours in _METHODS.get(name, {}).items():
+        setattr(found, method, ours)
+    if name == "multinomial":
+        found._process_parameters = _with_last_share(found._process_parameters)
+    for kind in filter(None, (type(plain), getattr(load(_MODULE), f"{name}_frozen", None))):
+        if hasattr(kind, "logcdf"):
+            copy_of(kind).logcdf = wraps(kind.logcdf)(logcdf)
+        for method in _NAMES_REFUSED:
+            if method == "rvs" and name in _DRAWN:
+                borrowed = copy_of(kind)
+                borrowed.rvs = drawing(kind.rvs, borrowed.rvs)
+            elif method in vars(kind):
+                setattr(copy_of(kind), method, _refusing(method, vars(kind)[method]))
+    cover("scipy.stats", name, copy_of(plain), note=_note(name))
+
+
+with needed_by("scipy.stats", _OBJECTS):
     define(_MODULE, _PSD=_psd, check_random_state=check_random_state)
-    borrow_classes("scipy.stats", "Covariance")
-    for kind, density in (("wishart_gen", _wishart), ("invwishart_gen", _inverse_wishart)):
-        found = copy_of(getattr(module, kind))
-        found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
-    copy_of(module.invwishart_gen)._rvs = _inverse_wishart_draws
-    copy_of(module.multivariate_normal_gen)._cdf = normal_cdf
-    copy_of(module.multivariate_t_gen)._cdf = t_cdf
-    copy_of(module.multivariate_t_gen)._logpdf = _t_density
-    shares: Any = copy_of(module.multinomial_gen)
-    shares._process_parameters = _with_last_share(shares._process_parameters)
-    shares._checkresult = _choose_valid
-    for name in _OBJECTS.split():
-        plain = getattr(stats, name, None)
-        if plain is None:
-            continue
-        kinds = (type(plain), getattr(load(_MODULE), f"{name}_frozen", None))
-        for kind in filter(None, kinds):
-            if hasattr(kind, "logcdf"):
-                copy_of(kind).logcdf = wraps(kind.logcdf)(logcdf)
-            for method in _NAMES_REFUSED:
-                if method == "rvs" and name in _DRAWN:
-                    borrowed = copy_of(kind)
-                    borrowed.rvs = drawing(kind.rvs, borrowed.rvs)
-                elif method in vars(kind):
-                    setattr(copy_of(kind), method, _refusing(method, vars(kind)[method]))
-        cover("scipy.stats", name, copy_of(plain), note=_note(name))
-
-
-cover_multivariate()
+borrow_classes("scipy.stats", "Covariance")
+for _name in _OBJECTS.split():
+    with needed_by("scipy.stats", _name):
+        _plain = getattr(load("scipy.stats"), _name, None)
+        if _plain is not None:
+            _cover(_name, _plain)

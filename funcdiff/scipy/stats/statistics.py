@@ -28,6 +28,19 @@ from funcdiff.scipy.places import Private, needed_by, place
 
 _STATS: Final = "scipy.stats"
 _stats: Any = Private("scipy.stats._stats_py")
+_policy: Any = Private("scipy.stats._axis_nan_policy")
+_OF_SAMPLES: Final = (
+    "boxcox_llf circmean circstd circvar differential_entropy directional_stats "
+    "energy_distance entropy false_discovery_control gmean gstd gzscore hmean iqr kstat kstatvar "
+    "kurtosis lmoment median_abs_deviation moment obrientransform quantile "
+    "scoreatpercentile sem skew tmax tmean tmin trim1 trimboth tsem tstd tvar variation "
+    "wasserstein_distance yeojohnson_llf zmap zscore"
+)
+_TESTS: Final = (
+    "alexandergovern bartlett chi2_contingency chisquare combine_pvalues f_oneway jarque_bera "
+    "kurtosistest levene normaltest pearsonr pointbiserialr power_divergence skewtest "
+    "ttest_1samp ttest_ind ttest_ind_from_stats ttest_rel"
+)
 
 # ---- values that are not a number ----------------------------------------------------------------
 
@@ -40,33 +53,28 @@ def _contains_nan(a: Any, nan_policy: str = "propagate", **options: Any) -> Any:
 
 
 covers("scipy._lib._util")(_contains_nan)
-_policy: Any = Private("scipy.stats._axis_nan_policy")
-cover("scipy.stats._axis_nan_policy", "_broadcast_shapes", _policy._broadcast_shapes)
-define(
-    "scipy.stats._axis_nan_policy",
-    is_lazy_array=lambda _a: False,  # `_contains_nan` is all that looks at values
-    _contains_nan=_contains_nan,
-)
+with needed_by(_STATS, f"{_OF_SAMPLES} {_TESTS}"):
+    cover("scipy.stats._axis_nan_policy", "_broadcast_shapes", _policy._broadcast_shapes)
+    define(
+        "scipy.stats._axis_nan_policy",
+        is_lazy_array=lambda _a: False,  # `_contains_nan` is all that looks at values
+        _contains_nan=_contains_nan,
+    )
 
-# ---- numbers without axes ------------------------------------------------------------------------
+    _at: Any = copy_of(place("scipy._external.array_api_extra._lib._at", "at"))
+    _plain_op: Any = _at._op
 
-_at: Any = copy_of(place("scipy._external.array_api_extra._lib._at", "at"))
-_plain_op: Any = _at._op
+    def _op(self: Any, kind: Any, change: Any, other: Any, y: Any, /, *, copy: Any, xp: Any) -> Any:
+        """Return ``x`` after ``x[mask] = y``, where no traced number is written to."""
+        x: Any = self._x
+        mask: Any = self._idx
+        if not is_traced(x) or np.ndim(x) or mask is ...:
+            return _plain_op(self, kind, change, other, y, copy=copy, xp=xp)
+        changed = y if change is None else change(x, y)
+        chosen: Any = np.where(mask, changed, x)
+        return chosen.astype(x.dtype)
 
-
-def _op(self: Any, kind: Any, change: Any, other: Any, y: Any, /, *, copy: Any, xp: Any) -> Any:
-    """Return ``x`` after ``x[mask] = y``, where traced numbers without axes are not written to."""
-    x: Any = self._x
-    mask: Any = self._idx
-    if not is_traced(x) or np.ndim(x) or mask is ...:
-        return _plain_op(self, kind, change, other, y, copy=copy, xp=xp)
-    changed = y if change is None else change(x, y)
-    chosen: Any = np.where(mask, changed, x)
-    return chosen.astype(x.dtype)
-
-
-_at._op = _op
-
+    _at._op = _op
 
 with needed_by(_STATS, "pearsonr"):
 
@@ -79,21 +87,8 @@ with needed_by(_STATS, "pearsonr"):
 
 # ---- SciPy's own code ----------------------------------------------------------------------------
 
-borrow_functions(
-    _STATS,
-    "boxcox_llf circmean circstd circvar differential_entropy directional_stats "
-    "energy_distance entropy false_discovery_control gmean gstd gzscore hmean iqr kstat kstatvar "
-    "kurtosis lmoment median_abs_deviation moment obrientransform quantile "
-    "scoreatpercentile sem skew tmax tmean tmin trim1 trimboth tsem tstd tvar variation "
-    "wasserstein_distance yeojohnson_llf zmap zscore",
-)
-borrow_functions(
-    _STATS,
-    "alexandergovern bartlett chi2_contingency chisquare combine_pvalues f_oneway jarque_bera "
-    "kurtosistest levene normaltest pearsonr pointbiserialr power_divergence skewtest "
-    "ttest_1samp ttest_ind ttest_ind_from_stats ttest_rel",
-    note="A permutation or Monte Carlo test, method=, is refused.",
-)
+borrow_functions(_STATS, _OF_SAMPLES)
+borrow_functions(_STATS, _TESTS, note="A permutation or Monte Carlo test, method=, is refused.")
 borrow_functions(
     _STATS,
     "boxcox yeojohnson",
@@ -225,8 +220,10 @@ with needed_by(_STATS, "siegelslopes"):
     define("scipy.stats._stats_mstats_common", siegelslopes_pythran=_repeated_medians)
 borrow_functions(_STATS, "siegelslopes")
 
-_policies: Any = copy_of(_policy._axis_nan_policy_factory)
-"""SciPy's decorator, which gives a function of samples its axis=, nan_policy= and keepdims=."""
+
+def _policies(*args: Any, **options: Any) -> Any:
+    """Return SciPy's decorator, which gives functions of samples axis=, nan_policy=, keepdims=."""
+    return copy_of(_policy._axis_nan_policy_factory)(*args, **options)
 
 
 def _boxcox_llf(data: Any, axis: Any = 0, *, lmb: Any) -> Any:
@@ -237,10 +234,10 @@ def _boxcox_llf(data: Any, axis: Any = 0, *, lmb: Any) -> Any:
     return (lmb - 1) * np.sum(logs, axis=axis) - data.shape[axis] / 2 * variance
 
 
-_decorate: Any = _policies(
-    lambda x: x, n_outputs=1, default_axis=0, result_to_tuple=lambda x, _: (x,)
-)
 with needed_by(_STATS, "boxcox_llf"):
+    _decorate: Any = _policies(
+        lambda x: x, n_outputs=1, default_axis=0, result_to_tuple=lambda x, _: (x,)
+    )
     define("scipy.stats._morestats", _boxcox_llf=_decorate(_boxcox_llf))
 
 
@@ -267,17 +264,17 @@ def _line(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     return _stats._pack_LinregressResult(slope, intercept, r, pvalue, *errors)
 
 
-_line_with_policies: Any = _policies(
-    _stats._pack_LinregressResult,
-    n_samples=2,
-    n_outputs=6,
-    result_to_tuple=_stats._unpack_LinregressResult,
-    paired=True,
-    too_small=1,
-)(_line)
+with needed_by(_STATS, "linregress"):
+    _with_policies: Any = _policies(
+        _stats._pack_LinregressResult,
+        n_samples=2,
+        n_outputs=6,
+        result_to_tuple=_stats._unpack_LinregressResult,
+        paired=True,
+        too_small=1,
+    )(_line)
 
-
-@covers(_STATS)
-def linregress(x: Any, y: Any, alternative: str = "two-sided", **options: Any) -> Any:
-    """Return the line of least squares, which is not a number where all places are equal."""
-    return _line_with_policies(x, y, alternative, **options)
+    @covers(_STATS)
+    def linregress(x: Any, y: Any, alternative: str = "two-sided", **options: Any) -> Any:
+        """Return the line of least squares, which is not a number where all places are equal."""
+        return _with_policies(x, y, alternative, **options)

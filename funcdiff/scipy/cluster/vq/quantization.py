@@ -38,8 +38,9 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
 
 @covers(_MODULE, note=_NOTE)
 def py_vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
-    """Return the same, with codes of NumPy's kind of index."""
-    return _quantize(obs, code_book, np.intp)
+    """Return the same in double precision, with codes of NumPy's kind of index."""
+    points, book = (array(x).astype(np.float64) for x in (obs, code_book))
+    return _quantize(points, book, np.intp)
 
 
 borrow_functions(_MODULE, "whiten")

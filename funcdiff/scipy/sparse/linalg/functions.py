@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.scipy.covered import covers
+from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.sparse.arrays import (
     SCIPY,
     is_array,
@@ -103,6 +103,11 @@ def expm_multiply(
     The derivative is that of the truncated series, which is as exact as the value.
     """
     B = dense(B)
+    if not hasattr(A, "trace"):
+        raise unsupported(
+            f"{MODULE}.expm_multiply with a LinearOperator",
+            "Give it the matrix itself, of which it asks the trace and the norm.",
+        )
     if all(x is None for x in (start, stop, num, endpoint)):
         return _exponential_times(A, B, 1.0)
     first, last = 0.0 if start is None else start, 1.0 if stop is None else stop

@@ -29,8 +29,14 @@ def root(squares: Any, power: Any = 0.5) -> Any:
     return np.where(is_zero, 0, np.where(is_zero, 1, squares) ** power)
 
 
+def _weights(w: Any) -> Any:
+    if is_known_to_hold(lambda: np.any(w < 0)):
+        raise ValueError("Input weights should be all non-negative")
+    return floating(w)
+
+
 def _sum(x: Any, w: Any = None) -> Any:
-    return np.sum(x if w is None else floating(w) * x, axis=-1)
+    return np.sum(x if w is None else _weights(w) * x, axis=-1)
 
 
 def minkowski(x: Any, y: Any, p: Any = 2, w: Any = None) -> Any:
@@ -64,7 +70,7 @@ def cityblock(x: Any, y: Any, w: Any = None) -> Any:
 def chebyshev(x: Any, y: Any, w: Any = None) -> Any:
     """Return max |x - y| where the weight is not 0."""
     gaps = np.abs(x - y)
-    return np.max(gaps if w is None else np.where(w > 0, gaps, 0), axis=-1)
+    return np.max(gaps if w is None else np.where(_weights(w) > 0, gaps, 0), axis=-1)
 
 
 def seuclidean(x: Any, y: Any, V: Any) -> Any:
@@ -86,7 +92,7 @@ def cosine(x: Any, y: Any, w: Any = None) -> Any:
 def correlation(x: Any, y: Any, w: Any = None, centered: bool = True) -> Any:
     """Return the same of vectors less their mean."""
     if w is not None:
-        w = w / np.sum(w)
+        w = _weights(w) / np.sum(w)
     if centered:
         n = 1 if w is not None else x.shape[-1]
         x, y = (z - (_sum(z, w) / n)[..., None] for z in (x, y))

@@ -67,7 +67,13 @@ def _metric_of(metric: Any, rows: Any, keywords: dict[str, Any]) -> Metric:
     if name == "seuclidean" and keywords.get("V") is None:
         keywords["V"] = np.var(rows, axis=0, ddof=1)
     if name == "mahalanobis" and keywords.get("VI") is None:
-        keywords["VI"] = np.linalg.inv(np.cov(rows.T)).T
+        if len(rows) <= rows.shape[1]:
+            raise ValueError(
+                f"The number of observations ({len(rows)}) is too small; the covariance matrix is "
+                f"singular. For observations with {rows.shape[1]} dimensions, at least "
+                f"{rows.shape[1] + 1} observations are required."
+            )
+        keywords["VI"] = np.linalg.inv(np.atleast_2d(np.cov(rows.T))).T
     return METRICS[name]
 
 

@@ -1,0 +1,95 @@
+"""Runs SciPy's own tests with traced arrays; ``python -m tests.scipy_suite.run [module ...]``.
+
+Modules are written ``stats/test_stats``, packages ``stats``.  The variable ``NUMPY_SUITE_WAY`` says
+how calls are done once more: see `tests.numpy_suite.tracing.WAYS`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import scipy
+
+from tests.numpy_suite.rewriting import rewritten
+from tests.numpy_suite.run import records
+
+_ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = (
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
+    "sparse/linalg", "spatial", "spatial/transform", "special", "stats",
+)  # fmt: skip
+_ELSEWHERE: Final = """
+    blas cython_blas cython_lapack cython_special cythonized_array_utils lapack hierarchy
+    disjoint_set multithreading import private_access extending sf_error_state xsf_cuda pickle qhull
+    fast_gen_inversion sampling qmc bws_test cython_optimize dd nan_inputs legacy_imports
+    support_alternative_backends
+"""
+"""Modules about other languages' interfaces, or of functions without derivatives alone."""
+
+
+def run(names: Sequence[str], record: Path, way: str = "eagerly", *, only: str = "") -> str:
+    """Run packages and modules, noting every call that is done once more in a file.
+
+    Returns
+    -------
+    str
+        What pytest printed.  Tests of identities and counts of calls fail when they are observed;
+        what counts is in the file.
+    """
+    root = Path(scipy.__file__).parent
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for package in PACKAGES:
+            for path in sorted((root / package / "tests").glob("test_*.py")):
+                subject = path.stem.removeprefix("test_")
+                wanted = not names or package in names or f"{package}/{path.stem}" in names
+                if subject in _ELSEWHERE.split() or not wanted:
+                    continue
+                place = f"scipy.{package.replace('/', '.')}.tests"
+                copy = Path(folder) / f"{path.stem}_of_{package.replace('/', '_')}.py"
+                text = rewritten(path, place, "tests.scipy_suite.observing")
+                copy.write_text(text, encoding="utf-8")
+                files.append(copy)
+        command = [
+            sys.executable, "-m", "pytest", "-q", "--maxfail=100000",
+            "--import-mode=importlib", "-c", "/dev/null", "--rootdir", folder, "-p",
+            "no:cacheprovider", "-p", "scipy.conftest", "-W", "ignore", "--tb=line", "-m",
+            "not slow and not xslow", *(("-k", only) if only else ()), *map(str, files),
+        ]  # fmt: skip
+        environment = {
+            **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
+            "NUMPY_SUITE_KINDS": "fc", "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1",
+        }  # fmt: skip
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return done.stdout + done.stderr
+
+
+def main() -> None:
+    """Run and show how many calls of each kind there were."""
+    record = Path(os.environ.get("NUMPY_SUITE_RECORD", "scipy_suite.jsonl")).resolve()
+    record.unlink(missing_ok=True)
+    print(run(sys.argv[1:], record, way=os.environ.get("NUMPY_SUITE_WAY", "eagerly"))[-1500:])
+    for kind, count in Counter(kind for kind, *_ in records(record)).most_common():
+        print(f"{count:8d} {kind}")
+    for kind, name, test, detail in records(record):
+        if kind != "right" and not kind.startswith("refused"):
+            print(f"{kind} | {name} | {test}\n    {detail}")
+
+
+if __name__ == "__main__":
+    main()
