@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
 
 X = np.array([1.5, -2.5, 3.0])
 JOINS = {
@@ -32,3 +33,9 @@ def test_a_joined_array_is_cast_as_numpy_casts_it(join: Any, casting: Any, dtype
     found = fd.vjp(f, X)[0]
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("dtype", ["O", "U3", ">f8", "m8[s]"])
+def test_a_dtype_that_no_program_has_is_refused(dtype: str) -> None:
+    with pytest.raises(UnsupportedNumPyError, match="dtype="):
+        fd.vjp(lambda x: x.astype(dtype), X)

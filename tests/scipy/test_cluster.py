@@ -35,6 +35,8 @@ def test_at_a_code_the_derivative_is_zero_and_equal_columns_stay() -> None:
     np.testing.assert_array_equal(slope, np.zeros_like(BOOK))
     single = fd.vjp(lambda x: vq.vq(x, BOOK.astype(np.float32))[1], OBS.astype(np.float32))[0]
     assert single.dtype == np.float32
+    single = fd.vjp(lambda x: vq.py_vq(x, BOOK.astype(np.float32))[1], OBS.astype(np.float32))[0]
+    assert single.dtype == np.float64  # as SciPy has it
     with pytest.warns(RuntimeWarning, match="standard deviation zero"):
         value = fd.vjp(vq.whiten, np.ones((3, 1)))[0]
     np.testing.assert_array_equal(value, np.ones((3, 1)))

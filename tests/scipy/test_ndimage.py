@@ -187,3 +187,53 @@ def test_an_empty_image_stays_empty(name: str) -> None:
         value, pull = fd.vjp(lambda x: getattr(ndimage, name)(x, *options), np.ones(shape))
         assert value.shape == shape
         assert pull(np.ones(shape))[0].shape == shape
+
+
+INTEGRAL: dict[str, Any] = {
+    "affine": lambda s, x, m: s.affine_transform(x, m, order=1),
+    "affine in two axes": lambda s, x, m: s.affine_transform(x, np.stack([m, m[::-1]]), [0.3, 1]),
+    "coordinates": lambda s, x, m: s.map_coordinates(x, np.stack([m, 2 * m]), order=2),
+    "shift": lambda s, x, m: s.shift(x, m, mode="reflect", order=3),
+    "rotated": lambda s, x, m: s.rotate(x, 60 * m[0], reshape=False),
+    "correlate": lambda s, x, m: s.correlate1d(x, 3 - 5 * m),
+    "complex weights": lambda s, x, m: s.correlate1d(x, m * (1 + 0.5j)),
+    "gaussian": lambda s, x, m: s.gaussian_filter(x, m[1]),
+}
+
+
+def _unmoved(f: Any, x: Any) -> Any:
+    """Return what has no derivative, of a traced array."""
+    return fd.vjp(lambda x: (x.ravel()[0], f(x)), x, has_aux=True)[2]
+
+
+@pytest.mark.parametrize("name", INTEGRAL)
+def test_images_of_integers_are_rounded_or_cut_off_as_scipy_has_them(name: str) -> None:
+    shift = np.array([0.55, 1.15])
+    whole = np.array([[1, 2, 3, 90], [4, 251, 6, 7], [5, 1, 9, 0]])
+    for image in (whole.astype(dtype) for dtype in ("u1", "i1", "i8", "u4")):
+        found = _unmoved(partial(INTEGRAL[name], ndimage, image), shift)
+        expected = INTEGRAL[name](plain, image, shift)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+REFUSED: list[tuple[Any, Any]] = [
+    (lambda s, x: s.correlate1d(A[0], x * (1 + 1j), mode="constant", cval=1j), ValueError),
+    (lambda s, x: s.gaussian_filter1d(x, 1.0, radius=-1), ValueError),
+    (lambda s, x: s.gaussian_filter(x.astype("f2"), 1.0), RuntimeError),
+]
+
+
+@pytest.mark.parametrize(("f", "error"), REFUSED)
+def test_what_scipy_refuses_is_refused_with_traced_values(f: Any, error: Any) -> None:
+    with pytest.raises(error):
+        f(plain, A[0])
+    with pytest.raises(error):
+        fd.vjp(partial(f, ndimage), A[0])
+
+
+def test_positions_of_a_label_that_no_pixel_has_are_integers() -> None:
+    def positions(s: Any, x: Any) -> Any:
+        return s.maximum_position(x, LABELS, [1, 9])
+
+    assert _unmoved(partial(positions, ndimage), A) == positions(plain, A)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial import distance as plain
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
@@ -130,3 +131,22 @@ def test_what_counts_truth_values_is_refused() -> None:
         fd.grad(lambda x: np.sum(distance.pdist(x, out=np.zeros(6))))(A)
     with pytest.raises(ValueError, match="same number of columns"):
         fd.grad(lambda x: np.sum(distance.cdist(x, A[:, :2])))(A)
+
+
+def test_weights_below_zero_are_refused_as_scipy_does() -> None:
+    w = np.array([1.0, -1.0])
+    for metric in ("euclidean", "chebyshev", "braycurtis", "cosine"):
+        for f in (
+            lambda x, m=metric: distance.pdist(x, m, w=w),
+            lambda x, m=metric: getattr(distance, m)(x[0], x[1], w),
+        ):
+            with pytest.raises(ValueError, match="non-negative"):
+                fd.vjp(f, np.array([[0.1, 0.2], [0.3, 0.5]]))
+
+
+def test_the_covariance_for_mahalanobis_is_estimated_as_scipy_does() -> None:
+    x = np.array([[0.1, 0.7], [0.3, 0.5], [0.2, 0.9], [0.4, 0.1]])
+    found = fd.vjp(lambda x: distance.pdist(x, "mahalanobis"), x[:, :1])[0]
+    np.testing.assert_allclose(found, plain.pdist(x[:, :1], "mahalanobis"), rtol=1e-12)
+    with pytest.raises(ValueError, match="observations"):
+        fd.vjp(lambda x: distance.pdist(x, "mahalanobis"), x[:2])

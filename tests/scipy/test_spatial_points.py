@@ -90,3 +90,14 @@ def test_a_hull_has_the_derivatives_of_its_facets() -> None:
         fd.jit(lambda p: spatial.ConvexHull(p).area)(square)
     with pytest.raises(ValueError, match="same shape"):
         fd.grad(lambda p: spatial.procrustes(p, p[:3])[2])(square)
+
+
+def test_points_outside_of_a_periodic_box_are_refused_as_scipy_does() -> None:
+    for points in (np.array([[0.2, 1.0]]), np.array([[-0.2, 0.5]])):
+        for kind in (plain.KDTree, lambda x, **options: fd.vjp(lambda x: _nearest(x, options), x)):
+            with pytest.raises(ValueError, match="periodic box"):
+                kind(points, boxsize=1.0)
+
+
+def _nearest(x: Any, options: dict[str, Any]) -> Any:
+    return spatial.KDTree(x, **options).query(x)[0]

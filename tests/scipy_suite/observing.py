@@ -109,6 +109,8 @@ def _bound(owner: Any, name: str) -> tuple[Any, str]:
 
 def _encoded(value: Any) -> Any:
     """Return arguments as nested containers of arrays, where objects are how they were made."""
+    if type(value) is list and {float} <= set(map(type, value)) <= {int, float}:
+        return np.array(value)
     if type(value) in (list, tuple):
         return type(value)(map(_encoded, value))
     if type(value) is dict:

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import copy_mode, implements, unsupported
-from funcdiff.numpy.border.promotion import array, broadcast_shapes
+from funcdiff.numpy.border.promotion import array, broadcast_shapes, known_dtype
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
 from funcdiff.numpy.memory import views
 from funcdiff.ops.structure import structural as ops
@@ -227,6 +227,6 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
     """Convert to another dtype."""
     x = array(x)
-    result = ops.convert(x, np.dtype(dtype))
+    result = ops.convert(x, known_dtype(dtype))
     fresh = views.as_array if isinstance(x, np.ndarray) else views.fresh
     return fresh(result) if copy or result is not x else x

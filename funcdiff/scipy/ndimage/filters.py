@@ -6,6 +6,7 @@ on beyond its borders, linear in image and weights, or a reduction over windows.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.ndimage.borders import extend
+from funcdiff.scipy.ndimage.outputs import write
 
 _COMPILED = "scipy.ndimage._nd_image"
 _MODULE = "scipy.ndimage._filters"
@@ -38,7 +40,7 @@ def correlate(x: Any, weights: Any, output: Any, mode: int, cval: Any, origins: 
     axes = len(weights.shape)
     p = Convolution((), (), (), ((1, -1, 1),) * axes, (0,) * axes, tuple(x.shape))
     y: Any = convolve(array(image), array(asarray(weights, float)), p)
-    output[...] = y.astype(output.dtype)
+    write(output, y)
 
 
 @covers(_COMPILED)
@@ -51,7 +53,7 @@ def correlate1d(
     others = tuple(range(x.ndim - 1))
     p = Convolution(others, (), others, ((1, -1, 1),), (0,), (x.shape[axis],))
     y: Any = convolve(array(np.moveaxis(image, axis, -1)), array(asarray(weights, float)), p)
-    output[...] = np.moveaxis(y, -1, axis).astype(output.dtype)
+    write(output, np.moveaxis(y, -1, axis))
 
 
 @covers(_COMPILED)
@@ -94,7 +96,7 @@ def min_or_max_filter(
         heights = asarray(structure, float)[np.asarray(footprint, bool)]
         heights = heights.reshape(-1, *(1 for _ in x.shape))
         windows = windows - heights if minimum else windows + heights
-    output[...] = (np.min if minimum else np.max)(windows, axis=0).astype(output.dtype)
+    write(output, (np.min if minimum else np.max)(windows, axis=0))
 
 
 @covers(_COMPILED)
@@ -113,7 +115,7 @@ def rank_filter(
 ) -> None:
     """Take the pixel that has a rank in its window."""
     windows = np.sort(_windows(x, footprint, mode, cval, origins), axis=0)
-    output[...] = windows[int(rank)].astype(output.dtype)
+    write(output, windows[int(rank)])
 
 
 @covers("scipy.ndimage._rank_filter_1d", "rank_filter")
@@ -131,9 +133,11 @@ def _complex_via_real_components(
     func: Any, input: Any, weights: Any, output: Any, cval: Any, **kwargs: Any
 ) -> Any:
     """Filter real and imaginary parts of image and weights."""
+    if input.dtype.kind != "c" and np.iscomplexobj(cval):
+        raise ValueError("Cannot provide a complex-valued cval when the input is real.")
 
     def filtered(x: Any, w: Any, border: Any) -> Any:
-        return func(x, w, output=None, cval=border, **kwargs)
+        return func(x, w, output=output.real.dtype, cval=border, **kwargs)
 
     parts = [(input.real, np.real(cval), 1), (input.imag, np.imag(cval), 1j)]
     factors = [(weights.real, 1), (weights.imag, 1j)]
@@ -142,7 +146,7 @@ def _complex_via_real_components(
     if weights.dtype.kind != "c":
         factors = factors[:1]
     found = sum(u * v * filtered(x, w, border) for x, border, u in parts for w, v in factors)
-    output[...] = found.astype(output.dtype)
+    write(output, found)
     return output
 
 
@@ -177,7 +181,9 @@ def gaussian_filter1d(
         width: Any = truncate * sigma + 0.5
         is_traced = isinstance(width, Tracer)
         reach = int(width.astype(int) if is_traced else width)
-    kernel = _gaussian_kernel1d(sigma, order, reach)[::-1]
+    if not isinstance(reach, Integral) or reach < 0:
+        raise ValueError("Radius must be a nonnegative integer.")
+    kernel = _gaussian_kernel1d(sigma, order, int(reach))[::-1]
     return copy_of(load("scipy.ndimage").correlate1d)(input, kernel, axis, output, mode, cval, 0)
 
 

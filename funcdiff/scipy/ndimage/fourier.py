@@ -12,6 +12,7 @@ from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers
+from funcdiff.scipy.ndimage.outputs import write
 from funcdiff.scipy.places import place
 
 _COMPILED = "scipy.ndimage._nd_image"
@@ -23,7 +24,7 @@ def _frequencies(shape: Any, n: int, axis: int) -> list[Any]:
     found = []
     for k, length in enumerate(shape):
         real = n >= 0 and k == axis
-        f = np.arange(length) / n if real else np.fft.fftfreq(length)
+        f = np.arange(length) / n if real else np.fft.fftfreq(max(length, 1))[:length]
         found.append(f.reshape([-1 if j == k else 1 for j in range(len(shape))]))
     return found
 
@@ -44,7 +45,7 @@ def fourier_filter(x: Any, sizes: Any, n: int, axis: int, output: Any, kind: int
         factor = np.empty(x.shape)
         place(_COMPILED, "fourier_filter")(np.ones(x.shape), sizes, n, axis, factor, kind)
         y = y * factor
-    output[...] = y.astype(output.dtype)
+    write(output, y)
 
 
 @covers(_COMPILED)
@@ -52,7 +53,7 @@ def fourier_shift(x: Any, shifts: Any, n: int, axis: int, output: Any) -> None:
     """Multiply by exp(-2πi Σ s_k·f_k)."""
     terms = zip(shifts, _frequencies(x.shape, n, axis), strict=True)
     phase: Any = sum(shift * f for shift, f in terms)
-    output[...] = (x * np.exp(-2j * pi * phase)).astype(output.dtype)
+    write(output, x * np.exp(-2j * pi * phase))
 
 
 borrow_functions("scipy.ndimage", "fourier_gaussian fourier_uniform fourier_shift")

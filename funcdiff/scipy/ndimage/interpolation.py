@@ -18,6 +18,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.ndimage.borders import CONSTANT, GRID_CONSTANT, MIRROR, WRAP, coordinate, pixels
+from funcdiff.scipy.ndimage.outputs import write
 from funcdiff.scipy.places import place
 
 _COMPILED = "scipy.ndimage._nd_image"
@@ -36,7 +37,7 @@ def spline_filter1d(x: Any, order: int, axis: int, output: Any, mode: int) -> No
     """Let the output be the coefficients of the spline through the pixels along an axis."""
     matrix = _prefilter(x.shape[axis], order, mode)
     y = np.tensordot(matrix, asarray(x, float), (1, axis))
-    output[...] = np.moveaxis(y, 0, axis).astype(output.dtype)
+    write(output, np.moveaxis(y, 0, axis))
 
 
 def _weights(x: Any, order: int) -> tuple[Any, Any]:
@@ -89,7 +90,7 @@ def geometric_transform(
     for _, weights, _, _ in found:
         y = np.sum(weights.reshape(order + 1, *(1 for _ in y.shape[2:]), -1) * y, axis=0)
     inside = np.all(np.stack([f[3] for f in found]), axis=0)
-    output[...] = np.where(inside, y, cval).reshape(output.shape).astype(output.dtype)
+    write(output, np.where(inside, y, cval).reshape(output.shape), rounds=True)
 
 
 @covers(_COMPILED)
@@ -121,7 +122,7 @@ def zoom_shift(
         flags.append(inside.reshape([-1 if k == axis else 1 for k in range(x.ndim)]))
     for inside in flags:
         y = np.where(inside, y, cval)
-    output[...] = y.astype(output.dtype)
+    write(output, y, rounds=True)
 
 
 borrow_functions(

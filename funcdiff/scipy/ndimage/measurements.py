@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy import take
 from funcdiff.numpy.border.promotion import array
@@ -80,13 +79,10 @@ def _select(input: Any, labels: Any = None, index: Any = None, **asked: bool) ->
     result = []
     for name, function in _ASKED:
         if asked.get(name):
-            values = [function(flat[g], array(g)) if g.size else _nothing(flat) for g in groups]
+            none = array(np.zeros((), int if "position" in name else flat.dtype))
+            values = [function(flat[g], array(g)) if g.size else none for g in groups]
             result.append(np.stack(values).reshape(np.shape(index)))
     return result
-
-
-def _nothing(x: Tracer) -> Any:
-    return array(np.zeros((), x.dtype))
 
 
 borrow_functions(
