@@ -16,6 +16,7 @@ from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.promotion import array, broadcast_to
 from funcdiff.numpy.border.values import concrete_value, value_of
 from funcdiff.ops.axes.indexing import places
+from funcdiff.ops.control.demand import demand
 from funcdiff.ops.products.masked import masked_sum
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import reduce_sum, splat
@@ -28,6 +29,22 @@ def holds(condition: Any) -> bool:
             return bool(value_of(np.any(condition)))
     except ConcreteValueError:
         return False
+
+
+def refuse_where(condition: Any, error: Exception, x: Any) -> Any:
+    """Return `x`; an error is raised where a condition holds anywhere.
+
+    Where the trace has no values, it is when the program runs.
+    """
+    anywhere = np.any(condition)
+    try:
+        with np.errstate(all="ignore"):
+            is_refused = bool(value_of(anywhere))
+    except ConcreteValueError:
+        return demand(array(x), array(anywhere), error)
+    if is_refused:
+        raise error
+    return x
 
 
 def mask_of(where: Any, shape: tuple[int, ...]) -> Tracer | None:

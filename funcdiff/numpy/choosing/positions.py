@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.core.types import INT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.masks import holds
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.shapes.shape import as_ints
 from funcdiff.ops.structure.structural import convert
@@ -35,10 +35,8 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Any, ...]
     lengths = as_ints(shape)
     rest = _integers("np.unravel_index", indices)
     size = int(np.prod(lengths, dtype=int))
-    if holds(np.logical_or(rest < 0, rest >= size)):
-        raise ValueError(
-            f"np.unravel_index: an index is out of bounds for an array with size {size}"
-        )
+    error = ValueError(f"np.unravel_index: an index is out of bounds for an array with size {size}")
+    rest = refuse_where(np.logical_or(rest < 0, rest >= size), error, rest)
     found: list[Any] = [None] * len(lengths)
     for axis in reversed(_axes(order, len(lengths))):
         rest, found[axis] = rest // lengths[axis], rest % lengths[axis]
@@ -71,8 +69,9 @@ def within(positions: Any, length: int, mode: Any) -> Any:
 def _check(index: Any, length: int, mode: str) -> Any:
     """Return indices within range; raises NumPy's error if the mode is "raise"."""
     index = within(index, length, mode)
-    if mode == "raise" and holds(np.logical_or(index < 0, index >= length)):
-        raise ValueError(
-            f"np.ravel_multi_index: an index is out of bounds for an axis of length {length}"
-        )
-    return index
+    if mode != "raise":
+        return index
+    error = ValueError(
+        f"np.ravel_multi_index: an index is out of bounds for an axis of length {length}"
+    )
+    return refuse_where(np.logical_or(index < 0, index >= length), error, index)

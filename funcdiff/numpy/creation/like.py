@@ -17,7 +17,7 @@ from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.masks import holds
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import (
     Traced,
     broadcast_to,
@@ -213,8 +213,8 @@ def geomspace(
     """Return values whose neighbours have a constant ratio."""
     begin: Traced = traced(start)
     end: Traced = traced(stop)
-    if holds(begin == 0) or holds(end == 0):
-        raise ValueError("Geometric sequence cannot include zero")
+    error = ValueError("Geometric sequence cannot include zero")
+    begin, end = (refuse_where(x == 0, error, x) for x in (begin, end))
     least = FLOAT if dtype is None else known_dtype(dtype)  # as NumPy has it: at least that
     wide = np.result_type(common_dtype([start, stop, float(num)]), least)
     begin, end = convert(begin, wide), convert(end, wide)

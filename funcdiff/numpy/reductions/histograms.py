@@ -14,7 +14,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.masks import holds
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import array, common_dtype, fit, promote
 from funcdiff.numpy.border.values import fact, value_of
 from funcdiff.ops.axes.indexing import gather, scatter_add
@@ -92,17 +92,18 @@ def _outer_edges(samples: Any, limits: Any) -> tuple[Any, Any]:
     """Return the first and the last edge: the limits, or the extrema of the samples."""
     if limits is not None:
         first, last = limits
-        if holds(first > last):
-            raise ValueError("max must be larger than min in range parameter")
+        error = ValueError("max must be larger than min in range parameter")
+        first = refuse_where(first > last, error, first)
     elif samples.type.size == 0:
         first, last = 0, 1
     else:
         first, last = np.min(samples), np.max(samples)
         if not samples.type.differentiable:
             first, last = first.astype(FLOAT), last.astype(FLOAT)
-    if holds(np.logical_not(np.logical_and(np.isfinite(first), np.isfinite(last)))):
-        kind = "autodetected" if limits is None else "supplied"
-        raise ValueError(f"{kind} range of [{first}, {last}] is not finite")
+    kind = "autodetected" if limits is None else "supplied"
+    error = ValueError(f"{kind} range of [{first!r}, {last!r}] is not finite")
+    is_finite = np.logical_and(np.isfinite(first), np.isfinite(last))
+    first = refuse_where(np.logical_not(is_finite), error, first)
     same = first == last
     is_traced = isinstance(same, Tracer)
     if not is_traced:
@@ -122,9 +123,8 @@ def _edges(samples: Any, bins: Any, limits: Any, weights: Any) -> tuple[Any, Any
         bins = len(np.histogram_bin_edges(value_of(samples), bins, ends)) - 1
     if np.ndim(bins) == 1:
         edges: Any = array(bins)
-        if holds(edges[:-1] > edges[1:]):
-            raise ValueError("`bins` must increase monotonically, when an array")
-        return edges, None
+        error = ValueError("`bins` must increase monotonically, when an array")
+        return refuse_where(edges[:-1] > edges[1:], error, edges), None
     if np.ndim(bins) != 0:
         raise ValueError("`bins` must be 1d, when an array")
     count = as_int(bins)
@@ -133,8 +133,8 @@ def _edges(samples: Any, bins: Any, limits: Any, weights: Any) -> tuple[Any, Any
     first, last = _outer_edges(samples, limits)
     dtype = common_dtype([first, last, samples])
     edges = array(np.linspace(first, last, count + 1, dtype=np.result_type(dtype, 1.0)))
-    if holds(edges[:-1] >= edges[1:]):
-        raise ValueError(f"Too many bins for data range. Cannot create {count} finite-sized bins")
+    message = f"Too many bins for data range. Cannot create {count} finite-sized bins"
+    edges = refuse_where(edges[:-1] >= edges[1:], ValueError(message), edges)
     return edges, (first, last, count)
 
 

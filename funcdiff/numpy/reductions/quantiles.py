@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.dispatch import default
-from funcdiff.numpy.border.masks import holds
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
 from funcdiff.numpy.reductions.families import Member, family, merge_axes, store_reduction
 from funcdiff.numpy.reductions.statistics import weights_along
@@ -197,8 +197,8 @@ def _weighted_quantile(sample: Sample, q: Any, weights: Traced) -> Traced:
     lost = np.isnan(share[-1])
     if sample.undefined is not None:
         lost = np.logical_and(lost, np.logical_not(sample.undefined))
-    if holds(lost):
-        raise ValueError("Weights included NaN, inf or were all zero")
+    error = ValueError("Weights included NaN, inf or were all zero")
+    share = refuse_where(lost, error, share)
     share = np.where(share == 0, -1, share)
     before = share[None] < np.reshape(q, (-1, *(1,) * entries.ndim))
     return _discrete(sample, np.sum(before, 1))
@@ -210,8 +210,7 @@ def _check_weights(
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     w = broadcast_to(weights_along(x, weights, axis), x.shape)
-    if holds(np.less(w, 0)):
-        raise ValueError("Weights must be non-negative")
+    w = refuse_where(np.less(w, 0), ValueError("Weights must be non-negative"), w)
     return merge_axes(w, axes)
 
 
@@ -230,9 +229,9 @@ def _quantile(
     q = q if isinstance(q, Tracer) else np.asarray(q)
     scale = of.operation
     q = q if scale == 1 else np.true_divide(q, scale)
-    if holds(np.logical_not(np.logical_and(q >= 0, q <= 1))):
-        unit = "Quantiles" if scale == 1 else "Percentiles"
-        raise ValueError(f"{unit} must be in the range [0, {scale}]")
+    unit = "Quantiles" if scale == 1 else "Percentiles"
+    error = ValueError(f"{unit} must be in the range [0, {scale}]")
+    q = refuse_where(np.logical_not(np.logical_and(q >= 0, q <= 1)), error, q)
     if np.ndim(q) > 2:
         raise ValueError("q must be a scalar or 1d")
     if method not in _DISCRETE and method not in _INTERPOLATED:

@@ -16,7 +16,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.masks import fill_left_out, holds, mask_of, sum_of
+from funcdiff.numpy.border.masks import fill_left_out, mask_of, refuse_where, sum_of
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.reductions.families import (
@@ -231,6 +231,8 @@ def _position(
         name = of.operation.__name__
         raise ValueError(f"attempt to get {name} of an empty sequence")
     axes = tuple(range(x.ndim)) if flat is not x or axis is None else (along,)
-    if nan is not None and holds(reduce_all(nan, axes)):
-        raise ValueError("All-NaN slice encountered")
-    return of.finished(of.operation(flat, along), x, axes, keepdims, out)
+    found = of.operation(flat, along)
+    if nan is not None:
+        error = ValueError("All-NaN slice encountered")
+        found = refuse_where(reduce_all(nan, axes), error, found)
+    return of.finished(found, x, axes, keepdims, out)

@@ -13,7 +13,7 @@ from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.masks import count_of, holds, sum_of
+from funcdiff.numpy.border.masks import count_of, refuse_where, sum_of
 from funcdiff.numpy.border.promotion import (
     Traced,
     array,
@@ -139,8 +139,8 @@ def average(
         w: Traced = weights_along(x, weights, axis)
         dtype = np.result_type(x.dtype, w.dtype, *([FLOAT] if x.dtype.kind in "biu" else []))
         scale = np.sum(w, axes, dtype, keepdims=keepdims)
-        if holds(scale == 0):
-            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        error = ZeroDivisionError("Weights sum to zero, can't be normalized")
+        scale = refuse_where(scale == 0, error, scale)
         product: Traced = mul(*promote_and_broadcast(convert(x, dtype), convert(w, dtype)))
         value = array(np.true_divide(np.sum(product, axes, keepdims=keepdims), scale))
     return (value, broadcast_to(scale, value.shape)) if returned else value
@@ -270,14 +270,13 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> Traced:
         if weights is None:
             continue
         w: Any = convert(array(weights), FLOAT)
-        if name == "fweights" and holds(w != np.round(w)):
-            raise TypeError("fweights must be integer")
+        if name == "fweights":
+            w = refuse_where(w != np.round(w), TypeError("fweights must be integer"), w)
         if w.ndim > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
         if w.shape[0] != count:
             raise RuntimeError(f"incompatible numbers of samples and {name}")
-        if holds(w < 0):
-            raise ValueError(f"{name} cannot be negative")
+        w = refuse_where(w < 0, ValueError(f"{name} cannot be negative"), w)
         product = w if product is None else product * w
     return product
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.numpy import asarray
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import linalg
 from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.interpolate.bsplines import cover_smoothing
 from funcdiff.scipy.optimize.constraints import bound_arrays
@@ -92,7 +92,7 @@ def _make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, ax
         parts = [best * penalty.residuals(best, columns[:, [i]]) for i, best in enumerate(lams)]
         taken = np.concatenate(parts, axis=1)
     else:
-        _check(x, w, lam)
+        x = _checked(x, w, lam)
         taken = lam * penalty.residuals(lam, columns)
     interpolate: Any = copy_of(load("scipy.interpolate").make_interp_spline)
     values = np.moveaxis((columns - taken).reshape(y.shape), 0, axis)
@@ -100,14 +100,13 @@ def _make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, ax
     return interpolate(x, values, k=3, bc_type="natural", axis=axis, check_finite=not known)
 
 
-def _check(x: Any, w: Any, lam: Any) -> None:
-    """Raise what SciPy raises for values that are known; it does itself where it finds λ."""
-    if is_known_to_hold(lambda: np.any(x[1:] <= x[:-1])):
-        raise ValueError("``x`` should be an ascending array")
-    if is_known_to_hold(lambda: np.any(w <= 0)):
-        raise ValueError("Invalid vector of weights")
-    if is_known_to_hold(lambda: lam < 0):
-        raise ValueError("Regularization parameter should be non-negative")
+def _checked(x: Any, w: Any, lam: Any) -> Any:
+    """Return `x`, or raise what SciPy raises; it does so itself where it finds λ."""
+    order = ValueError("``x`` should be an ascending array")
+    sign = ValueError("Regularization parameter should be non-negative")
+    x = refuse_where(x[1:] <= x[:-1], order, x)
+    x = refuse_where(w <= 0, ValueError("Invalid vector of weights"), x)
+    return refuse_where(np.less(lam, 0), sign, x)
 
 
 def _best(penalty: _Penalty, x: Any, y: Any, w: Any) -> Any:

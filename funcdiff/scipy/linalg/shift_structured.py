@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg.toeplitz import toeplitz_solve
 from funcdiff.ops.structure.structural import reshape
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import inexact, stacks
 
@@ -77,8 +77,9 @@ def solve_circulant(
         eps = np.finfo(np.float64).eps
         tol = np.max(size, axis=-1, keepdims=True) * column.shape[-1] * eps
     near_zero = size <= tol
-    if singular == "raise" and is_known_to_hold(lambda: np.any(near_zero)):
-        raise LinAlgError("near singular circulant matrix.")
+    if singular == "raise":
+        error = LinAlgError("near singular circulant matrix.")
+        divisor = refuse_where(near_zero, error, divisor)
     quotient = np.fft.fft(right, axis=-1) / np.where(near_zero, 1, divisor)
     x = np.fft.ifft(np.where(near_zero, 0, quotient), axis=-1)
     return np.moveaxis(x.real if is_real else x, -1, outaxis)

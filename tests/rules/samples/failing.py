@@ -1,4 +1,4 @@
-"""Samples of whether an operation raises."""
+"""Samples of whether an operation raises, and of what raises."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from funcdiff.core.builder import bind
 from funcdiff.core.primitive import operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.control.demand import demand
+from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.systems import Triangle
 from funcdiff.ops.user.failing import Fails, fails_p, program_of_operation
-from tests.rules.sample import Sample, sample
+from tests.rules.sample import Sample, real, sample
 
 POSITIVE = np.array([[2.0, 0.3], [0.3, 1.0]])
 INDEFINITE = np.array([[1.0, 2.0], [2.0, 1.0]])
@@ -24,4 +26,5 @@ def _fails(a: Tracer) -> Tracer:
 
 SAMPLES: dict[str, list[Sample]] = {
     "fails": [sample(_fails, POSITIVE), sample(_fails, INDEFINITE)],
+    "demand": [sample(lambda x: demand(x, isnan(x), ValueError("nan")), real(3, 2))],
 }

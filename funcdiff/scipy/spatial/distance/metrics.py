@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.special import rel_entr
@@ -41,8 +42,7 @@ def _sum(x: Any, w: Any = None) -> Any:
 
 def minkowski(x: Any, y: Any, p: Any = 2, w: Any = None) -> Any:
     """Return (Σ w|x - y|ᵖ)^(1/p)."""
-    if is_known_to_hold(lambda: p <= 0):
-        raise ValueError("p must be greater than 0")
+    p = refuse_where(np.less_equal(p, 0), ValueError("p must be greater than 0"), p)
     if w is None:
         return np.linalg.norm(x - y, ord=p, axis=-1)
     if is_known_to_hold(lambda: p == np.inf):
