@@ -22,8 +22,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.messages import foreign, refusals
 from funcdiff.numpy.traced.array import Array
-from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.special.family import by_name
+from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.scipy import special
 
 PAGE: Final = Path(__file__).with_name("coverage.md")
@@ -229,9 +228,12 @@ def attribute_names() -> list[str]:
 
 def special_functions() -> str:
     """Return what is said of ``scipy.special``."""
-    parts = {name for name, op in by_name.items() if op.ufunc.__name__ != "compute"}
-    names = {*(by_name.keys() - parts), *foreign.handlers}
-    ufuncs = sorted(name for name in names if not name.startswith("_"))
+    ufuncs = sorted(
+        name
+        for name, ours in foreign.handlers.items()
+        if not name.startswith("_")
+        and not (isinstance(ours, Elementwise) and ours.ufunc.__name__ != "compute")
+    )
     return (
         "## scipy.special\n\nWith SciPy installed, its ufuncs take traced arrays themselves: "
         f"{code(ufuncs)}.\n\nIts Python functions are in `funcdiff.scipy.special`: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -28,3 +29,18 @@ def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., An
 
 def _is_whole(function: Any) -> bool:
     return bool(function.__module__ != "scipy.special")
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function of ``scipy.special`` by its name, found when it is called."""
+
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, *xs: Any) -> Any:
+        """Return what it computes."""
+        return scipy_function(self.name)(*xs)

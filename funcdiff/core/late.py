@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
@@ -36,6 +37,15 @@ def late_import(module: str) -> ModuleType:
     """Return the module of that name, imported if it was not yet."""
     with _importing:
         return import_module(module)
+
+
+@cache
+def import_all(package: str) -> None:
+    """Import every module of a package."""
+    with _importing:
+        found = import_module(package)
+        for module in import_module("pkgutil").walk_packages(found.__path__, f"{package}."):
+            import_module(module.name)
 
 
 def late(module: str, name: str) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from funcdiff.core.late import late_import, making
+from funcdiff.core.late import import_all, making
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
@@ -270,10 +270,15 @@ class Primitive(Generic[P]):
         return registered, (self.name,)
 
 
+_HOMES: Final = ("funcdiff.ops", "funcdiff.scipy.primitives")
+"""Packages that declare primitives: imported when a name is not known yet."""
+
+
 def is_registered(name: str) -> bool:
     """Return whether there is a primitive of that name, in a module not yet imported or in one."""
-    if name not in primitives:
-        late_import("funcdiff.ops.every")
+    for package in _HOMES:
+        if name not in primitives:
+            import_all(package)
     return name in primitives
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import apply_op, elementwise, floating, in_single, of_floats
 from funcdiff.ops.elementwise.mathematics import logistic
-from funcdiff.ops.special.normal import ndtr
+from funcdiff.scipy.primitives.special.normal import ndtr
 
 _SATURATED: Final = 40.0
 """Where Φ(-x) is below every floating number of up to 64 bits."""

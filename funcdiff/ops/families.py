@@ -57,6 +57,9 @@ _FIRST: Final = slice(1)
 by_ufunc: Final[dict[np.ufunc, Elementwise]] = {}
 """The elementwise operation that a NumPy ufunc becomes, once types and shapes are equal."""
 
+weights: Final[dict[str, int]] = {}
+"""Operations for each element of a result, by name, of functions that another library computes."""
+
 
 @dataclass(frozen=True)
 class Elementwise:

@@ -13,41 +13,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log2, prod
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import funcdiff.ops.every  # noqa: F401 (primitives are named here)
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.ops.axes.sorting import Sorting
+from funcdiff.ops.families import weights
 from funcdiff.ops.linalg.orthogonal import Qr
 from funcdiff.ops.linalg.singular import Vectors
 from funcdiff.ops.products.contract import Contraction, lengths
 from funcdiff.ops.products.convolution import Convolution
 from funcdiff.ops.products.fourier import Fourier
-from funcdiff.ops.special.family import by_name
 from funcdiff.ops.structure.structural import Axis
 
 Flops: TypeAlias = Callable[[Equation], float]
 
-_SPECIAL: Final = 40
-"""The weight of a function of ``scipy.special``."""
-
-_QUADRATURE: Final = 1000
-"""The weight of a function that is computed as an integral or a series of many terms."""
-
-WEIGHTS: Final[dict[int, str]] = {
+_WORDS: Final[dict[int, str]] = {
     4: "div reciprocal sqrt root_of_squares floor_divide remainder fmod gcd lcm",
     5: "hypot modulus",
     10: "sinc exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt "
     "decay exponential_ratio",
     20: "power float_power arcsin arccos arctan arcsinh arccosh arctanh arctan2 "
     "logaddexp logaddexp2 logistic",
-    _SPECIAL: "bessel_i0 bessel_i1",
-    _QUADRATURE: "beta_moments gamma_moments elliptic_sines elliptic_tangents "
-    "exprel_derivatives log1p_ratio_derivatives noncentral_chi_square noncentral_beta "
-    "noncentral_chi_square_log_density noncentral_t",
+    40: "bessel_i0 bessel_i1",
 }
-"""Operations for each element of the result, and the functions that take more than one."""
+WEIGHTS: Final = {word: weight for weight, words in _WORDS.items() for word in words.split()}
+"""Operations for each element of the result, where there are more than one."""
 
 
 def flops(eq: Equation) -> float:
@@ -63,12 +53,12 @@ def flops(eq: Equation) -> float:
     >>> flops(program.equations[0])
     48
     """
-    formula, facts = FORMULAS.get(eq.primitive), eq.primitive.facts
+    formula, facts = FORMULAS.get(eq.primitive.name), eq.primitive.facts
     if formula is not None:
         return formula(eq)
     if facts.view or facts.hands_on or facts.calls_user or eq.params.equation_count:
         return 0
-    weight = _WEIGHT.get(eq.primitive)
+    weight = WEIGHTS.get(eq.primitive.name) or weights.get(eq.primitive.name)
     if facts.pointwise or weight:
         # complex: two real sums, or four products and two sums
         factor = 2 if facts.linear else 6 if facts.product else 4
@@ -251,12 +241,7 @@ _BY_NAME: Final[dict[str, Flops]] = {
     "lstsq pinv": _through_svd,
 }
 
-FORMULAS: Final[dict[Primitive[Any], Flops]] = {
-    registered(name): formula for names, formula in _BY_NAME.items() for name in names.split()
+FORMULAS: Final[dict[str, Flops]] = {
+    name: formula for names, formula in _BY_NAME.items() for name in names.split()
 }
 """Operations to leading order, of what facts do not tell.  Default: see `flops`."""
-
-_WEIGHT: Final[dict[Primitive[Any], int]] = {
-    **{op.primitive: _SPECIAL for op in by_name.values()},
-    **{registered(name): weight for weight, names in WEIGHTS.items() for name in names.split()},
-}

@@ -47,7 +47,7 @@ NEAR: Final[dict[str, list[str]]] = {
                 "tests/api/test_loops.py"],
     "reading": ["tests/reading", "tests/api/test_naming.py"],
     "numpy": ["tests/numpy"],
-    "ops": ["tests/ops", "tests/rules", "tests/scipy/test_sparse_patterns.py"],
+    "scipy": ["tests/rules", "tests/scipy/test_sparse_patterns.py"],
     "api": ["tests/api"],
     "transforms": ["tests/transforms", "tests/api"],
     "core": ["tests/core", "tests/api/test_guards.py", "tests/reading", "tests/api"],

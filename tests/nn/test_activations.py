@@ -16,7 +16,7 @@ from scipy import special
 
 import funcdiff as fd
 from funcdiff import nn
-from funcdiff.ops.special.distribution_function import normal
+from funcdiff.scipy.primitives.numerics.distribution_function import normal
 from funcdiff.testing import check_grads
 from tests.nn.cases import POINTS, SLOPES
 from tests.nn.oracle import assert_frozen

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-import funcdiff  # noqa: F401  (registers every primitive)
-from funcdiff.core.primitive import primitives
+from funcdiff.backend.code import expansion
+from funcdiff.backend.native import expressions
+from funcdiff.backend.numbers import scalars
+from funcdiff.core.primitive import is_registered, primitives
+from funcdiff.reading import flops
+from funcdiff.reading.explanation import kinks
+from funcdiff.reading.exported import TARGETS
 from funcdiff.testing import check_rules
 from tests.rules.sample import Sample
 
@@ -44,7 +49,17 @@ def cases(thinned: int) -> list[ParameterSet]:
 
 
 def test_every_primitive_has_a_sample() -> None:
+    assert not is_registered("a primitive that there is not")  # for which all are imported
     assert sorted(primitives.keys() - {n for n, s in samples().items() if s}) == []
+
+
+def test_tables_name_primitives_that_there_are() -> None:
+    dialects = [import_module(f"funcdiff.reading.export.{target}").DIALECT for target in TARGETS]
+    tables = [table for d in dialects for table in (d.statements, d.templates, d.in_place)]
+    tables += [flops.FORMULAS, flops.WEIGHTS, kinks.KINDS, expansion.EXPANSIONS, scalars.SPECIAL]
+    tables += [expressions.OF_FLOATS, expressions.OF_DOUBLES]
+    names = {name for table in tables for name in table if isinstance(name, str)}
+    assert [name for name in sorted(names) if not is_registered(name)] == []
 
 
 @pytest.mark.parametrize("entry", cases(thinned=16))

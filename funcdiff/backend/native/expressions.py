@@ -8,12 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-import funcdiff.ops.special.normal  # noqa: F401 (declares erf)
 from funcdiff.backend.native import mathematics
 from funcdiff.backend.native.vectors import Vector, where
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.elementwise.mathematics import root_of_squares
-from funcdiff.ops.special.family import by_name
 from funcdiff.ops.structure.structural import convert_p, select_p
 
 Formula: TypeAlias = Callable[..., Vector]
@@ -50,7 +47,7 @@ def _compare(predicate: str) -> Formula:
     return lambda x, y: x.compare(predicate, y)
 
 
-_OF_FLOATS: Final[dict[Any, Formula]] = {
+OF_FLOATS: Final[dict[Any, Formula]] = {
     np.add: lambda x, y: x + y,
     np.subtract: lambda x, y: x - y,
     np.multiply: lambda x, y: x * y,
@@ -75,9 +72,9 @@ _OF_FLOATS: Final[dict[Any, Formula]] = {
     np.isnan: lambda x: x.compare("uno", x),
     np.isinf: lambda x: x.unary("fabs").compare("oeq", math.inf),
     np.isfinite: lambda x: x.unary("fabs") < math.inf,
-    root_of_squares.primitive: lambda x: x.unary("sqrt"),
+    "root_of_squares": lambda x: x.unary("sqrt"),
 }
-_OF_DOUBLES: Final[dict[Any, Formula]] = {
+OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.exp: mathematics.exp,
     np.expm1: mathematics.expm1,
     np.log: mathematics.log,
@@ -87,7 +84,7 @@ _OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.sinh: mathematics.sinh,
     np.cosh: mathematics.cosh,
     np.tanh: mathematics.tanh,
-    by_name["erf"].primitive: mathematics.erf,
+    "erf": mathematics.erf,
 }
 """Functions that are computed in double precision (see `code.expansion` for further ones)."""
 _QUICK_OF_SINGLE: Final = frozenset((np.exp, np.log, np.sin, np.cos, np.tanh))
@@ -100,15 +97,14 @@ _OF_FLAGS: Final[dict[Any, Formula]] = {
 
 
 def _key(eq: Equation) -> Any:
-    """Return by what the formula of an equation is found: its primitive, or the ufunc it calls."""
-    if eq.primitive in _OF_DOUBLES or eq.primitive in _OF_FLOATS:
-        return eq.primitive
-    return eq.operation.function
+    """Return by what the formula of an equation is found: its name, or the ufunc it calls."""
+    name = eq.primitive.name
+    return name if name in OF_DOUBLES or name in OF_FLOATS else eq.operation.function
 
 
 def is_function(eq: Equation) -> bool:
     """Whether an equation computes a function that takes a chain of instructions."""
-    return _key(eq) in _OF_DOUBLES
+    return _key(eq) in OF_DOUBLES
 
 
 def is_worth_a_loop(equations: Sequence[Equation]) -> bool:
@@ -138,10 +134,10 @@ def formula(eq: Equation) -> Formula | None:
     key = _key(eq)
     if given == {"i1"}:
         return _OF_FLAGS.get(key)
-    if key in _OF_DOUBLES:
+    if key in OF_DOUBLES:
         by_numpy = key in _QUICK_OF_SINGLE and "double" not in given
-        return None if by_numpy else _in_double_precision(_OF_DOUBLES[key], *given)
-    return _OF_FLOATS.get(key) if len(given) == 1 else None
+        return None if by_numpy else _in_double_precision(OF_DOUBLES[key], *given)
+    return OF_FLOATS.get(key) if len(given) == 1 else None
 
 
 def _in_double_precision(function: Formula, kind: str) -> Formula:

@@ -70,12 +70,12 @@ _OTHERS: Final[dict[Primitive[Any], str]] = {
 }
 
 
-_SPECIAL: Final = {
+SPECIAL: Final = {
     "erf": "math.erf({})",
     "erfc": "math.erfc({})",
     "expit": "1.0 / (1.0 + math.exp(-{}))",
 }
-"""Functions of ``scipy.special`` by the names of their primitives, which may not be imported."""
+"""Functions of ``scipy.special`` by the names of their primitives."""
 
 
 class Expression(NamedTuple):
@@ -101,8 +101,8 @@ def expression(eq: Equation) -> Expression | None:
         return Expression(f"{python}({{}})")
     if eq.primitive in _OTHERS:
         return Expression(_OTHERS[eq.primitive])
-    if eq.primitive.name in _SPECIAL:
-        return Expression(_SPECIAL[eq.primitive.name])
+    if eq.primitive.name in SPECIAL:
+        return Expression(SPECIAL[eq.primitive.name])
     of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)
     if function in FUNCTIONS and (of_floats or function in _LOGIC):
         return Expression(FUNCTIONS[function])

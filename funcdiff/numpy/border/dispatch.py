@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core.late import close_matches, late_import
+from funcdiff.core.late import close_matches, import_all
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.messages.mistakes import cure_in_scipy
 from funcdiff.numpy.messages.refusals import refusal_of
@@ -51,7 +51,7 @@ def implements(*names: Callable[..., Any] | str, operands: float = 0) -> Callabl
 
 def functions() -> Mapping[Callable[..., Any], Callable[..., Any]]:
     """Return ours by NumPy's functions, importing those that are rarely needed, too."""
-    late_import("funcdiff.numpy.every")
+    import_all("funcdiff.numpy")
     return _functions
 
 

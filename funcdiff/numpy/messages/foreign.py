@@ -11,10 +11,9 @@ import numpy as np
 from funcdiff.core.late import late_import
 from funcdiff.numpy.messages.scipy_calls import cure
 from funcdiff.ops.families import Elementwise
-from funcdiff.ops.special.family import by_name
 
-handlers: Final[dict[str, Callable[..., Any]]] = {}
-"""Ufuncs of ``scipy.special`` that are not one elementwise operation: name -> ours."""
+handlers: Final[dict[str, Elementwise | Callable[..., Any]]] = {}
+"""What ufuncs of ``scipy.special`` become, by name: entered by `funcdiff.scipy`."""
 
 _protocols: Final = {
     "scipy.fft": "funcdiff.scipy.fft.protocol",
@@ -34,8 +33,7 @@ def operation_of(ufunc: np.ufunc) -> Elementwise | Callable[..., Any] | None:
     if not _is_scipys(ufunc):
         return None
     answer_protocols()
-    name = ufunc.__name__
-    return by_name.get(name) or handlers.get(name)
+    return handlers.get(ufunc.__name__)
 
 
 def qualified_name(ufunc: np.ufunc) -> str:

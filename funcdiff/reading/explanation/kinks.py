@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom
-from funcdiff.core.primitive import Primitive, primitives
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.structure.structural import select_p, stop_gradient_p
 from funcdiff.reading.explanation.findings import Kink
@@ -129,18 +128,18 @@ _LOGIC: Final = frozenset(
     f"{kind}_{word}" for kind in ("logical", "bitwise") for word in ("and", "or", "xor", "not")
 ) | {"invert", "broadcast", "reshape"}
 
-KINDS: Final[dict[Primitive[Any], _Kind]] = {
-    primitives[name]: kind for names, kind in _BY_NAME.items() for name in names.split()
+KINDS: Final[dict[str, _Kind]] = {
+    name: kind for names, kind in _BY_NAME.items() for name in names.split()
 }
 
 
-_FLAT: Final = frozenset(primitive for primitive, kind in KINDS.items() if kind.convention is _JUMP)
+_FLAT: Final = frozenset(name for name, kind in KINDS.items() if kind.convention is _JUMP)
 
 
 def has_slope(eq: Equation) -> bool:
     """Whether a derivative may go through an equation."""
     real = any(v.type.dtype.kind in "fc" for v in eq.results)
-    return real and eq.primitive not in _FLAT and eq.primitive is not stop_gradient_p
+    return real and eq.primitive.name not in _FLAT and eq.primitive is not stop_gradient_p
 
 
 def lookers(program: Program) -> dict[int, Looked]:
@@ -148,7 +147,7 @@ def lookers(program: Program) -> dict[int, Looked]:
     deciding = _deciding(program)
     found = {}
     for index, eq in enumerate(program.equations):
-        kind = KINDS.get(eq.primitive)
+        kind = KINDS.get(eq.primitive.name)
         if eq.primitive.name in _COMPARISONS and eq.results[0] in deciding:
             kind = _COMPARED
         same = len(set(eq.operands)) < len(eq.operands)  # the larger of x and x is smooth

@@ -59,7 +59,7 @@ def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: 
     facts = eq.primitive.facts
     if facts.view and eq.primitive.name in ("broadcast", "reshape"):
         return _drop_axes(xs[0], eq.operands[0].type.shape, eq.results[0].type.ndim)
-    template = TEMPLATES.get(eq.primitive)
+    template = TEMPLATES.get(eq.primitive.name)
     found = template(eq, xs) if template is not None else None
     if found is not None:
         return found

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-import funcdiff.ops.every  # noqa: F401 (primitives are named here)
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.linalg.one_triangle import OneTriangle
@@ -105,9 +103,9 @@ def _near_pairs(b: Body, eq: Equation) -> None:
     b.assign(eq, build("f | s", f=fits, s=same))
 
 
-HERMITIAN: Final[dict[Primitive[Any], Writing]] = {
-    registered("mirrored"): _mirrored,
-    registered("near_pairs"): _near_pairs,
-    registered("triangle_shares"): _triangle_shares,
+HERMITIAN: Final[dict[str, Writing]] = {
+    "mirrored": _mirrored,
+    "near_pairs": _near_pairs,
+    "triangle_shares": _triangle_shares,
 }
 """Statements about Hermitian matrices."""

@@ -9,15 +9,12 @@ from typing import Any, Final
 
 from funcdiff.backend.code.formulas import axes_first, permute
 from funcdiff.core.atoms import Var
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
-from funcdiff.ops.axes.indexing import Indexed, scatter_add_p, scatter_p
-from funcdiff.ops.control.cond import Cond, cond_p
-from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.axes.indexing import Indexed
+from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
-from funcdiff.ops.control.while_loop import while_p
-from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.products import Filter, products
 from funcdiff.reading.export.rewriting import (
@@ -188,7 +185,7 @@ def _scatter(word: str) -> Statement:
 
 def _add_slice(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
     """Add to a slice; of booleans the sum is written with the operator that JAX has for them."""
-    text = IN_PLACE[add_slice_p](eq, target, xs)
+    text = IN_PLACE["add_slice"](eq, target, xs)
     if eq.operands[0].type.dtype != BOOL:
         return text
     place, _, value = text.partition(" += ")
@@ -320,11 +317,11 @@ def _recurrence(b: Body, eq: Equation) -> None:
     b.assign(eq, build("x[1]", x=found))
 
 
-_STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
-    cond_p: _cond,
-    scan_p: _scan,
-    while_p: _while,
-    registered("recurrence"): _recurrence,
+_STATEMENTS: Final[dict[str, Writing]] = {
+    "cond": _cond,
+    "scan": _scan,
+    "while_loop": _while,
+    "recurrence": _recurrence,
 }
 
 # ---- the module ----------------------------------------------------------------------------------
@@ -360,16 +357,16 @@ DIALECT: Final = Dialect(
         STATEMENTS,
     ),
     ChainMap(
-        {registered("join"): lambda _eq, xs: call("jax.lax.complex", *xs)},
+        {"join": lambda _eq, xs: call("jax.lax.complex", *xs)},
         substitution(_TRIANGULAR),
         SHARED,
         TEMPLATES,
     ),
     ChainMap(
         {
-            add_slice_p: _add_slice,
-            scatter_add_p: _scatter("add"),
-            scatter_p: _scatter("set"),
+            "add_slice": _add_slice,
+            "scatter_add": _scatter("add"),
+            "scatter": _scatter("set"),
         },
         IN_PLACE,
     ),

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.backend.code.formulas import permute, product, reshape
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import arrangement
@@ -173,7 +172,7 @@ def _meets_unmasked(
     return moved if "None" not in places else build(f"x[{', '.join(places)}]", x=moved)
 
 
-def products(convolve: Convolve, choice: str) -> dict[Primitive[Any], Writing]:
+def products(convolve: Convolve, choice: str) -> dict[str, Writing]:
     """Return the statements by which a library that convolves so computes contractions.
 
     `choice` is the formula that takes ``product``, and where it is not finite what the function
@@ -186,7 +185,7 @@ def products(convolve: Convolve, choice: str) -> dict[Primitive[Any], Writing]:
         b.assign(eq, write(*(b.simple(atom) for atom in eq.operands)))
 
     return {
-        registered("convolve"): plain,
-        registered("masked_contract"): _masked_product(convolve, choice),
-        registered("masked_convolve"): _masked_product(convolve, choice),
+        "convolve": plain,
+        "masked_contract": _masked_product(convolve, choice),
+        "masked_convolve": _masked_product(convolve, choice),
     }

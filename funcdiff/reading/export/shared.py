@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import funcdiff.ops.every  # noqa: F401 (primitives are named here)
 from funcdiff.core.atoms import Atom
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import nested
 from funcdiff.ops.axes.sorting import Search, Sorting
@@ -76,7 +74,7 @@ def _part(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     return build(" + ".join(parts) or "0 * x", x=xs[0])
 
 
-def substitution(formula: str) -> dict[Primitive[Any], Template]:
+def substitution(formula: str) -> dict[str, Template]:
     """Return how triangular systems are solved by ``f(a, b)``, which has ``lower`` in it."""
 
     def solve(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
@@ -91,7 +89,7 @@ def substitution(formula: str) -> dict[Primitive[Any], Template]:
         )
         return build(formula, a=xs[0], b=whole if type_.ndim > 2 else unit, lower=constant(True))
 
-    return {registered("triangular_solve"): solve, registered("triangular_inv"): invert}
+    return {"triangular_solve": solve, "triangular_inv": invert}
 
 
 # ---- elements ------------------------------------------------------------------------------------
@@ -111,21 +109,18 @@ def _function(path: str) -> Template:
     return lambda _eq, xs: call(path, *xs)
 
 
-SHARED: Final[dict[Primitive[Any], Template]] = {
-    registered(word): template
-    for word, template in (
-        ("argsort", _argsort),
-        ("bessel_i1", _function("scipy.special.i1")),
-        ("eig", _function("np.linalg.eig")),
-        ("eigvals", _function("np.linalg.eigvals")),
-        ("excess", _excess),
-        ("order_statistics", _order_statistics),
-        ("origins", _origins),
-        ("part", _part),
-        ("polygamma", _function("scipy.special.polygamma")),
-        ("reciprocal", _reciprocal),
-        ("searchsorted", _searchsorted),
-    )
+SHARED: Final[dict[str, Template]] = {
+    "argsort": _argsort,
+    "bessel_i1": _function("scipy.special.i1"),
+    "eig": _function("np.linalg.eig"),
+    "eigvals": _function("np.linalg.eigvals"),
+    "excess": _excess,
+    "order_statistics": _order_statistics,
+    "origins": _origins,
+    "part": _part,
+    "polygamma": _function("scipy.special.polygamma"),
+    "reciprocal": _reciprocal,
+    "searchsorted": _searchsorted,
 }
 """Expressions of NumPy's that the libraries have, too."""
 
@@ -162,9 +157,9 @@ def _overlap_add(b: Body, eq: Equation) -> None:
         b.writer.line(f"{total}[{where}] += {windows}[..., {k}]")
 
 
-WINDOWS: Final[dict[Primitive[Any], Writing]] = {
-    registered("sliding_windows"): _sliding_windows,
-    registered("overlap_add"): _overlap_add,
+WINDOWS: Final[dict[str, Writing]] = {
+    "sliding_windows": _sliding_windows,
+    "overlap_add": _overlap_add,
 }
 """Statements about windows that slide."""
 
@@ -172,13 +167,13 @@ WINDOWS: Final[dict[Primitive[Any], Writing]] = {
 # ---- what there is not ---------------------------------------------------------------------------
 
 
-def refuse(reason: str, *names: str) -> dict[Primitive[Any], Writing]:
+def refuse(reason: str, *names: str) -> dict[str, Writing]:
     """Return entries for primitives that cannot be written."""
 
     def write(_b: Body, _eq: Equation) -> None:
         raise UnwritableError(reason)
 
-    return {registered(word): write for word in names}
+    return dict.fromkeys(names, write)
 
 
 def has_double_precision(program: Program) -> bool:

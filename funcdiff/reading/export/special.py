@@ -7,11 +7,9 @@ zero, or takes a logarithm of it, another number stands there that is not chosen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-import funcdiff.ops.every  # noqa: F401 (primitives are named here)
 from funcdiff.core.atoms import Var
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.reading.export.rewriting import Call, call_of_formula
 from funcdiff.reading.text.writer import Body, Writing
@@ -132,7 +130,7 @@ def formulas(has: frozenset[str]) -> Mapping[str, Call]:
     }
 
 
-def named_operands(has: frozenset[str]) -> dict[Primitive[Any], Writing]:
+def named_operands(has: frozenset[str]) -> dict[str, Writing]:
     """Return entries that name the operands of these, which formulas have several times."""
 
     def write(b: Body, eq: Equation) -> None:
@@ -141,4 +139,4 @@ def named_operands(has: frozenset[str]) -> dict[Primitive[Any], Writing]:
                 b.simple(atom)
         b.expression(eq)
 
-    return {registered(name): write for name in _FORMULAS.keys() - has}
+    return dict.fromkeys(_FORMULAS.keys() - has, write)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-import funcdiff.ops.every  # noqa: F401 (primitives are named here)
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.linalg.degeneracy import Gauge, Settling, Sharing
@@ -299,19 +297,17 @@ _CONDITIONS: Final = {
     "simple_spectrum": _simple_spectrum,
     "vanish_on_kernel": _vanish_on_kernel,
 }
-"""What spoils a result, by primitive."""
+"""What spoils a result, by the name of the primitive."""
 
-SPECTRA: Final[dict[Primitive[Any], Writing]] = {
-    registered(word): write
-    for word, write in (
-        *((word, _spoilt_if(wrong)) for word, wrong in _CONDITIONS.items()),
-        ("adjugate", _adjugate),
-        ("blocks", _blocks),
-        ("eigen_differential", _eigen_differential),
-        ("equal_pairs", _equal_pairs),
-        ("lstsq", _lstsq),
-        ("mean_over_ties", _mean_over_ties),
-        ("multiplicities", _multiplicities),
-    )
-} | HERMITIAN
+SPECTRA: Final[dict[str, Writing]] = {
+    **HERMITIAN,
+    **{word: _spoilt_if(wrong) for word, wrong in _CONDITIONS.items()},
+    "adjugate": _adjugate,
+    "blocks": _blocks,
+    "eigen_differential": _eigen_differential,
+    "equal_pairs": _equal_pairs,
+    "lstsq": _lstsq,
+    "mean_over_ties": _mean_over_ties,
+    "multiplicities": _multiplicities,
+}
 """Statements about spectra."""

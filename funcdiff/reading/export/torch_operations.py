@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import funcdiff.ops.every  # noqa: F401 (primitives are named here)
-from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL
 from funcdiff.ops.structure.structural import Axis
@@ -19,7 +17,7 @@ from funcdiff.reading.text.writer import Body, Writing
 
 
 def _plain(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
-    template = SHARED.get(eq.primitive) or TEMPLATES.get(eq.primitive)
+    template = SHARED.get(eq.primitive.name) or TEMPLATES.get(eq.primitive.name)
     return None if template is None else template(eq, xs)
 
 
@@ -58,8 +56,8 @@ def _airy(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     return call("torch.special.airy_ai", *xs)
 
 
-_BY_DTYPE: Final[dict[Primitive[Any], Template]] = {
-    registered(word): template
+_BY_DTYPE: Final[dict[str, Template]] = {
+    word: template
     for template, words in (
         (_unless_boolean, ("absolute", "ceil", "floor", "trunc")),
         (_of_numbers, ("argmax", "argmin")),
@@ -72,16 +70,16 @@ _BY_DTYPE: Final[dict[Primitive[Any], Template]] = {
 }
 """Operations that PyTorch has for other dtypes than NumPy."""
 
-OPERATIONS: Final[dict[Primitive[Any], Template]] = {
+OPERATIONS: Final[dict[str, Template]] = {
     **_BY_DTYPE,
-    registered("airy_ai"): _airy,
-    registered("join"): lambda _eq, xs: call("torch.complex", *xs),
-    registered("modf_fraction"): lambda _eq, xs: build(
+    "airy_ai": _airy,
+    "join": lambda _eq, xs: call("torch.complex", *xs),
+    "modf_fraction": lambda _eq, xs: build(
         "np.copysign(np.where(np.isinf(x), 0, x - np.trunc(x)), x)", x=xs[0]
     ),
-    registered("modf_integer"): lambda _eq, xs: call("np.trunc", *xs),
-    registered("running_fmax"): _unless_float("maximum"),
-    registered("running_fmin"): _unless_float("minimum"),
+    "modf_integer": lambda _eq, xs: call("np.trunc", *xs),
+    "running_fmax": _unless_float("maximum"),
+    "running_fmin": _unless_float("minimum"),
 }
 """Expressions of operations that PyTorch has in other ways than NumPy."""
 
@@ -102,5 +100,5 @@ def _recurrence(b: Body, eq: Equation) -> None:
     b.assign(eq, call("torch.stack", name(rows), dim=constant(axis)))
 
 
-RECURRENCES: Final[dict[Primitive[Any], Writing]] = {registered("recurrence"): _recurrence}
+RECURRENCES: Final[dict[str, Writing]] = {"recurrence": _recurrence}
 """Statements about linear recurrences."""

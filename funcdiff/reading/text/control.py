@@ -8,28 +8,24 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Var
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
 from funcdiff.errors import ProgramError
-from funcdiff.ops.axes.indexing import Count, places_p
-from funcdiff.ops.control.checkpoint import checkpoint_p
-from funcdiff.ops.control.cond import Cond, cond_p
-from funcdiff.ops.control.guard import Guard, guard_p
-from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.axes.indexing import Count
+from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.control.guard import Guard
+from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
-from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.structure.structural import convert_p
-from funcdiff.ops.user.custom import custom_p
-from funcdiff.ops.user.custom_known import KnownTangent, known_tangent_p
-from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
-from funcdiff.ops.user.failing import Fails, fails_p
-from funcdiff.ops.user.integral import Integral, integral_p
-from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
+from funcdiff.ops.user.custom_known import KnownTangent
+from funcdiff.ops.user.custom_tangent import pushed_forward
+from funcdiff.ops.user.failing import Fails
+from funcdiff.ops.user.integral import Integral
+from funcdiff.ops.user.linear_solve import LinearSolve
 from funcdiff.ops.user.looped_batch import Batch, Batches
-from funcdiff.ops.user.opaque import Opaque, entered, opaque_p
-from funcdiff.ops.user.replay import Replay, replay_p
-from funcdiff.ops.user.root import Root, root_p
+from funcdiff.ops.user.opaque import Opaque, entered
+from funcdiff.ops.user.replay import Replay
+from funcdiff.ops.user.root import Root
 from funcdiff.ops.user.solvers import known
 from funcdiff.reading.labels import label_of
 from funcdiff.reading.text.expressions import (
@@ -398,23 +394,23 @@ def _places(b: Body, eq: Equation) -> None:
     b.assign(eq, places)
 
 
-STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
-    guard_p: _guard,
-    places_p: _places,
-    custom_p: _call_of_body(lambda p: p.body, lambda p: p.name),
-    tangent_p: _call_of_body(
+STATEMENTS: Final[dict[str, Writing]] = {
+    "guard": _guard,
+    "places": _places,
+    "custom": _call_of_body(lambda p: p.body, lambda p: p.name),
+    "custom_tangent": _call_of_body(
         lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"
     ),
-    checkpoint_p: _call_of_body(lambda p: p.body, lambda _p: "recomputed"),
-    cond_p: _cond,
-    scan_p: _scan,
-    while_p: _while,
-    opaque_p: _opaque,
-    known_tangent_p: _known_tangent,
-    root_p: _solver,
-    integral_p: _integral,
-    replay_p: _replay,
-    fails_p: _fails,
-    linear_solve_p: _solver,
+    "checkpoint": _call_of_body(lambda p: p.body, lambda _p: "recomputed"),
+    "cond": _cond,
+    "scan": _scan,
+    "while_loop": _while,
+    "opaque": _opaque,
+    "custom_known_tangent": _known_tangent,
+    "root": _solver,
+    "integral": _integral,
+    "replay": _replay,
+    "fails": _fails,
+    "linear_solve": _solver,
 }
 """How equations that hold programs, or functions of the user's, are written; others add theirs."""

@@ -21,12 +21,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.dependencies import Routine, scipy_function
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation
 from funcdiff.errors import FuncdiffError
 from funcdiff.ops.linalg.routines import scipy_linalg
-from funcdiff.ops.special.family import Routine
 from funcdiff.pytree.statics import static_key
 from funcdiff.reading.text.expressions import call, name, public_name, text_of
 from funcdiff.reading.text.layout import wrap

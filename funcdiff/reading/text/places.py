@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from funcdiff.backend.code.formulas import axes_first, index
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation
-from funcdiff.ops.axes.indexing import Indexed, Written, scatter_add_p, scatter_p
-from funcdiff.ops.structure.slicing import Slice, add_slice_p, replace_slice_p
+from funcdiff.ops.axes.indexing import Indexed, Written
+from funcdiff.ops.structure.slicing import Slice
 from funcdiff.reading.text.expressions import build, call, item, items, text_of
 
 Statement: TypeAlias = Callable[[Equation, ast.expr, Sequence[ast.expr]], str]
@@ -49,10 +48,10 @@ def _scatter(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
     return f"{text_of(item(whole, indices))} = {text_of(updates)}"
 
 
-IN_PLACE: Final[dict[Primitive[Any], Statement]] = {
-    add_slice_p: _slice("+="),
-    replace_slice_p: _slice("="),
-    scatter_add_p: _scatter_add,
-    scatter_p: _scatter,
+IN_PLACE: Final[dict[str, Statement]] = {
+    "add_slice": _slice("+="),
+    "replace_slice": _slice("="),
+    "scatter_add": _scatter_add,
+    "scatter": _scatter,
 }
 """Statements that write into the first operand."""

@@ -15,23 +15,9 @@ import numpy as np
 
 from funcdiff.backend.code.formulas import FORMULAS, OPERATORS, Formula
 from funcdiff.core.atoms import Literal
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL
-from funcdiff.ops.axes.reductions import (
-    argmax_p,
-    argmin_p,
-    cumprod_p,
-    cumsum_p,
-    reduce_all_p,
-    reduce_any_p,
-    reduce_count_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_prod_p,
-)
-from funcdiff.ops.axes.sorting import Sorting, sort_p
-from funcdiff.ops.elementwise.complex import conj_p, imag_p, real_p
+from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.elementwise.integers import (
     exact_absolute,
     exact_add,
@@ -40,15 +26,12 @@ from funcdiff.ops.elementwise.integers import (
     exact_power,
     exact_subtract,
 )
-from funcdiff.ops.elementwise.mathematics import absolute
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.products.convolution import Convolution, convolve_p
-from funcdiff.ops.products.masked import sum_from_p
-from funcdiff.ops.structure.structural import Axis, convert_p, select_p
-from funcdiff.ops.user.linear_solve import named_solve_p
+from funcdiff.ops.products.convolution import Convolution
+from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.text.expressions import attribute, build, call, constant, method
 from funcdiff.reading.text.literals import dtype_of
-from funcdiff.space import Axes, reduce_sum_p
+from funcdiff.space import Axes
 
 Template: TypeAlias = Callable[[Equation, Sequence[ast.expr]], ast.expr | None]
 """Of an equation and its operands as expressions; None where the implementation has to do."""
@@ -159,18 +142,18 @@ def _sort(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     return call("np.sort", *xs, **words)
 
 
-_ALONG_AXES: Final[dict[Primitive[Any], str]] = {
-    reduce_sum_p: "np.sum",
-    reduce_count_p: "np.sum",
-    reduce_prod_p: "np.prod",
-    reduce_max_p: "np.max",
-    reduce_min_p: "np.min",
-    reduce_all_p: "np.all",
-    reduce_any_p: "np.any",
-    argmax_p: "np.argmax",
-    argmin_p: "np.argmin",
-    cumsum_p: "np.cumsum",
-    cumprod_p: "np.cumprod",
+_ALONG_AXES: Final[dict[str, str]] = {
+    "reduce_sum": "np.sum",
+    "reduce_count": "np.sum",
+    "reduce_prod": "np.prod",
+    "reduce_max": "np.max",
+    "reduce_min": "np.min",
+    "reduce_all": "np.all",
+    "reduce_any": "np.any",
+    "argmax": "np.argmax",
+    "argmin": "np.argmin",
+    "cumsum": "np.cumsum",
+    "cumprod": "np.cumprod",
 }
 
 _OF_INTEGERS: Final = {
@@ -183,20 +166,20 @@ _OF_INTEGERS: Final = {
 }
 """Operators of Python's integers, which in the text have no bounds."""
 
-TEMPLATES: Final[dict[Primitive[Any], Template]] = {
-    **{by_ufunc[function].primitive: _operator for function in SIGNS},
-    **{op.primitive: _shared(partial(_formatted, text)) for op, text in _OF_INTEGERS.items()},
-    **{primitive: _shared(formula) for primitive, formula in FORMULAS.items()},
-    **{primitive: partial(_along_axes, word) for primitive, word in _ALONG_AXES.items()},
-    absolute.primitive: lambda _eq, xs: call("np.abs", *xs),
-    conj_p: lambda _eq, xs: call("np.conj", *xs),
-    real_p: lambda _eq, xs: attribute(xs[0], "real"),
-    imag_p: lambda _eq, xs: attribute(xs[0], "imag"),
-    convert_p: _convert,
-    select_p: lambda _eq, xs: call("np.where", *xs),
-    sum_from_p: _sum_from,
-    sort_p: _sort,
-    convolve_p: _convolution,
-    named_solve_p: lambda _eq, xs: call("np.linalg.solve", *xs),
+TEMPLATES: Final[dict[str, Template]] = {
+    **{by_ufunc[function].primitive.name: _operator for function in SIGNS},
+    **{op.primitive.name: _shared(partial(_formatted, text)) for op, text in _OF_INTEGERS.items()},
+    **{primitive.name: _shared(formula) for primitive, formula in FORMULAS.items()},
+    **{name: partial(_along_axes, word) for name, word in _ALONG_AXES.items()},
+    "absolute": lambda _eq, xs: call("np.abs", *xs),
+    "conj": lambda _eq, xs: call("np.conj", *xs),
+    "real": lambda _eq, xs: attribute(xs[0], "real"),
+    "imag": lambda _eq, xs: attribute(xs[0], "imag"),
+    "convert": _convert,
+    "select": lambda _eq, xs: call("np.where", *xs),
+    "sum_from": _sum_from,
+    "sort": _sort,
+    "convolve": _convolution,
+    "named_solve": lambda _eq, xs: call("np.linalg.solve", *xs),
 }
-"""Templates by primitive.  Default for the others: the implementation (see `helpers`)."""
+"""Templates by the name of the primitive.  Default: the implementation (see `helpers`)."""

@@ -13,7 +13,6 @@ import numpy as np
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.formulas import with_new_axes
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
@@ -50,7 +49,7 @@ _VIEWS: Final = 20
 Writing: TypeAlias = Callable[["Body", Equation], None]
 """Adds the statements of an equation."""
 
-Statements: TypeAlias = Mapping[Primitive[Any], Writing]
+Statements: TypeAlias = Mapping[str, Writing]
 """How equations that take several statements are written; all others are expressions."""
 
 
@@ -60,8 +59,8 @@ class Dialect(NamedTuple):
     name: str
     opening: str  # the sentence at the head of a module
     statements: Statements
-    templates: Mapping[Primitive[Any], Template]
-    in_place: Mapping[Primitive[Any], Statement]
+    templates: Mapping[str, Template]
+    in_place: Mapping[str, Statement]
     imports: Mapping[str, str] = {}  # from lines to parts of the text for which they are needed
     translate: Translate | None = None  # from NumPy's syntax trees; None for NumPy itself
     takes_numbers: bool = True  # whether its functions, too, take Python numbers for arrays
@@ -218,11 +217,11 @@ class Body:
             ) from error
 
     def _statements(self, eq: Equation) -> None:
-        write = self._dialect.statements.get(eq.primitive)
+        write = self._dialect.statements.get(eq.primitive.name)
         if write is not None:
             self.writer.comment(self.label(eq.results[0]).place)
             write(self, eq)
-        elif eq.primitive in self._dialect.in_place:
+        elif eq.primitive.name in self._dialect.in_place:
             self._write_into(eq)
         elif eq.results[0].number in self._views:
             (x,), (y,) = eq.operands, eq.results
@@ -265,7 +264,7 @@ class Body:
 
     def _value(self, eq: Equation) -> ast.expr:
         """Return an equation as an expression."""
-        template = self._dialect.templates.get(eq.primitive)
+        template = self._dialect.templates.get(eq.primitive.name)
         found = None
         if template is not None:
             found = template(eq, [self._distinct(eq, x) for x in self._operands(eq)])
@@ -340,7 +339,7 @@ class Body:
             target = self._env[y.number] = name(found)
         self._owned.add(y.number)
         xs = [self.whole(atom) for atom in eq.operands[1:]]
-        self.writer.line(self._dialect.in_place[eq.primitive](eq, target, xs))
+        self.writer.line(self._dialect.in_place[eq.primitive.name](eq, target, xs))
 
     def _last_written(self, y: Var) -> Var:
         """Return what becomes of an array after all that is written into it."""
@@ -352,7 +351,7 @@ class Body:
         return y
 
     def _is_written_into(self, eq: Equation, y: Var) -> bool:
-        return eq.primitive in self._dialect.in_place and eq.operands[0] == y
+        return eq.primitive.name in self._dialect.in_place and eq.operands[0] == y
 
     def _short(self, v: Var) -> str:
         """Return a short name that tells the kind of a variable."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.shapes.shape import normalize_axis
-from funcdiff.ops.products.cosine import Cosine, transform
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers
+from funcdiff.scipy.primitives.signal.cosine import Cosine, transform
 
 _COMPILED: Final = "scipy.fft._duccfft.pyduccfft"
 _NORMS: Final[tuple[Any, ...]] = ("backward", "ortho", "forward")

@@ -8,13 +8,14 @@ import numpy as np
 
 from funcdiff.api.control.scanning import scan
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.linalg import banded, factorizations
+from funcdiff.ops.linalg import factorizations
 from funcdiff.ops.linalg.matrices import adjoint
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.spectra import align
 from funcdiff.scipy.linalg.stacks import stacks, system
+from funcdiff.scipy.primitives.linalg import banded
 
 # ---- systems -------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
 from funcdiff.numpy.border.values import known_integer
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
-from funcdiff.ops.linalg.ldl import ldl as symmetric_factors
 from funcdiff.ops.linalg.matrices import adjoint, transposed
 from funcdiff.ops.linalg.one_triangle import mirrored
 from funcdiff.ops.linalg.pseudoinverse import assured_rank
@@ -20,6 +19,7 @@ from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.spectra import svdvals
 from funcdiff.scipy.linalg.stacks import inexact, squares, stacks, system
+from funcdiff.scipy.primitives.linalg.ldl import ldl as symmetric_factors
 
 # ---- orthogonal factors --------------------------------------------------------------------------
 

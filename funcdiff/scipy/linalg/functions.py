@@ -11,12 +11,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
-from funcdiff.ops.linalg.functions.general import general_function
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares
+from funcdiff.scipy.primitives.linalg.general_functions import general_function
 
 # ---- one function --------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from numpy.linalg import LinAlgError
 
 from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.linalg.toeplitz import toeplitz_solve
 from funcdiff.ops.structure.structural import reshape
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import inexact, stacks
+from funcdiff.scipy.primitives.linalg.toeplitz import toeplitz_solve
 
 
 def _operands(c_or_cr: Any, x: Any) -> tuple[Traced, Traced, Traced, bool]:

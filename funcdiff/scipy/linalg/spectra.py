@@ -12,12 +12,12 @@ from funcdiff.ops.linalg import eigen, factorizations, singular
 from funcdiff.ops.linalg.matrices import adjoint
 from funcdiff.ops.linalg.one_triangle import mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
-from funcdiff.ops.linalg.schur import schur as unitary_form
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.conditions import is_known_to_hold, known_rank
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import squares, stacks
+from funcdiff.scipy.primitives.linalg.schur import schur as unitary_form
 
 _GAUGE = (
     "What depends on a choice among vectors, those of equal values or complex phases, has no "

@@ -8,12 +8,13 @@ import numpy as np
 
 from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.linalg import factorizations, lu, structured, systems
+from funcdiff.ops.linalg import factorizations, systems
 from funcdiff.ops.linalg.matrices import adjoint, identity, on_diagonal, transposed, triangle
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import select
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import fitting, inexact, squares
+from funcdiff.scipy.primitives.linalg import lu, structured
 
 _SYMMETRIC: Final = "The gradient by a symmetric matrix is symmetric, whichever triangle is read."
 

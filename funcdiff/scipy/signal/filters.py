@@ -14,9 +14,9 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.products.recursion import filtered_sums, recursion
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers
+from funcdiff.scipy.primitives.signal.recursion import filtered_sums, recursion
 from funcdiff.scipy.signal.polynomials import without_leading_zeros
 
 

@@ -20,27 +20,27 @@ from typing import Any
 
 import numpy as np
 
-import funcdiff.ops.special.bessel
-import funcdiff.ops.special.carlson
-import funcdiff.ops.special.distributions
-import funcdiff.ops.special.elliptic
-import funcdiff.ops.special.entropy
-import funcdiff.ops.special.gamma
-import funcdiff.ops.special.goodness
-import funcdiff.ops.special.harmonics
-import funcdiff.ops.special.hypergeometric
-import funcdiff.ops.special.incomplete
-import funcdiff.ops.special.jacobi
-import funcdiff.ops.special.kelvin
-import funcdiff.ops.special.logistic
-import funcdiff.ops.special.noncentral
-import funcdiff.ops.special.normal
-import funcdiff.ops.special.parabolic
-import funcdiff.ops.special.polynomials
-import funcdiff.ops.special.powers
-import funcdiff.ops.special.struve
-import funcdiff.ops.special.voigt
-import funcdiff.ops.special.wright
+import funcdiff.scipy.primitives.special.bessel
+import funcdiff.scipy.primitives.special.carlson
+import funcdiff.scipy.primitives.special.distributions
+import funcdiff.scipy.primitives.special.elliptic
+import funcdiff.scipy.primitives.special.entropy
+import funcdiff.scipy.primitives.special.gamma
+import funcdiff.scipy.primitives.special.goodness
+import funcdiff.scipy.primitives.special.harmonics
+import funcdiff.scipy.primitives.special.hypergeometric
+import funcdiff.scipy.primitives.special.incomplete
+import funcdiff.scipy.primitives.special.jacobi
+import funcdiff.scipy.primitives.special.kelvin
+import funcdiff.scipy.primitives.special.logistic
+import funcdiff.scipy.primitives.special.noncentral
+import funcdiff.scipy.primitives.special.normal
+import funcdiff.scipy.primitives.special.parabolic
+import funcdiff.scipy.primitives.special.polynomials
+import funcdiff.scipy.primitives.special.powers
+import funcdiff.scipy.primitives.special.struve
+import funcdiff.scipy.primitives.special.voigt
+import funcdiff.scipy.primitives.special.wright
 import funcdiff.scipy.special.elementary
 import funcdiff.scipy.special.results  # noqa: F401
 from funcdiff.core.dependencies import scipy_function
@@ -49,9 +49,8 @@ from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import handlers, operation_of
 from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.special import spheroidal
-from funcdiff.ops.special.family import by_name
 from funcdiff.scipy.covered import cover, load, namespace
+from funcdiff.scipy.primitives.special import spheroidal
 from funcdiff.scipy.special.gammas import comb, multigammaln, polygamma, zeta
 from funcdiff.scipy.special.harmonics import sph_harm_y, sph_harm_y_all
 from funcdiff.scipy.special.lambert import lambertw
@@ -129,7 +128,7 @@ _found, _names = namespace("scipy.special", REFUSED)
 @cache
 def _enter_ufuncs() -> None:
     """Enter SciPy's ufuncs, which are as they are, in the table of what is covered."""
-    for name in {*by_name, *handlers, *_ALIASES} & set(vars(load("scipy.special"))):
+    for name in {*handlers, *_ALIASES} & set(vars(load("scipy.special"))):
         if not name.startswith("_") and _is_covered(scipy_function(name)):
             cover("scipy.special", name, scipy_function(name), note=_NOTES.get(name, ""))
 
@@ -147,7 +146,7 @@ def __getattr__(name: str) -> Any:
         try:
             _enter_ufuncs()
         except MissingDependencyError:
-            if name in by_name or name in handlers or name in _ALIASES:
+            if name in handlers or name in _ALIASES:
                 raise
             raise AttributeError(name) from None
     return _found(name)

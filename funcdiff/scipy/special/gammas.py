@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import refuse, unsupported
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.special import gamma as gammas
+from funcdiff.scipy.primitives.special import gamma as gammas
 from funcdiff.scipy.special.calls import broadcast_to, for_traced, widened
 
 

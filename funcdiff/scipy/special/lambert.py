@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.promotion import Traced
-from funcdiff.ops.special import integrals
+from funcdiff.scipy.primitives.special import integrals
 from funcdiff.scipy.special.calls import broadcast_to, for_traced, whole
 
 _COMPLEX: Final = np.dtype(np.complex128)

@@ -12,7 +12,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.numpy.ufuncs import calls
-from funcdiff.ops.special import (
+from funcdiff.ops.structure.structural import convert
+from funcdiff.scipy.primitives.special import (
     airy,
     integrals,
     jacobi,
@@ -23,7 +24,6 @@ from funcdiff.ops.special import (
     spheroidal,
     voigt,
 )
-from funcdiff.ops.structure.structural import convert
 
 
 def _of_complex(op: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,13 +10,13 @@ import numpy as np
 from funcdiff.core.dependencies import scipy_function
 from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import WEAK, Traced, dtype_of
-from funcdiff.ops.special.family import by_name
+from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.scipy.special.calls import broadcast_to, for_traced, whole
 
 
 def _apply(name: str, n: Any, z: Any, derivative: Any) -> Traced:
     orders, dtype = whole(n, name, "order"), _result_dtype(name, dtype_of(z))
-    op = by_name[f"{name}_slope" if derivative else name]
+    op = handlers[f"{name}_slope" if derivative else name]
     return op(*broadcast_to((INT, dtype), orders, z))
 
 

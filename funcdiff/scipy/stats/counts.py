@@ -9,9 +9,9 @@ import numpy as np
 
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.special.gamma import powers_of_numbers, riemann_slope
-from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
+from funcdiff.scipy.primitives.special.gamma import powers_of_numbers, riemann_slope
+from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.special.calls import broadcast_to
 from funcdiff.scipy.stats.quadrature import integral
 

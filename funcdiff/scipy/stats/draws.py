@@ -189,6 +189,6 @@ draw_p: Final = Primitive(
     facts=Facts(fresh=True),
 )
 
-STATEMENTS[draw_p] = from_outside(
+STATEMENTS[draw_p.name] = from_outside(
     lambda p: f"(*parameters) -> variates of {p.distribution}, of the generator {p.source}"
 )

@@ -171,6 +171,6 @@ entropy_slope_p: Final = Primitive(
     facts=Facts(pointwise=True),
 )
 
-STATEMENTS[entropy_slope_p] = from_outside(
+STATEMENTS[entropy_slope_p.name] = from_outside(
     lambda p: f"(*shapes) -> derivatives of -p*log(p), summed over the support of {p.distribution}"
 )

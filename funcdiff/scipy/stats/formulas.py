@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
+from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.stats.circle import VONMISES, log_i0e
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
 from funcdiff.scipy.stats.noncentral import NONCENTRAL

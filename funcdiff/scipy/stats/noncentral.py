@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.special.noncentral import (
+from funcdiff.scipy import special
+from funcdiff.scipy.primitives.special.noncentral import (
     noncentral_beta,
     noncentral_chi_square,
     noncentral_chi_square_log_density,
     noncentral_t,
 )
-from funcdiff.scipy import special
 from funcdiff.scipy.stats.counts import nothing_stated
 
 # ---- Student's t ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from funcdiff.ops.products.cosine import Cosine, transform
+from funcdiff.scipy.primitives.signal.cosine import Cosine, transform
 from tests.rules.sample import Sample, real, sample
 
 SAMPLES: dict[str, list[Sample]] = {

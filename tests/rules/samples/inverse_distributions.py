@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import funcdiff.ops.special.distributions
-import funcdiff.ops.special.noncentral  # noqa: F401 (they declare them)
-from funcdiff.ops.special.family import by_name
+import funcdiff.scipy.primitives.special.distributions
+import funcdiff.scipy.primitives.special.noncentral  # noqa: F401 (they declare them)
+from funcdiff.numpy.messages.foreign import handlers
 from tests.rules.sample import Sample, sample
 
 _POINTS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -45,7 +45,7 @@ _LINEAR_OR_ROUGH = ("bdtrin", "nbdtrin", "nrdtrimn", "nrdtrisd", *_SIX_DIGITS)
 SAMPLES: dict[str, list[Sample]] = {
     name: [
         sample(
-            by_name[name],
+            handlers[name],
             *(np.array(x, np.float32 if name in _SIX_DIGITS else np.float64) for x in operands),
             order=2 - (name in _LINEAR_OR_ROUGH),
         )

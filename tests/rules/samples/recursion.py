@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funcdiff.ops.products.recursion import recursion
+from funcdiff.scipy.primitives.signal.recursion import recursion
 from tests.rules.sample import Sample, complex_, real, sample
 
 SAMPLES: dict[str, list[Sample]] = {

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.ops.special import gamma, logistic, normal, powers
-from funcdiff.ops.special.entropy import entr, kl_div, rel_entr, xlog1py, xlogy
-from funcdiff.ops.special.incomplete import (
+from funcdiff.ops.structure.structural import convert
+from funcdiff.scipy.primitives.special import gamma, logistic, normal, powers
+from funcdiff.scipy.primitives.special.entropy import entr, kl_div, rel_entr, xlog1py, xlogy
+from funcdiff.scipy.primitives.special.incomplete import (
     beta_moments,
     betainc,
     betaincc,
@@ -22,7 +23,6 @@ from funcdiff.ops.special.incomplete import (
     gammainccinv,
     gammaincinv,
 )
-from funcdiff.ops.structure.structural import convert
 from tests.rules.sample import Sample, complex_, real, sample
 
 _UNIT = (0.15, 0.85)

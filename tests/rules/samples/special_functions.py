@@ -10,7 +10,9 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.core.types import real_dtype
-from funcdiff.ops.special import (
+from funcdiff.numpy.messages.foreign import handlers
+from funcdiff.ops.structure.structural import convert
+from funcdiff.scipy.primitives.special import (
     airy,
     bessel,
     carlson,
@@ -29,7 +31,6 @@ from funcdiff.ops.special import (
     struve,
     voigt,
 )
-from funcdiff.ops.structure.structural import convert
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 
@@ -342,7 +343,7 @@ SAMPLES: dict[str, list[Sample]] = {
     },
     **{
         f"{name}_trust": [
-            sample(_trusted(family.by_name[f"{name}_trust"], *_spheroidal(name)), _places(name))
+            sample(_trusted(handlers[f"{name}_trust"], *_spheroidal(name)), _places(name))
         ]
         for name in ("pro_rad2", "pro_rad2_cv", "obl_rad2", "obl_rad2_cv")
     },

@@ -7,7 +7,14 @@ from typing import Any
 
 from funcdiff.core.builder import constant
 from funcdiff.core.types import real_dtype
-from funcdiff.ops.special import distributions, jacobi, kelvin, parabolic, polynomials, wright
+from funcdiff.scipy.primitives.special import (
+    distributions,
+    jacobi,
+    kelvin,
+    parabolic,
+    polynomials,
+    wright,
+)
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.rules.linear_equations import custom_linear_solve
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.ops.linalg.sparse_systems import SparseSystem, sparse_solve
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load
+from funcdiff.scipy.primitives.linalg.sparse_systems import SparseSystem, sparse_solve
 from funcdiff.scipy.sparse.arrays import (
     SCIPY,
     SparseArray,

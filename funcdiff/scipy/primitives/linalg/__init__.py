@@ -1,0 +1,1 @@
+"""Linear algebra of ``scipy.linalg`` and ``scipy.sparse``: factors, equations, systems."""

@@ -1,0 +1,136 @@
+"""Radial spheroidal wave functions as series of spherical Bessel functions, in NumPy and float64.
+
+NIST Digital Library of Mathematical Functions, section 30.11.  Those of the second kind converge
+like powers of 1/x², and are continued inwards by their differential equation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.scipy.primitives.numerics.eigenfunctions import multiplied
+
+_LOST: Final = 1e-8
+"""The relative error from which on a sum is nan."""
+_STEP: Final = 0.25
+"""The length of a step, at most, as a part of the radius of convergence."""
+_TERMS: Final = 60
+
+
+def radial_series(
+    kind: int, degrees: Any, weights: Any, c: float, x: Any, slopes: int, conditioning: float
+) -> Any:
+    """Return a derivative of Σ w(c)·z(cx) by c and x, where z are spherical Bessel functions.
+
+    Parameters
+    ----------
+    kind
+        1 where z are jₖ, 2 where they are yₖ.
+    degrees
+        Vector of k, every second number.
+    weights
+        Derivatives of w by c along the first axis; the last of the sum is what is returned.
+    x
+        Vector of places.
+    slopes
+        The derivative in x.
+    conditioning
+        The relative error of all weights, as a multiple of the precision.
+    """
+    by_c = len(weights) - 1
+    waves = _slopes(kind, degrees, c * x[:, None], by_c + slopes)
+    terms: Any = 0.0
+    with np.errstate(all="ignore"):
+        for i in range(by_c + 1):
+            wave: Any = 0.0
+            for r in range(min(i, slopes) + 1):
+                count = math.comb(i, r) * math.perm(slopes, r) * c ** (slopes - r)
+                wave = wave + count * x[:, None] ** (i - r) * waves[slopes + i - r]
+            terms = terms + math.comb(by_c, i) * weights[by_c - i] * wave
+    known = np.logical_and.accumulate(np.isfinite(terms), axis=1)
+    terms = np.where(known, terms, 0)
+    last = np.abs(np.take_along_axis(terms, np.maximum(known.sum(1) - 1, 0)[:, None], 1))[:, 0]
+    total, size = terms.sum(1), np.abs(terms).sum(1)
+    error = (size + conditioning * np.abs(total)) * np.finfo(float).eps + last
+    return np.where(known.any(1) & (error <= _LOST * np.abs(total)), total, np.nan)
+
+
+def _slopes(kind: int, degrees: Any, u: Any, count: int) -> list[Any]:
+    """Return derivatives of spherical Bessel functions, DLMF 10.51.2, up to a count."""
+    function = scipy_function("spherical_jn" if kind == 1 else "spherical_yn")
+    every = np.arange(int(degrees[-1]) + count + 1)
+    with np.errstate(all="ignore"):
+        values = function(every, u)
+        results = [values[:, degrees]]
+        for _ in range(count):
+            k = every[1 : values.shape[1] - 1]
+            inner = (k * values[:, :-2] - (k + 1) * values[:, 2:]) / (2 * k + 1)
+            values = np.concatenate([-values[:, 1:2], inner], 1)
+            results.append(values[:, degrees])
+    return results
+
+
+def continued(
+    sign: int, m: int, level: Any, c: float, start: float, values: Any, x: Any, slopes: int
+) -> Any:
+    """Return derivatives in c and x of a solution at places below one where it is known.
+
+    Of (x² ∓ 1)^(m/2)·u the factor u solves (x² ∓ 1)·u'' + 2(m + 1)·x·u' = (λ - m(m + 1) - c²x²)·u,
+    by series of powers of x from place to place; u/xᵐ is what `radial_series` computes.
+
+    Parameters
+    ----------
+    level
+        λ as a power series in c.
+    values
+        Power series in c of u and its slope at `start`.
+    """
+    lower = -level
+    lower[0] += m * (m + 1)
+    square = np.zeros_like(level)
+    square[:3] = (c * c, 2 * c, 1)[: len(level)]
+    result = np.full(x.shape, np.nan)
+    place, lowest = start, x.min(initial=start)
+    while True:
+        radius = place - 1 if sign > 0 else math.hypot(place, 1)
+        end = place - min(_STEP * radius, 6 / c)
+        terms = _powers(sign, m, lower, square, place, values)
+        here = (x > end) & (x <= place)
+        if here.any():
+            result[here] = _of_product(terms[:, -1], m, place, x[here], slopes)
+        if end <= lowest:
+            return result
+        counts = np.arange(_TERMS)
+        steps = (end - place) ** counts[:, None]
+        values = (terms * steps).sum(0), (counts[1:, None] * terms[1:] * steps[:-1]).sum(0)
+        place = end
+
+
+def _powers(sign: int, m: int, lower: Any, square: Any, place: float, values: Any) -> Any:
+    """Return coefficients of powers of x - place, power series in c along the last axis."""
+    terms = np.zeros((_TERMS, len(lower)))
+    terms[:2] = values
+    for j in range(_TERMS - 2):
+        moved = place * place * terms[j]
+        moved += 2 * place * terms[j - 1] if j > 0 else 0
+        moved += terms[j - 2] if j > 1 else 0
+        total = multiplied(square, moved) + multiplied(lower, terms[j])
+        total += j * (j + 2 * m + 1) * terms[j]
+        total += 2 * place * (j + 1) * (j + m + 1) * terms[j + 1]
+        terms[j + 2] = -total / ((place * place - sign) * (j + 1) * (j + 2))
+    return terms
+
+
+def _of_product(terms: Any, m: int, place: float, x: Any, slopes: int) -> Any:
+    """Return a derivative of xᵐ times a series of powers of x - place."""
+    total: Any = 0.0
+    for r in range(slopes + 1):
+        series = np.polynomial.polynomial.polyder(terms, slopes - r)
+        value = np.polynomial.polynomial.polyval(x - place, series)
+        power = math.perm(m, r) * x ** max(m - r, 0)
+        total = total + math.comb(slopes, r) * power * value
+    return total

@@ -1,0 +1,1 @@
+"""Operations of ``scipy.fft`` and ``scipy.signal``: cosine transforms and recursive filters."""

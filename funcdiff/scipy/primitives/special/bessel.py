@@ -1,0 +1,196 @@
+"""Bessel functions, differentiated by recurrences between neighbouring orders.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions, sections 10.6 and
+10.29, in the form that divides by nothing, so that all derivatives are right at 0 as well.  A
+second kind is infinite there, with an infinite slope of known sign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import constant
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.primitive import Tangents, Tracers
+from funcdiff.core.tracer import Tracer
+from funcdiff.scipy.primitives.special.family import Op, special, undefined
+from funcdiff.scipy.primitives.special.orders import numbered
+
+
+def _two(x: Tracer) -> Tracer:
+    return constant(2, x.type)
+
+
+def _from_pole(y: Any, slope: Any) -> Any:
+    """Return the slope; at a pole, from which a function of the second kind recedes, -y."""
+    return np.where(np.isinf(y), -y, slope)
+
+
+# ---- orders 0 and 1 ------------------------------------------------------------------------------
+
+j0: Op = special("j0", lambda x, y: -j1(x))
+j1: Op = special("j1", lambda x, y: (j0(x) - jv(_two(x), x)) / 2)
+y0: Op = special("y0", lambda x, y: -y1(x))
+y1: Op = special("y1", lambda x, y: _from_pole(y, (y0(x) - yv(_two(x), x)) / 2))
+i0: Op = special("i0", lambda x, y: i1(x))
+i1: Op = special("i1", lambda x, y: (i0(x) + iv(_two(x), x)) / 2)
+k0: Op = special("k0", lambda x, y: -k1(x))
+k1: Op = special("k1", lambda x, y: -(k0(x) + kv(_two(x), x)) / 2)
+
+# ---- orders 0 and 1, times exp(-|x|) or exp(x) ---------------------------------------------------
+
+i0e: Op = special("i0e", lambda x, y: i1e(x) - np.sign(x) * y)
+i1e: Op = special("i1e", lambda x, y: (i0e(x) + _second_order(x, y)) / 2 - np.sign(x) * y)
+k0e: Op = special("k0e", lambda x, y: _from_pole(y, y - k1e(x)))
+k1e: Op = special("k1e", lambda x, y: _from_pole(y, y - k0e(x) - y / x))
+
+
+def _second_order(x: Any, first: Any) -> Any:
+    """Return ive(2, x), which SciPy has not for large x: there by the recurrence, 10.29.1."""
+    far = np.absolute(x) > 1
+    outer = i0e(x) - 2 * first / np.where(far, x, 1)
+    return np.where(far, outer, ive(_two(x), np.where(far, 0, x)))
+
+
+# ---- any order -----------------------------------------------------------------------------------
+
+
+def _of_order(name: str, slope: Op) -> Op:
+    """Declare a function of an order and an argument, differentiable in the argument."""
+    return special(name, "v", slope)
+
+
+def _y_slope(v: Any, x: Any, y: Any) -> Any:
+    return _from_pole(y, (yv(v - 1, x) - yv(v + 1, x)) / 2)
+
+
+def _k_slope(v: Any, x: Any, y: Any) -> Any:
+    return -(kv(v - 1, x) + kv(v + 1, x)) / 2
+
+
+jv: Op = _of_order("jv", lambda v, x, y: (jv(v - 1, x) - jv(v + 1, x)) / 2)
+yv: Op = _of_order("yv", _y_slope)
+iv: Op = _of_order("iv", lambda v, x, y: (iv(v - 1, x) + iv(v + 1, x)) / 2)
+kv: Op = _of_order("kv", _k_slope)
+hankel1: Op = _of_order("hankel1", lambda v, z, y: (hankel1(v - 1, z) - hankel1(v + 1, z)) / 2)
+hankel2: Op = _of_order("hankel2", lambda v, z, y: (hankel2(v - 1, z) - hankel2(v + 1, z)) / 2)
+yn: Op = special("yn", _y_slope, whole=("n",))
+kn: Op = special("kn", _k_slope, whole=("n",))
+
+# ---- any order, times an exponential that is holomorphic -----------------------------------------
+
+kve: Op = _of_order("kve", lambda v, z, y: _from_pole(y, y - (kve(v - 1, z) + kve(v + 1, z)) / 2))
+hankel1e: Op = _of_order(
+    "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
+)
+hankel2e: Op = _of_order(
+    "hankel2e", lambda v, z, y: (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * y
+)
+
+# ---- any order, times exp(-|Re z|) or exp(-|Im z|), which is not ---------------------------------
+
+
+def _declare_damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
+    """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
+    refuse = undefined(name, "v")
+
+    def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
+        (v, z), (order, t) = xs, ts
+        if order is not None:
+            refuse()
+        moved = slope(v, z, y) * t
+        if part is np.real or z.dtype.kind == "c":
+            moved = moved + -np.sign(part(z)) * part(t) * y
+        return moved
+
+    return special(name, tangent=tangent)
+
+
+jve: Op = _declare_damped("jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag)
+yve: Op = _declare_damped(
+    "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), np.imag
+)
+ive: Op = _declare_damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)
+
+# ---- B = ∫ xᶫ Jᵥ(2ax) dx from 0 to 1 -------------------------------------------------------------
+
+
+_LARGEST: Final = 30.0
+"""The largest a, and size of a negative order, whose series is tried."""
+
+
+def _reciprocal_gamma(order: int, z: Any) -> tuple[Any, list[Any]]:
+    """Return a logarithm, and derivatives of 1/Γ at z divided by its exponential.
+
+    For z < 1/2 by the recurrence 1/Γ(z) = z/Γ(z + 1), so that the zeros of 1/Γ are no poles.
+    """
+    steps = np.maximum(np.ceil(0.5 - z), 0)
+    w = z + steps
+    psi, zeta = scipy_function("psi"), scipy_function("zeta")
+    slopes = [psi(w) if k == 0 else -((-1) ** k) * math.factorial(k) * zeta(k + 1, w)
+              for k in range(order)]  # fmt: skip
+    ratios = [np.ones_like(w)]
+    for n in range(order):
+        ratios.append(-sum(math.comb(n, k) * slopes[k] * ratios[n - k] for k in range(n + 1)))
+    logarithm = -scipy_function("gammaln")(w)
+    for step in range(int(np.max(steps, initial=0))):
+        down = step < steps
+        w = np.where(down, w - 1, w)
+        lower = [w * ratios[0], *(w * ratios[r] + r * ratios[r - 1] for r in range(1, order + 1))]
+        ratios = [np.where(down, new, old) for new, old in zip(lower, ratios, strict=True)]
+    return logarithm, ratios
+
+
+def _besselpoly_series(orders: tuple[int, ...], a: Any, lmb: Any, nu: Any) -> Any:
+    """Return a derivative by l and v of Σ (-1)ᵐ aᵛ⁺²ᵐ/(m! Γ(v + m + 1)(l + v + 2m + 1)).
+
+    That is the integral of DLMF 10.2.2; nan where less than six digits are left of the sum.
+    """
+    by_lmb, by_nu = orders
+    known = (a >= 0) & (a <= _LARGEST) & (nu >= -_LARGEST) & np.isfinite(nu) & np.isfinite(lmb)
+    a, lmb, nu = (np.where(known, x, 1) for x in (a, lmb, nu))
+    lost = (-nu).max(initial=0)
+    total, size = np.zeros(a.shape), np.zeros(a.shape)
+    gammaln, xlogy = scipy_function("gammaln"), scipy_function("xlogy")
+    for m in range(20 + int(4 * a.max(initial=0) + 2 * lost)):
+        logarithm, gammas = _reciprocal_gamma(by_nu, nu + m + 1)
+        power = np.exp(xlogy(nu + 2 * m, a) - gammaln(m + 1) + logarithm)
+        place, term = lmb + nu + 2 * m + 1, np.zeros(a.shape)
+        for r, t in product(range(by_nu + 1), repeat=2):
+            last = by_lmb + by_nu - r - t
+            if r + t <= by_nu:
+                count = math.comb(by_nu, r) * math.comb(by_nu - r, t) * math.factorial(last)
+                factor = (-1) ** last * count * gammas[r] * power
+                vanishes = (gammas[r] == 0) | (power == 0)
+                moved = factor * np.log(a) ** t / place ** (last + 1)
+                term = term + np.where(vanishes, 0, moved)
+        total, size = total + (-1) ** m * term, size + np.abs(term)
+    error = size * np.finfo(float).eps
+    return np.where(known & ~(error > 1e-6 * np.maximum(1, np.abs(total))), total, np.nan)
+
+
+def _by_a(orders: tuple[int, ...], a: Any, lmb: Any, nu: Any) -> Any:
+    """Return ∂B/∂a by DLMF 10.6.1."""
+    return besselpoly_series(orders, a, lmb + 1, nu - 1) - besselpoly_series(
+        orders, a, lmb + 1, nu + 1
+    )
+
+
+besselpoly_series: Op = numbered(
+    "besselpoly_series",
+    _besselpoly_series,
+    _by_a,
+    lambda orders, *xs: besselpoly_series((orders[0] + 1, orders[1]), *xs),
+    lambda orders, *xs: besselpoly_series((orders[0], orders[1] + 1), *xs),
+)
+besselpoly: Op = special(
+    "besselpoly",
+    lambda a, lmb, nu, y: _by_a((0, 0), a, lmb, nu),
+    lambda a, lmb, nu, y: besselpoly_series((1, 0), a, lmb, nu),
+    lambda a, lmb, nu, y: besselpoly_series((0, 1), a, lmb, nu),
+)

@@ -1,0 +1,153 @@
+"""Complete and incomplete elliptic integrals, differentiable in amplitude and parameter.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions, section 19.4.  They
+are 0/0 where the parameter m is 0 (and, for the first kind, where it is 1): there the derivatives
+are series: 19.5.1 and 19.5.2, or those of the integrands, integrated term by term.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import constant
+from funcdiff.scipy.primitives.special.family import Op, special
+from funcdiff.scipy.primitives.special.hypergeometric import hyp2f1
+from funcdiff.scipy.primitives.special.orders import numbered
+
+_TERMS: Final = 14
+"""Terms of a series in powers of at most `_SMALL`: the rest is below the rounding of float64."""
+
+_SMALL: Final = 0.05
+
+# ---- complete ------------------------------------------------------------------------------------
+
+
+def _series(a: float, b: float, m: Any) -> Any:
+    """Return F(a, b; 2; m) where |m| < 1/2, and 1 elsewhere."""
+    x, y, z = (constant(value, m.type) for value in (a, b, 2))
+    return hyp2f1(x, y, z, np.where(np.abs(m) < 0.5, m, 0))
+
+
+def _apart(m: Any, quotient: Any, series: Any) -> Any:
+    """Return the quotient, or the series where m is small."""
+    return np.where(np.abs(m) < 0.5, series, quotient)
+
+
+def complete_slope(m: Any, complement: Any, first: Any, second: Any) -> Any:
+    """K' = (E / (1 - m) - K) / 2m; infinite with K."""
+    quotient = (second / complement - first) / (2 * m)
+    slope = _apart(m, quotient, np.pi / 8 * _series(1.5, 1.5, m))
+    return np.where(np.isinf(first), first, slope)
+
+
+ellipk: Op = special("ellipk", lambda m, y: complete_slope(m, 1 - m, y, ellipe(m)))
+ellipkm1: Op = special("ellipkm1", lambda p, y: -complete_slope(1 - p, p, y, ellipe(1 - p)))
+ellipe: Op = special(
+    "ellipe",
+    lambda m, y: _apart(m, (y - ellipk(m)) / (2 * m), -np.pi / 8 * _series(0.5, 1.5, m)),
+)
+
+# ---- incomplete ----------------------------------------------------------------------------------
+
+
+def _delta(phi: Any, m: Any) -> Any:
+    return np.sqrt(1 - m * np.sin(phi) ** 2)
+
+
+def _expansion(orders: tuple[int, ...], small: Any, sign: int, *integrals: Any) -> Any:
+    """Return Σ (q + 1/2)_k / k! smallᵏ Iₙ with n = p + k, where Iₙ₊₁ = ±((2n+1)·Iₙ - Bₙ)/(2n+2).
+
+    Parameters
+    ----------
+    orders
+        p and q.
+    small
+        What the powers are of.
+    sign
+        That of the recurrence, which is integration by parts.
+    *integrals
+        I₀, the boundary term B₀, and what this is multiplied by from term to term.
+    """
+    p, q = orders
+    integral, boundary, factor = integrals
+    coefficient, power, total = 1.0, np.ones_like(small), np.zeros_like(small)
+    for n in range(p + _TERMS):
+        if n >= p:
+            k = n - p
+            total = total + coefficient * power * integral
+            power = power * small
+            coefficient *= (q + 0.5 + k) / (k + 1)
+        integral = sign * ((2 * n + 1) * integral - boundary) / (2 * n + 2)
+        boundary = boundary * factor
+    return total
+
+
+def _sines(orders: tuple[int, ...], phi: Any, m: Any) -> Any:
+    sine = np.sin(phi)
+    return _expansion(orders, m, 1, phi, sine * np.cos(phi), sine**2)
+
+
+def _tangents(orders: tuple[int, ...], phi: Any, complement: Any) -> Any:
+    tangent = np.tan(phi)
+    first, boundary = np.arcsinh(tangent), tangent / np.cos(phi)
+    return _expansion(orders, -complement, -1, first, boundary, tangent**2)
+
+
+def _sines_slope(orders: tuple[int, ...], phi: Any, m: Any) -> Any:
+    p, q = orders
+    return np.sin(phi) ** (2 * p) / _delta(phi, m) ** (2 * q + 1)
+
+
+def _tangents_slope(orders: tuple[int, ...], phi: Any, complement: Any) -> Any:
+    p, q = orders
+    squared = np.tan(phi) ** 2
+    return squared**p / np.cos(phi) / np.sqrt(1 + complement * squared) ** (2 * q + 1)
+
+
+elliptic_sines: Op = numbered(
+    "elliptic_sines",
+    _sines,
+    _sines_slope,
+    lambda orders, phi, m: (orders[1] + 0.5) * elliptic_sines(_next(orders), phi, m),
+)
+"""∫ sin²ᵖθ (1 - m·sin²θ)^(-q - 1/2) dθ from 0 to φ, for m near 0."""
+
+elliptic_tangents: Op = numbered(
+    "elliptic_tangents",
+    _tangents,
+    _tangents_slope,
+    lambda orders, phi, c: -(orders[1] + 0.5) * elliptic_tangents(_next(orders), phi, c),
+)
+"""∫ tan²ᵖθ (1 + c·tan²θ)^(-q - 1/2) / cos θ dθ from 0 to φ, for c·tan²φ near 0."""
+
+
+def _next(orders: tuple[int, ...]) -> tuple[int, ...]:
+    p, q = orders
+    return (p + 1, q + 1)
+
+
+def incomplete_slope(phi: Any, m: Any, y: Any) -> Any:
+    """∂F/∂m = E / (2m(1 - m)) - F / 2m - sin φ cos φ / (2(1 - m)Δ)."""
+    at_zero = np.abs(m) < _SMALL
+    steepness = np.abs(1 - m) * np.maximum(1, np.tan(phi) ** 2)
+    at_one = np.logical_and(np.abs(phi) < np.pi / 2, steepness < _SMALL)
+    complement = np.where(at_one, 1, 1 - m)
+    parts = ellipeinc(phi, m) - m * np.sin(phi) * np.cos(phi) / _delta(phi, m)
+    quotient = (parts / complement - y) / np.where(at_zero, 1, 2 * m)
+    outer = elliptic_sines((1, 1), phi, np.where(at_zero, m, 0)) / 2
+    inner = np.where(at_one, phi, 0), np.where(at_one, 1 - m, 0)
+    near_one = elliptic_tangents((1, 1), *inner) / 2
+    return np.where(at_zero, outer, np.where(at_one, near_one, quotient))
+
+
+def _second_kind_in_parameter(phi: Any, m: Any, y: Any) -> Any:
+    """∂E/∂m = (E - F) / 2m."""
+    at_zero = np.abs(m) < _SMALL
+    quotient = (y - ellipkinc(phi, m)) / np.where(at_zero, 1, 2 * m)
+    return np.where(at_zero, elliptic_sines((1, 0), phi, np.where(at_zero, m, 0)) / -2, quotient)
+
+
+ellipkinc: Op = special("ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), incomplete_slope)
+ellipeinc: Op = special("ellipeinc", lambda phi, m, y: _delta(phi, m), _second_kind_in_parameter)

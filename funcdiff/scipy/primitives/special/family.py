@@ -1,0 +1,175 @@
+"""Functions of ``scipy.special``, known by name: ``special`` declares one with its derivatives.
+
+SciPy is an optional dependency: nothing here imports it before one of its functions is met.  A
+program that mentions one prints, parses, differentiates and hashes as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.primitive import Facts
+from funcdiff.errors import NotDifferentiableError, user_location
+from funcdiff.numpy.messages.foreign import handlers
+from funcdiff.ops.families import Elementwise, Partial, Tangent, elementwise, resolver, weights
+from funcdiff.ops.structure.structural import convert
+
+Op: TypeAlias = Callable[..., Any]
+"""An operation as a function of tracers."""
+
+
+def _scipys(name: str, substitute: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return SciPy's function, or what there is instead if that is not installed."""
+    if substitute is not None and not _is_installed():
+        return substitute
+    return scipy_function(name)
+
+
+@cache
+def _is_installed() -> bool:
+    try:
+        import_module("scipy.special")
+    except ImportError:
+        return False
+    return True
+
+
+def special(
+    name: str,
+    *partials: Partial | str,
+    whole: Sequence[str] = (),
+    tangent: Tangent | None = None,
+    run: Op | None = None,
+    dtypes: Callable[..., np.dtype[Any]] | None = None,
+    primitive: str | None = None,
+    substitute: Op | None = None,
+) -> Elementwise:
+    """Declare an elementwise operation that ``scipy.special`` computes.
+
+    Parameters
+    ----------
+    name
+        Name of the function there.
+    *partials
+        As in `elementwise`, or SciPy's name of an operand if there is no closed derivative in it;
+        `tangent` replaces them all.
+    whole
+        Names of first operands that are whole numbers, or of which SciPy drops the fraction: so
+        does the derivative in the only other operand, the partial derivative given.
+    run
+        What computes it, if not the function of that name: one of its several results, say.
+    dtypes
+        Result dtype, where the function is not a ufunc; by default that of the last operand.
+    primitive
+        Name of the primitive, where that of the function is NumPy's, too.
+    substitute
+        What computes it where SciPy is not installed, in the dtype of its operands.
+    """
+
+    def compute(*xs: Any) -> Any:
+        return _scipys(name, substitute)(*xs)
+
+    def into(*xs: Any) -> Any:
+        *operands, result = xs
+        function = _scipys(name, substitute)
+        if isinstance(function, np.ufunc):
+            return function(*operands, out=result)
+        result[...] = function(*operands)
+        return result
+
+    def resolve(*operands: np.dtype[Any]) -> np.dtype[Any]:
+        function = _scipys(name, substitute)
+        return operands[0] if function is substitute else resolver(function)(*operands)
+
+    slopes = [undefined(name, slope) if isinstance(slope, str) else slope for slope in partials]
+    if whole:
+        slopes = [*(undefined(name, n) for n in whole), *map(_of_whole_numbers, slopes)]
+    op = elementwise(
+        primitive or name,
+        run or compute,
+        *slopes,
+        tangent=tangent,
+        dtypes=dtypes or (_last if run else resolve),
+        facts=Facts() if run else Facts(into=lambda _p: into),
+    )
+    handlers[name] = op
+    weights[op.primitive.name] = 40
+    return op
+
+
+def with_complement(
+    name: str, *partials: Op | str, whole: Sequence[str] = ()
+) -> tuple[Elementwise, Elementwise]:
+    """Declare a function as `special` does and, by its name with a c, one minus it."""
+    opposite = [slope if isinstance(slope, str) else _opposite(slope) for slope in partials]
+    return special(name, *partials, whole=whole), special(f"{name}c", *opposite, whole=whole)
+
+
+def _opposite(slope: Op) -> Op:
+    return lambda *operands: -slope(*operands)
+
+
+def result_of(function: str, k: int) -> Op:
+    """Return what computes one of the results of a function of ``scipy.special``."""
+
+    def result(*xs: Any) -> Any:
+        return scipy_function(function)(*xs)[k]
+
+    return result
+
+
+def _last(*operands: np.dtype[Any]) -> np.dtype[Any]:
+    return operands[-1]
+
+
+# ---- operands without a derivative ---------------------------------------------------------------
+
+
+def undefined(function: str, parameter: str) -> Op:
+    """Return the partial derivative in a parameter, which refuses and says how to go on.
+
+    Parameters
+    ----------
+    function
+        Name in ``scipy.special``.
+    parameter
+        Name of the argument in SciPy's signature.
+    """
+
+    def refuse(*_operands: Any) -> Any:
+        raise NotDifferentiableError(
+            f"scipy.special.{function} was differentiated in its parameter {parameter} at "
+            f"{user_location()}, and there is no closed formula for that. Keep {parameter} out of "
+            f"the differentiated arguments, or write fd.stop_gradient({parameter}); if it has to "
+            "vary, take differences in it."
+        )
+
+    return refuse
+
+
+def _refuse_order(*_operands: Any) -> Any:
+    raise NotDifferentiableError(
+        "a derivative of a function of scipy.special was differentiated in a parameter that is a "
+        f"whole number, at {user_location()}. Keep it out of the differentiated arguments, or "
+        "write fd.stop_gradient of it; if it has to vary, take differences in it."
+    )
+
+
+whole_part: Final = elementwise("whole_part", lambda n: np.trunc(n), _refuse_order)
+"""What SciPy takes for a whole number n; there is no derivative in it, not even 0."""
+
+
+def _of_whole_numbers(slope: Any) -> Op:
+    """Return the derivative of whole numbers in the dtype of the last operand."""
+
+    def partial(*operands: Any) -> Any:
+        *numbers, x, y = operands
+        return slope(*(whole_part(convert(n, x.dtype)) for n in numbers), x, y)
+
+    return partial

@@ -1,0 +1,111 @@
+"""Orthogonal polynomials, whose derivatives are such polynomials of one degree less.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions, section 18.9 (iii);
+they hold for degrees that are not whole, too.  A polynomial of degree 0 is a constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.types import real_dtype
+from funcdiff.ops.structure.structural import convert
+from funcdiff.scipy.primitives.special.family import Op, special
+
+
+def _polynomial(name: str, *parameters: str, slope: Op) -> Op:
+    """Declare one by its derivative for degrees that are not 0, a function of all operands."""
+
+    def partial(n: Any, *others: Any) -> Any:
+        *xs, _y = others
+        return np.where(n == 0, 0, slope(n, *xs))
+
+    return special(name, "n", *parameters, partial)
+
+
+def _number(n: Any, x: Any) -> Any:
+    """Return a degree as a factor of what has the dtype of `x`."""
+    return convert(n, real_dtype(x.dtype))
+
+
+def _lower(n: Any) -> Any:
+    """Return the degree of the derivative, for a constant any."""
+    return np.where(n == 0, 0, n - 1)
+
+
+def _like(value: float, x: Any) -> Any:
+    """Return a parameter for all elements of an array."""
+    return np.full_like(np.real(x), value)
+
+
+def _jacobi_slope(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
+    factor = (_number(n, x) + alpha + beta + 1) / 2
+    return factor * eval_jacobi(_lower(n), alpha + 1, beta + 1, x)
+
+
+def _shifted_jacobi_slope(n: Any, p: Any, q: Any, x: Any) -> Any:
+    return _number(n, x) * eval_sh_jacobi(_lower(n), p + 2, q + 1, x)
+
+
+def _legendre_slope(n: Any, x: Any) -> Any:
+    return (_number(n, x) + 1) / 2 * eval_jacobi(_lower(n), _like(1, x), _like(1, x), x)
+
+
+def _gegenbauer_slope(n: Any, alpha: Any, x: Any) -> Any:
+    return 2 * alpha * eval_gegenbauer(_lower(n), alpha + 1, x)
+
+
+def _first_kind_slope(n: Any, x: Any) -> Any:
+    return _number(n, x) * eval_chebyu(_lower(n), x)
+
+
+def _second_kind_slope(n: Any, x: Any) -> Any:
+    return 2 * eval_gegenbauer(_lower(n), _like(2, x), x)
+
+
+def _laguerre_slope(n: Any, alpha: Any, x: Any) -> Any:
+    return -eval_genlaguerre(_lower(n), alpha + 1, x)
+
+
+def _hermite_slope(n: Any, x: Any) -> Any:
+    return 2 * _number(n, x) * eval_hermite(_lower(n), x)
+
+
+def _normal_hermite_slope(n: Any, x: Any) -> Any:
+    return _number(n, x) * eval_hermitenorm(_lower(n), x)
+
+
+eval_jacobi: Op = _polynomial("eval_jacobi", "alpha", "beta", slope=_jacobi_slope)
+eval_sh_jacobi: Op = _polynomial("eval_sh_jacobi", "p", "q", slope=_shifted_jacobi_slope)
+eval_gegenbauer: Op = _polynomial("eval_gegenbauer", "alpha", slope=_gegenbauer_slope)
+eval_legendre: Op = _polynomial("eval_legendre", slope=_legendre_slope)
+eval_sh_legendre: Op = _polynomial(
+    "eval_sh_legendre", slope=lambda n, x: 2 * _legendre_slope(n, 2 * x - 1)
+)
+eval_chebyt: Op = _polynomial("eval_chebyt", slope=_first_kind_slope)
+eval_chebyu: Op = _polynomial("eval_chebyu", slope=_second_kind_slope)
+eval_sh_chebyt: Op = _polynomial(
+    "eval_sh_chebyt", slope=lambda n, x: 2 * _first_kind_slope(n, 2 * x - 1)
+)
+eval_sh_chebyu: Op = _polynomial(
+    "eval_sh_chebyu", slope=lambda n, x: 2 * _second_kind_slope(n, 2 * x - 1)
+)
+eval_chebyc: Op = _polynomial("eval_chebyc", slope=lambda n, x: _first_kind_slope(n, x / 2))
+eval_chebys: Op = _polynomial("eval_chebys", slope=lambda n, x: _second_kind_slope(n, x / 2) / 2)
+eval_genlaguerre: Op = _polynomial("eval_genlaguerre", "alpha", slope=_laguerre_slope)
+eval_laguerre: Op = _polynomial(
+    "eval_laguerre", slope=lambda n, x: _laguerre_slope(n, _like(0, x), x)
+)
+eval_hermite: Op = _polynomial("eval_hermite", slope=_hermite_slope)
+eval_hermitenorm: Op = _polynomial("eval_hermitenorm", slope=_normal_hermite_slope)
+
+
+def _associated_slope(_m: Any, _v: Any, _x: Any, _y: Any) -> Any:
+    """Return (v·x·P - (v + m)·P of the degree before)/(x² - 1), DLMF 14.10.5."""
+    m, v, x, y = _m, _v, _x, _y
+    return (v * x * y - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1)
+
+
+lpmv: Op = special("lpmv", "m", "v", _associated_slope)
