@@ -24,7 +24,6 @@
 Every message has three parts: what happened, where, and what to write instead.
 """
 
-import dis
 import os
 import site
 import sys
@@ -213,15 +212,13 @@ def raised_by_user(error: Exception) -> bool:
 def hides(error: Exception, kind: type[Exception]) -> bool:
     """Whether an error stands in the place of one of ours of a kind that was raised before.
 
-    It was raised in code of NumPy's, SciPy's or Python's own; or, where a value was missing, by
-    code in C, as ``"%d" % k`` does: then the frame that called it is at no ``raise``.
+    So does all that is raised after a value was missing, and what code of NumPy's, SciPy's or
+    Python's own raises.
     """
     trace = _end(error)
     if isinstance(error, FuncdiffError) or trace is None:
         return False
-    step = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
-    in_c = step not in ("RAISE_VARARGS", "RERAISE")
-    return not is_users(trace.tb_frame) or (in_c and issubclass(kind, ConcreteValueError))
+    return issubclass(kind, ConcreteValueError) or not is_users(trace.tb_frame)
 
 
 def _end(error: Exception) -> TracebackType | None:

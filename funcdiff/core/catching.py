@@ -42,28 +42,35 @@ def may_be_caught(*, is_nested: bool, by_with: bool) -> bool:
                 return found
         elif not pending:
             place = frame.f_lasti
-            pending = any(
-                start <= place < end and (by_with or not is_with)
-                for start, end, is_with in _handlers(code)
-            )
+            kinds = (kind for start, end, kind in _handlers(code) if start <= place < end)
+            pending = next(kinds, "") in (("try", "with") if by_with else ("try",))
         frame = frame.f_back
     return found
 
 
 @lru_cache(maxsize=4096)
-def _handlers(code: CodeType) -> tuple[tuple[int, int, bool], ...]:
-    """Return which instructions handlers protect, and whether these are of a ``with``."""
+def _handlers(code: CodeType) -> tuple[tuple[int, int, str], ...]:
+    """Return which instructions a ``try`` protects or, if none does, only a ``with``.
+
+    What a handler does not want it passes on, to that around its own instructions; so does what
+    only puts things in order: after ``except``, and for a list.
+    """
     if not code.co_exceptiontable or is_ours(code.co_filename):
         return ()
     names = {step.offset: step.opname for step in dis.get_instructions(code)}
-    order = sorted(names)
-    following = dict(pairwise(order))
+    following = dict(pairwise(sorted(names)))
     parse: Any = dis._parse_exception_table  # type: ignore[attr-defined]
-    found = []
-    for entry in parse(code):
-        first = names.get(entry.target, "")
-        if first == "PUSH_EXC_INFO":  # others put things in order: after ``except``, for a list
-            second = names.get(following.get(entry.target, -1), "")
-            is_with = second == "WITH_EXCEPT_START" and "suppress" not in code.co_names
-            found.append((entry.start, entry.end, is_with))
-    return tuple(found)
+    entries = parse(code)
+
+    def kind(place: int) -> str:
+        around = [entry.target for entry in entries if entry.start <= place < entry.end]
+        if not around:
+            return ""
+        (target,) = around
+        second = names.get(following.get(target, -1), "")
+        is_with = second == "WITH_EXCEPT_START" and "suppress" not in code.co_names
+        if names.get(target) == "PUSH_EXC_INFO" and not is_with:
+            return "try"
+        return kind(target) or "with" * is_with
+
+    return tuple([(entry.start, entry.end, kind(entry.start)) for entry in entries])

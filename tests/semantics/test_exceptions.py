@@ -81,7 +81,39 @@ def _by_a_derivative(x: Any) -> Any:
         return np.sum(x**3)
 
 
-FUNCTIONS: Final = [_jitter, _only_asked, _in_a_helper, _suppressed, _singular, _by_a_derivative]
+def _within_a_with(x: Any) -> Any:
+    try:
+        with np.errstate(invalid="ignore"):
+            found = np.sum(np.linalg.cholesky(_matrix(x)) @ x)
+    except np.linalg.LinAlgError:
+        found = np.sum(x) * 10
+    return found
+
+
+def _within_a_handler(x: Any) -> Any:
+    found = x[0]
+    try:
+        try:
+            return np.sum(_factor(_matrix(x)))
+        except np.linalg.LinAlgError:
+            found = found + np.sum(_factor(_matrix(x) + x[2] * np.eye(3)))
+        finally:
+            found = found + np.sum(_factor(_matrix(x) + 2.0 * np.eye(3)))
+    except np.linalg.LinAlgError:
+        found = found * x[1]
+    return found
+
+
+FUNCTIONS: Final = [
+    _within_a_with,
+    _within_a_handler,
+    _jitter,
+    _only_asked,
+    _in_a_helper,
+    _suppressed,
+    _singular,
+    _by_a_derivative,
+]
 TRANSFORMS: Final[dict[str, Callable[[Function], Function]]] = {
     "grad": fd.grad,
     "reverse": lambda f: lambda x: fd.vjp(f, x)[1](1.0)[0],
@@ -143,6 +175,19 @@ def test_examples_that_differ_in_what_they_raise_are_refused_at_the_call() -> No
 
     with pytest.raises(ConcreteValueError, match="whether cholesky raises"):
         looped(rows)
+
+
+def test_what_code_raises_for_a_value_that_is_missing_is_no_error_of_its_own() -> None:
+    @fd.jit
+    def f(x: Any) -> Any:
+        try:
+            return x[0] if x[1] > 0.2 else x[2]
+        except Exception:
+            raise RuntimeError("no value") from None
+
+    assert fd.grad(f)(POINTS[0]).tolist() == [1.0, 0.0, 0.0]
+    with pytest.raises(ConcreteValueError, match="asked for a concrete value"):
+        fd.scan(lambda c, x: (c + f(x), c), 0.0, np.stack(POINTS[:2]))
 
 
 def test_where_nobody_catches_it_the_error_is_that_of_the_operation() -> None:

@@ -240,7 +240,7 @@ def _inputs(
 
 
 def _call(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: Builder) -> Any:
-    """Call the function; code in C hides our error behind its own (``array[i] = x`` of NumPy)."""
+    """Call the function; what it raises may stand in the place of an error of ours."""
     try:
         return call(tracers)
     except Exception as error:
