@@ -185,7 +185,7 @@ def compare(found: Program, transform: Any, monkeypatch: pytest.MonkeyPatch) -> 
     np.set_printoptions(**options)
     np.seterr(**errors)
     with monkeypatch.context() as patch:
-        patch.setattr(differentiated, "trace_or_repeat", lambda *call: call[-1]())
+        patch.setattr(differentiated, "known_call", lambda *_: None)
         expected = found.results(transform)
     assert are_alike(results, expected), f"{found.source}\n{found.call}\n{found.changes}"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import type_of
 from funcdiff.api.calls.inputs import Inputs, inputs_of
-from funcdiff.api.calls.repeated import trace_or_repeat
+from funcdiff.api.calls.repeated import known_call, trace_again
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.core.policy import Policy
@@ -35,22 +36,24 @@ class SplitCall:
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Call the function with these leaves."""
         values = self.inputs.rebuild(leaves)
-        return call_with(self._f, self._args, self._kwargs, self._places, values)
+        args, kwargs = with_values(self._args, self._kwargs, self._places, values)
+        return self._f(*args, **kwargs)
 
     def trace(
         self, policy: Policy, operands: Sequence[Any] | None = None, *, has_aux: bool = False
     ) -> Trace:
         """Trace it, at other leaves if they are given."""
-
-        def traced() -> Trace:
-            leaves, weak = operands or self.inputs.operands, self.inputs.weak
-            return record(self._f, leaves, self, policy, has_aux=has_aux, keeps_aux=True, weak=weak)
-
+        f, inputs = self._f, self.inputs
+        traced = partial(
+            record, f, operands or inputs.operands, self, policy,
+            has_aux=has_aux, keeps_aux=True, weak=inputs.weak,
+        )  # fmt: skip
         args, kwargs, places = self._args, self._kwargs, self._places
         given = [x for k, x in enumerate(args) if k not in places]
         given += [x for item in kwargs.items() if item[0] not in places for x in item]
         kind = (policy, has_aux, places, len(args), *kwargs)
-        return trace_or_repeat(self._f, self.inputs, given, kind, traced)
+        known = known_call(f, inputs, given, kind)
+        return traced() if known is None else trace_again(*known, traced)
 
 
 def trace_call(
@@ -71,21 +74,20 @@ def trace_call(
     return call.inputs, call.trace(nested_policy(orders, on_values=on_values), has_aux=has_aux)
 
 
-def call_with(
-    f: Callable[..., Any],
+def with_values(
     args: Sequence[Any],
     kwargs: dict[str, Any],
     places: Sequence[int | str],
     values: Sequence[Any],
-) -> Any:
-    """Call `f` with other values for the arguments at some places, as `Selection` finds them."""
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments with other values at some places, as `Selection` finds them."""
     changed, named = list(args), dict(kwargs)
     for place, value in zip(places, values, strict=True):
         if isinstance(place, int):
             changed[place] = value
         else:
             named[place] = value
-    return f(*changed, **named)
+    return changed, named
 
 
 def check_outputs(trace: Trace, selection: Selection) -> None:

@@ -65,14 +65,10 @@ def forget_calls() -> None:
     _calls.clear()
 
 
-def trace_or_repeat(
-    f: Callable[..., Any],
-    inputs: Inputs,
-    given: Sequence[Any],
-    kind: tuple[Hashable, ...],
-    traced: Callable[[], Trace],
-) -> Trace:
-    """Return ``traced()``, which calls and traces `f`, or its result in what is the same call.
+def known_call(
+    f: Callable[..., Any], inputs: Inputs, given: Sequence[Any], kind: tuple[Hashable, ...]
+) -> tuple[_Call, list[Any]] | None:
+    """Return what is known of a call, and the objects that decide; None of one that is not known.
 
     Of differentiated arguments the types decide, of those that are `given` all; so does `kind`.
     """
@@ -83,7 +79,7 @@ def trace_or_repeat(
         or not (_OPERANDS.issuperset(types) and all(map(_is_plain, inputs.structures)))
         or _is_looked_at()
     ):
-        return traced()
+        return None
     objects: list[Any] = []
     looks = [y for x in inputs.operands for y in (x.shape, x.dtype)]
     hints = [_hint(x, objects) for x in (f, *given)]
@@ -93,7 +89,12 @@ def trace_or_repeat(
         if len(_calls) >= _MOST_CALLS:
             _calls.clear()
         _calls[key] = _Call()
-        return traced()
+        return None
+    return call, objects
+
+
+def trace_again(call: _Call, objects: list[Any], traced: Callable[[], Trace]) -> Trace:
+    """Return ``traced()``, which calls and traces the function, or its result of before."""
     if call.kept is not None and call.kept[0].are_unchanged(objects):
         call.misses, trace = 0, call.kept[1]
         # an error is located where the function runs again

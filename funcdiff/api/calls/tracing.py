@@ -193,7 +193,11 @@ def record(
         with builder:
             tracers = _inputs(builder, given, values, weak, operands)
             before = impression(operands)
-            returned = _call(call, tracers, builder)
+            try:
+                returned = call(tracers)
+            except Exception as error:
+                _raise_ours(error, builder)
+                raise
             check_arguments(operands, before, name)
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
@@ -239,18 +243,14 @@ def _inputs(
     return inputs
 
 
-def _call(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: Builder) -> Any:
-    """Call the function; what it raises may stand in the place of an error of ours."""
-    try:
-        return call(tracers)
-    except Exception as error:
-        if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
-            raise error.__cause__ from None
-        if builder.refused is not None and hides(error, builder.refused[0]):
-            kind, message = builder.refused
-            raise kind(message) from error
-        note_cure(error, builder.refused)
-        raise
+def _raise_ours(error: Exception, builder: Builder) -> None:
+    """Raise an error of ours in the place of which another one stands."""
+    if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
+        raise error.__cause__ from None
+    if builder.refused is not None and hides(error, builder.refused[0]):
+        kind, message = builder.refused
+        raise kind(message) from error
+    note_cure(error, builder.refused)
 
 
 def _error_for_caught(kind: type[Exception], message: str, name: FunctionName) -> Exception:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from funcdiff.api.calls.differentiated import check_holomorphic, trace_call
+from funcdiff.api.calls.differentiated import SplitCall, check_holomorphic
 from funcdiff.api.calls.inputs import like_inputs
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.surroundings import derived_from
-from funcdiff.api.calls.tracing import Trace, arrange_results, run
+from funcdiff.api.calls.tracing import Trace, arrange_results, nested_policy, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import first_sight
-from funcdiff.api.derivatives.on_values import Computed, with_rules_on_values
+from funcdiff.api.derivatives.on_values import Computed, with_rules_traced
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.functions import Grad, ValueAndGrad
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
+from funcdiff.ops.user.custom_known import RuleFailure
 from funcdiff.pytree import LEAF
 
 _OF_SEVERAL: Final = {
@@ -151,30 +153,33 @@ def gradient_function(
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
 
+    def compute(call: SplitCall, on_values: str) -> Computed:
+        inputs, trace = call.inputs, call.trace(nested_policy(on_values=on_values), has_aux=has_aux)
+        count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
+        asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
+        derived = gradient_program.kept(trace.recording, count, **asked)
+        results = None if derived else first_sight.gradient(trace, count, operands, **kind)
+        if results is None:
+            program, output, known = derived or gradient_program(trace.recording, count, **asked)
+            if program is None or not trace.is_array:
+                raise _unsuitable(
+                    selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+                )
+            operands += [trace.evaluated[k] for k in known]
+            results = run(program, operands, trace)
+        return Computed(trace, results, slice(count))
+
     @derived_from(f, *selection.key, has_aux, *kind.values())
     @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        def compute(on_values: str) -> Computed:
-            inputs, trace = trace_call(
-                f, selection, args, kwargs, has_aux=has_aux, on_values=on_values
-            )
-            count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
-            asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
-            derived = gradient_program.kept(trace.recording, count, **asked)
-            results = None if derived else first_sight.gradient(trace, count, operands, **kind)
-            if results is None:
-                program, output, known = derived or gradient_program(
-                    trace.recording, count, **asked
-                )
-                if program is None or not trace.is_array:
-                    raise _unsuitable(
-                        selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
-                    )
-                operands += [trace.evaluated[k] for k in known]
-                results = run(program, operands, trace)
-            return Computed(inputs, trace, results, slice(count))
-
-        inputs, trace, results, _ = with_rules_on_values(compute, "pull")
+        call = SplitCall(f, selection, args, kwargs)
+        try:
+            found = compute(call, "pull")
+        except RuleFailure as failure:
+            raise failure.error from failure.error.__cause__
+        if found.trace.rule_calls is not None:
+            found = with_rules_traced(found, partial(compute, call, ""))
+        inputs, (trace, results, _) = call.inputs, found
         count = len(inputs.operands)
         if holomorphic:
             check_holomorphic(inputs, trace, selection)

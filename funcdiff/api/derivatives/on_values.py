@@ -8,12 +8,11 @@ rules and all; if that cannot be, the numbers stay what the rules say.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName
-from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap
 from funcdiff.backend import checking
@@ -24,32 +23,22 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError, NotDifferentiableError, user_location
 from funcdiff.ops.user.custom_known import RuleFailure
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 
 class Computed(NamedTuple):
     """Arrays computed of a function: results and derivatives."""
 
-    inputs: Inputs
     trace: Trace
     results: list[Any]  # all arrays
     derivatives: slice  # which of them are derivatives
 
 
-def with_rules_on_values(compute: Callable[[str], Computed], on_values: str) -> Computed:
-    """Return ``compute(on_values)`` or, where rules cannot run on values, ``compute("")``.
-
-    `compute` traces the function with rules on values, "pull" or "push" as `Policy` has it.
-    """
-    found = _unwrap_errors(compute, on_values)
-    if found.trace.rule_calls is None:
-        return found
+def with_rules_traced(found: Computed, compute: Callable[[], Computed]) -> Computed:
+    """Return what was found with rules on values or, where they do not decide, ``compute()``."""
     decided = _are_finite(found.trace, found.results[found.derivatives])
     if decided and not _is_to_be_compared(found.trace):
         return found
     try:
-        traced = compute("")
+        traced = compute()
     except InternalError:
         raise
     except Exception:  # what is no code of arrays cannot be traced
@@ -57,15 +46,6 @@ def with_rules_on_values(compute: Callable[[str], Computed], on_values: str) -> 
     if decided:
         _compare(found.results, traced.results, traced.trace)
     return traced
-
-
-def _unwrap_errors(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return what a function returns; an error of a rule comes out as it was raised."""
-    try:
-        return function(*args, **kwargs)
-    except RuleFailure as failure:
-        error = failure.error
-        raise error from error.__cause__
 
 
 def _are_finite(trace: Trace, derivatives: Sequence[Any]) -> bool:
@@ -111,7 +91,10 @@ class RulesPullback:
         """Return the cotangents of the inputs for those of all results."""
         if any(isinstance(ct, Tracer) for ct in cts):
             return self._traced_pullback(cts)
-        found = _unwrap_errors(self._pull, cts)
+        try:
+            found = self._pull(cts)
+        except RuleFailure as failure:
+            raise failure.error from failure.error.__cause__
         decided = _are_finite(self._trace, found)
         if decided and not _is_to_be_compared(self._trace):
             return found

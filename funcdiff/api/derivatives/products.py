@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from funcdiff.api.calls.arguments import FunctionName
@@ -11,7 +12,7 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, run
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap, pushforward
 from funcdiff.api.derivatives.linear_maps import Pullback, tangents_per_argument
-from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_on_values
+from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_traced
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.signatures.products import Jvp, Vjp
 from funcdiff.api.signatures.typed import typed_as
@@ -21,6 +22,7 @@ from funcdiff.api.signatures.variables import (
     Primals,
 )
 from funcdiff.errors import InputError, user_location
+from funcdiff.ops.user.custom_known import RuleFailure
 
 
 @typed_as[Vjp]()
@@ -183,9 +185,15 @@ def jvp(
         if results is None:
             program = program or jvp_program(trace.recording, *sizes)
             results = run(program, [*operands, *ts], trace)
-        return Computed(inputs, trace, results, slice(len(trace.recording[1]), None))
+        return Computed(trace, results, slice(len(trace.recording[1]), None))
 
-    _, trace, results, _ = with_rules_on_values(compute, "push")
+    try:
+        found = compute("push")
+    except RuleFailure as failure:
+        raise failure.error from failure.error.__cause__
+    if found.trace.rule_calls is not None:
+        found = with_rules_traced(found, partial(compute, ""))
+    trace, results, _ = found
     count = len(trace.recording[1])
     tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
     return with_aux(trace, results[:count], tangent)

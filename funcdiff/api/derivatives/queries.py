@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, type_of
-from funcdiff.api.calls.differentiated import call_with, trace_call
+from funcdiff.api.calls.differentiated import trace_call, with_values
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.selection import Selection
@@ -91,7 +91,8 @@ def depends_on(
         inputs = Operands(tuple(chosen))
 
         def call(tracers: list[Tracer]) -> Any:
-            return call_with(f, args, kwargs, places, inputs.tree(tracers))
+            given, named = with_values(args, kwargs, places, inputs.tree(tracers))
+            return f(*given, **named)
 
         trace = record(f, inputs.xs, call, nested_policy(int(derivative)), weak=inputs.weak)
         counts = [sum(map(is_numeric, pytree.flatten(x)[0])) for x in chosen]

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
-from funcdiff.api.calls.differentiated import SplitCall, call_with
+from funcdiff.api.calls.differentiated import SplitCall, with_values
 from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.selection import Selection
@@ -141,7 +141,9 @@ class _Gradient(NamedTuple):
 
         def call(tracers: list[Tracer]) -> Any:
             others, named = rest.tree(tracers[count:])
-            return call_with(self.f, others, named, places, inputs.rebuild(tracers[:count]))
+            values = inputs.rebuild(tracers[:count])
+            args, kwargs = with_values(others, named, places, values)
+            return self.f(*args, **kwargs)
 
         with taking_notes(notes):
             return record(
