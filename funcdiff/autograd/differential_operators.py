@@ -244,11 +244,16 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
     OutputError
         When called, if the argument is complex and the result is, too: there is no one array.
     """
-    found = _jacobian(fun, _positions(argnum))
-    matrix = rows.Matrix(found, make_vjp(fun, argnum), argnum)
-    return _named(fun, "jacobian", argnum)(
-        lambda *args, **kwargs: matrix(cast_at(args, argnum), kwargs)
-    )
+    by_rows = partial(rows.stack_rows, make_vjp(fun, argnum), argnum)
+    either = rows.Either(_jacobian(fun, _positions(argnum)), by_rows)
+
+    @_named(fun, "jacobian", argnum)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(cast_at(args, argnum))
+        is_complex = isinstance(argnum, int) and np.iscomplexobj(args[argnum])
+        return (by_rows if is_complex else either)(*args, **kwargs)
+
+    return computed
 
 
 @typed_as[Matrix]()
@@ -297,14 +302,16 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     >>> hessian_vector_product(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([6., 0.])
     """
-    make = make_jvp(grad(fun, argnum), argnum)
+    gradient_of = grad(fun, argnum)
+    push, pull = make_jvp(gradient_of, argnum), make_vjp(gradient_of, argnum)
 
-    @_named(fun, "hessian_tensor_product", argnum)
-    def product(*args: Any, **kwargs: Any) -> Any:
-        *point, tensor = args
-        return make(*point, **kwargs)(tensor)[1]
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return push(*args[:-1], **kwargs)(args[-1])[1]
 
-    return product
+    def reverse(*args: Any, **kwargs: Any) -> Any:
+        return pull(*args[:-1], **kwargs)[0](args[-1])
+
+    return _composed(fun, "hessian_tensor_product", argnum, rows.Either(forward, reverse))
 
 
 @typed_as[JacobianProduct]()

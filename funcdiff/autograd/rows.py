@@ -1,7 +1,7 @@
-"""Whole Jacobians by their rows, where a primitive has only a VJP rule.
+"""Derivatives by VJPs alone, where a primitive has only a VJP rule: Jacobians by their rows.
 
-Other Jacobians are taken in one batched pass or forward, which asks a VJP rule to be linear and to
-take what has no values.  Rules written for autograd need not: it calls them once for each row.
+Others are taken in one batched pass or forward, which asks a VJP rule to be linear and to take what
+has no values.  Rules written for autograd need not: it calls them once for each row.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from funcdiff.errors import OutputError, user_location
 
 
 class NeedsRows(BaseException):  # no error, and not for users' `except Exception`
-    """A whole Jacobian is wanted of code that calls a primitive which has only a VJP rule."""
+    """A derivative at once is wanted of code that calls a primitive which has only a VJP rule."""
 
 
 _wants_matrix: Final[ContextVar[bool]] = ContextVar("funcdiff_autograd_matrix", default=False)
 
 wants_matrix: Final[Callable[[], bool]] = _wants_matrix.get
-"""Whether the trace is for a whole Jacobian, in which such a primitive raises `NeedsRows`."""
+"""Whether the trace is for a derivative at once, in which such a primitive raises `NeedsRows`."""
 
 
-class Matrix:
-    """A Jacobian in one pass, or by its rows from the first call on that has needed it.
+class Either:
+    """A derivative taken at once or, from the first call on that has needed it, by VJPs alone.
 
-    `whole` returns the Jacobian at once; `make_vjp` the VJP and the value, at the arguments
-    `argnum`.
+    What is within such a derivative, and goes by VJPs, makes that go by them, too.
     """
 
-    def __init__(
-        self, whole: Callable[..., Any], make_vjp: Callable[..., Any], argnum: Any
-    ) -> None:
-        self._whole, self._make_vjp, self._argnum = whole, make_vjp, argnum
-        self._by_rows = False
+    def __init__(self, whole: Callable[..., Any], by_vjps: Callable[..., Any]) -> None:
+        self._whole, self._by_vjps = whole, by_vjps
+        self._needs_vjps = False
 
-    def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Return the Jacobian; by a complex argument it comes by rows."""
-        argnum = self._argnum
-        if not (self._by_rows or (isinstance(argnum, int) and np.iscomplexobj(args[argnum]))):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the derivative."""
+        if not self._needs_vjps:
             try:
                 with setting(_wants_matrix, True):
                     return self._whole(*args, **kwargs)
             except NeedsRows:
-                self._by_rows = True
-        with setting(_wants_matrix, False):
-            return self._stack(args, *self._make_vjp(*args, **kwargs))
+                self._needs_vjps = True
+        if wants_matrix():
+            raise NeedsRows
+        return self._by_vjps(*args, **kwargs)
 
-    def _stack(self, args: Sequence[Any], vjp: Callable[[Any], Any], y: Any) -> Any:
-        space = vspace(y)
-        if space.iscomplex:
-            raise OutputError(
-                f"jacobian of a complex function by a complex argument was asked for, at "
-                f"{user_location()}. Use fd.jacobian(f, holomorphic=True), or differentiate by the "
-                "real and the imaginary part."
-            )
-        rows = [vjp(unit) for unit in space.standard_basis()]
 
-        def stacked(rows: Sequence[Any], x: Any) -> Any:
-            return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + np.shape(x))
+def stack_rows(make_vjp: Callable[..., Any], argnum: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a Jacobian by its rows, which are VJPs of unit vectors."""
+    vjp, y = make_vjp(*args, **kwargs)
+    space = vspace(y)
+    if space.iscomplex:
+        raise OutputError(
+            f"jacobian of a complex function by a complex argument was asked for, at "
+            f"{user_location()}. Use fd.jacobian(f, holomorphic=True), or differentiate by the "
+            "real and the imaginary part."
+        )
+    rows = [vjp(unit) for unit in space.standard_basis()]
 
-        if isinstance(self._argnum, int):
-            return stacked(rows, args[self._argnum])
-        return tuple(stacked([row[k] for row in rows], args[n]) for k, n in enumerate(self._argnum))
+    def stacked(rows: Sequence[Any], x: Any) -> Any:
+        return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + np.shape(x))
+
+    if isinstance(argnum, int):
+        return stacked(rows, args[argnum])
+    return tuple(stacked([row[k] for row in rows], args[n]) for k, n in enumerate(argnum))

@@ -6,7 +6,17 @@ from typing import Any
 
 import autograd
 import autograd.numpy as np
-from autograd import elementwise_grad, grad, hessian, jacobian, make_jvp, make_vjp, value_and_grad
+from autograd import (
+    elementwise_grad,
+    grad,
+    hessian,
+    hessian_vector_product,
+    jacobian,
+    make_hvp,
+    make_jvp,
+    make_vjp,
+    value_and_grad,
+)
 from autograd.builtins import tuple  # noqa: A004
 from autograd.core import primitive as deprecated_primitive
 from autograd.differential_operators import make_jvp_reversemode, unary_to_nary
@@ -48,6 +58,14 @@ def cubed(x: Any) -> Any:
 
 
 defvjp(cubed, lambda ans, x: lambda g: 3 * g * x**2)
+
+
+@primitive  # type: ignore[untyped-decorator]
+def clipped(x: Any) -> Any:
+    return np.sin(x)
+
+
+defvjp(clipped, lambda ans, x: lambda g: (np.clip(g, -0.5, 0.5) + 0.1 * g**2) * np.cos(x))
 
 
 @deprecated_primitive  # type: ignore[untyped-decorator]
@@ -126,7 +144,13 @@ def of_iterators() -> dict[str, Any]:
 
 
 def of_rules() -> dict[str, Any]:
+    def f(x: Any) -> Any:
+        return np.sum(clipped(x * x) ** 2 * x)
+
     return {
+        "hessian_of_nonlinear": hessian(f)(X),
+        "third_of_nonlinear": jacobian(hessian(f))(X),
+        "hvp_of_nonlinear": [make_hvp(f)(X)[0](3 * X), hessian_vector_product(f)(X, 3 * X)],
         "jacobian_by_rows": jacobian(doubled)(X),
         "jacobian_of_more": jacobian(lambda x: np.sum(doubled(x)) * x)(X),
         "hessian_by_rows": hessian(lambda x: np.sum(cubed(x) * x**2))(X),
