@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg as plain
 
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError
@@ -250,3 +251,36 @@ def test_factors_of_a_singular_matrix_have_derivatives_if_the_last_pivot_is_zero
     for way in (fd.grad, fd.jacfwd):
         with pytest.raises(NotDifferentiableError, match="pivot"):
             way(f)(zero)
+
+
+WIDE: dict[str, Any] = {
+    "inv": lambda s, a: s.inv(a),
+    "solve": lambda s, a: s.solve(a, [True, False, True]),
+    "solve int8": lambda s, a: s.solve(a, np.array([1, 2, 3], np.int8)),
+    "lstsq": lambda s, a: s.lstsq(a, a)[0],
+    "expm": lambda s, a: s.expm(a),
+    "norm": lambda s, a: s.norm(a[0]),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_half_extended_and_complex_matrices_have_scipys_value_and_dtype(name: str) -> None:
+    for dtype in "efdFD" if name == "expm" else "efdgFDG":
+        a = (C if dtype in "FDG" else A).astype(dtype)
+        found = fd.vjp(lambda a: (np.sum(a.real), WIDE[name](LINALG, a)), a, has_aux=True)[2]
+        expected = WIDE[name](plain, a)
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        rtol = 2e-3 if dtype == "e" else 1e-5 if dtype in "fF" else 1e-12
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
+
+
+def test_norms_of_single_precision_do_not_overflow() -> None:
+    large = np.array([1e20, 2e20], np.float32)
+    np.testing.assert_allclose(fd.vjp(LINALG.norm, large)[0], plain.norm(large), rtol=1e-6)
+
+
+def test_a_singular_matrix_of_one_number_is_an_error() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular"):
+        fd.vjp(lambda a: LINALG.solve(a, [0.0, 1.0]), np.zeros((1, 1)))
+    value = fd.vjp(lambda a: LINALG.solve(a, [0.0, 1.0]), np.full((1, 1), 4.0))[0]
+    np.testing.assert_array_equal(value, [0.0, 0.25])

@@ -18,7 +18,7 @@ from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.spectra import svdvals
-from funcdiff.scipy.linalg.stacks import inexact, squares, stacks, system
+from funcdiff.scipy.linalg.stacks import squares, stacks, system
 from funcdiff.scipy.primitives.linalg.ldl import ldl as symmetric_factors
 
 # ---- orthogonal factors --------------------------------------------------------------------------
@@ -225,13 +225,14 @@ def norm(
 
     What SciPy asks of BLAS or LAPACK, as for an array in one piece, stands for a Python number.
     """
-    x: Any = inexact(a)
-    found = np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    x: Any = array(a)
     of_vector = x.ndim == 1 and x.size > 0 and ord in (None, 2)
     of_matrix = x.ndim == 2 and min(x.shape) > 1 and ord in (1, np.inf)
     if axis is not None or keepdims or x.dtype.char not in "fdFD" or not (of_vector or of_matrix):
-        return found
-    return as_number(array(found.astype(np.float64)))
+        return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    wide = x.astype(np.result_type(x.dtype, np.float64)) if of_vector else x  # nothing overflows
+    found: Any = np.linalg.norm(wide, ord=ord)
+    return as_number(array(found.astype(x.real.dtype).astype(np.float64)))
 
 
 @covers("scipy.linalg", note="Permutation and scales are constant.")

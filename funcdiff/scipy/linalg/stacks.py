@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.types import FLOAT
+from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import (
     Traced,
     array,
@@ -23,7 +23,8 @@ def inexact(x: Any) -> Traced:
     found = array(x)
     if found.dtype.char in "fdFD":
         return found
-    return convert(found, np.dtype(np.float32) if found.dtype.char == "e" else FLOAT)
+    kind = {"e": np.dtype(np.float32), "G": complex_dtype(FLOAT)}.get(found.dtype.char, FLOAT)
+    return convert(found, kind)
 
 
 def stacks(*xs: Any, depths: tuple[int, ...] = ()) -> list[Traced]:

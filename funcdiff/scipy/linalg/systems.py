@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.types import FLOAT, complex_dtype
-from funcdiff.numpy.border.promotion import Traced, array
+from funcdiff.numpy.border.promotion import Traced, array, promote
 from funcdiff.ops.linalg import factorizations, systems
 from funcdiff.ops.linalg.matrices import adjoint, identity, on_diagonal, transposed, triangle
 from funcdiff.ops.linalg.systems import triangular_solve
@@ -61,8 +61,10 @@ def solve(
     kind = _kind(assume_a)
     left: Any = np.atleast_2d(array(a))
     right: Any = np.atleast_1d(array(b))
+    left, right = promote(left, right)
     if left.size == 1 and right.shape[-2:][0] != 1:
-        return right / left[(0,) * left.ndim]
+        row = solve(left.reshape(1, 1), right.reshape(1, -1))
+        return row.reshape(right.shape)
     left, right, restored = fitting(left, right)
     if transposed:
         if left.dtype.kind == "c":

@@ -75,9 +75,7 @@ def _solution(p: SparseSystem, a: Any, b: Any) -> Any:
     if not p.triangle:
         return solvers.spsolve(a, b, permc_spec=p.ordering or None, use_umfpack=False)
     lower = (p.triangle == "lower") is not p.turned
-    a = a.tocsr()
-    a.indices, a.indptr = (x.astype(np.intc) for x in (a.indices, a.indptr))  # SciPy 1.17.0 asks
-    return solvers.spsolve_triangular(a, b, lower=lower)
+    return solvers.spsolve_triangular(a.tocsr() if p.turned else a, b, lower=lower)
 
 
 def _jvp(p: SparseSystem, xs: Tracers, ts: Tangents) -> Pushed:
