@@ -168,6 +168,11 @@ class _Scope(dict[str, Any]):
         return found
 
 
+def _validated(a: Any, *, as_inexact: bool = False, **_options: Any) -> Any:
+    x: Any = funcdiff.numpy.asarray(a)
+    return x.astype(float) if as_inexact and x.dtype.kind in "biu" else x
+
+
 _scopes: Final[dict[int, _Scope]] = {}
 _KNOWN: Final[dict[str, Any]] = {
     "array_namespace": lambda *_arrays, **_options: funcdiff.numpy,
@@ -181,7 +186,7 @@ _KNOWN: Final[dict[str, Any]] = {
     "asarray_chkfinite": lambda a, dtype=None, **_order: funcdiff.numpy.asarray(a, dtype),
     **ANSWERS,
     BORROW: borrow,
-    "_asarray_validated": lambda a, **_options: funcdiff.numpy.asarray(a),
+    "_asarray_validated": _validated,
 }
 """Names by which SciPy's code asks which library an array is of, or checks its values."""
 

@@ -311,3 +311,11 @@ def test_radial_functions_take_points_that_are_views() -> None:
     wanted = scipy.interpolate.RBFInterpolator(CORNERS, V)(INSIDE)
     found = interpolate.RBFInterpolator(CORNERS, V)(INSIDE[::-1])[::-1]
     np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["KroghInterpolator", "BarycentricInterpolator"])
+def test_nodes_and_places_that_are_integers_do_not_wrap_around(name: str) -> None:
+    nodes, y = [0, 700, 5_000, 9_000, 20_000, 60_000], np.exp(-np.arange(6.0))
+    expected = getattr(scipy.interpolate, name)(nodes, y)(nodes[1:])
+    found = fd.vjp(lambda y: getattr(interpolate, name)(nodes, y)(nodes[1:]), y)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-11)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.signal
 
 import funcdiff as fd
 from funcdiff.scipy import signal
@@ -196,3 +197,10 @@ def test_polynomials_of_roots_in_pairs_keep_their_derivatives() -> None:
     difference = (first(0.2 + h) - first(0.2 - h)) / (2 * h)
     np.testing.assert_allclose(fd.grad(first)(0.2), difference, rtol=1e-7)
     np.testing.assert_allclose(fd.jvp(first, (0.2,), (1.0,))[1], difference, rtol=1e-7)
+
+
+def test_zeros_of_a_filter_come_in_the_order_of_scipys() -> None:
+    b = np.array([1.0, 0.0, -0.25])
+    expected = scipy.signal.tf2zpk(b, A)
+    for ours, theirs in zip(fd.vjp(lambda b: signal.tf2zpk(b, A), b)[0], expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)

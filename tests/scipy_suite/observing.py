@@ -188,7 +188,7 @@ def _observed(name: str, function: Any, ours: Any, args: Any, kwargs: Any) -> An
         holds = any(isinstance(x, Tracer) for x in leaves_of([list(args), kwargs]))
         return ours(*first, *args, **kwargs) if holds else function(*args, **kwargs)
     test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("[")[0]
-    asked = _Call(name, ours, [_encoded([*first, *args]), _encoded(kwargs)])
+    asked = _Call(name, ours, [[*map(_encoded, (*first, *args))], _encoded(kwargs)])
     wanted = test and _counts[test, name] < _OFTEN and _is_suitable(leaves_of(asked.given))
     if not wanted:
         return _remembered(function(*args, **kwargs), asked)

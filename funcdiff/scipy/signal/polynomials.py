@@ -32,9 +32,8 @@ def polyroots(coef: Any, *, xp: Any = None) -> Any:
         return np.zeros(0, p.dtype)
     if not (is_lazy_array(p) or (p[0] != 0 and p[-1] != 0)):
         return np.roots(p)
-    first = (np.arange(len(p) - 1) == 0).astype(p.dtype)
-    below = np.eye(len(p) - 1, k=-1, dtype=p.dtype)
-    return np.linalg.eigvals(below - first[:, None] * (p[1:] / p[0]))
+    below = np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)
+    return np.linalg.eigvals(np.concatenate([(-p[1:] / p[0])[None], below]))
 
 
 def _of_order(p: Any, order: int) -> Any:
