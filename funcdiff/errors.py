@@ -24,6 +24,7 @@
 Every message has three parts: what happened, where, and what to write instead.
 """
 
+import dis
 import os
 import site
 import sys
@@ -212,13 +213,17 @@ def raised_by_user(error: Exception) -> bool:
 def hides(error: Exception, kind: type[Exception]) -> bool:
     """Whether an error stands in the place of one of ours of a kind that was raised before.
 
-    So does all that is raised after a value was missing, and what code of NumPy's, SciPy's or
-    Python's own raises.
+    It was raised in code of NumPy's, SciPy's or Python's own; or, where a value was missing, while
+    ours was handled, or by code in C, as ``"%d" % k`` does: the frame there is at no ``raise``.
     """
     trace = _end(error)
     if isinstance(error, FuncdiffError) or trace is None:
         return False
-    return issubclass(kind, ConcreteValueError) or not is_users(trace.tb_frame)
+    if not is_users(trace.tb_frame):
+        return True
+    step = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
+    follows = isinstance(error.__context__, kind) or step not in ("RAISE_VARARGS", "RERAISE")
+    return follows and issubclass(kind, ConcreteValueError)
 
 
 def _end(error: Exception) -> TracebackType | None:
