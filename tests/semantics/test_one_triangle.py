@@ -179,3 +179,15 @@ def test_higher_derivatives_are_of_the_triangle_that_is_read(order: int) -> None
 
 def _function_of(w: Any, v: Any) -> Any:
     return np.sum(((v * np.exp(w)) @ v.T) ** 2)
+
+
+@together
+@pytest.mark.parametrize("read", ["cholesky", "inv, pos", "solve, her", "function", "pinvh"])
+def test_small_elements_beside_large_ones_are_no_rounding_errors(read: str) -> None:
+    diagonal, below = np.diag([1e9, 2.0, 3.0]), np.diag([0.0, 1.0], k=-1)
+
+    def f(p: Any, other: float) -> Any:
+        return READS[read](diagonal + p * (below + other * below.T), True)
+
+    for p in (1e-6, 1e-3):
+        np.testing.assert_allclose(fd.grad(f)(p, 0.0), fd.grad(f)(p, 1.0), rtol=1e-9)

@@ -4,10 +4,11 @@ What happens to such a matrix when all its elements change by T is
 
     X + Xᴴ,   X = S∘T,
 
-S the shares of the elements.  Where the matrix is symmetric, up to rounding errors, they are ½, so
-that gradients are symmetric, both triangles, whichever of them is read.  Elsewhere they are 1 in
-the triangle that is read and 0 in the other, as the value has it: of ``[[p, 0], [q, r]]`` the lower
-one counts.  Both are right for what changes symmetrically.
+S the shares of the elements.  Where the matrix is symmetric, up to rounding errors of the rest of
+row and column, they are ½, so that gradients are symmetric, both triangles, whichever of them is
+read.  Elsewhere they are 1 in the triangle that is read and 0 in the other, as the value has it: of
+``[[p, 0], [q, r]]`` the lower one counts, except at ``q = 0``.  Both are right for what changes
+symmetrically.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def _shares(p: OneTriangle) -> Callable[..., Any]:
         if (a == turned).all():
             return np.full(a.shape, 0.5, a.dtype)
         with np.errstate(invalid="ignore"):
-            apart = np.abs(a - turned).max(axis=(-1, -2), keepdims=True)
-            largest = np.abs(a).max(axis=(-1, -2), keepdims=True)
-            differs = apart > 4 * size * np.finfo(a.dtype).eps * largest
+            scale = np.sqrt(np.maximum(np.abs(a).max(axis=-1), np.abs(a).max(axis=-2)))
+            error = 4 * size * np.finfo(a.dtype).eps * scale[..., :, None] * scale[..., None, :]
+            differs = (np.abs(a - turned) > error).any(axis=(-1, -2), keepdims=True)
         return np.where(differs, _of_triangle(size, lower=p.lower), 0.5).astype(a.dtype)
 
     return function
