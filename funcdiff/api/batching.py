@@ -12,6 +12,7 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_foreign, type_of
 from funcdiff.api.calls.axes import batch_size, leaf_axes, move_from_front, move_to_front
 from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, Y
@@ -20,6 +21,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions, type_of_variable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import errors_that_raise
 from funcdiff.core.recording import Recording
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
@@ -111,6 +113,10 @@ def vmap(
                 error.add_note(f"funcdiff: vmap calls the function for one example, with {shown}")
                 raise
 
+        if errors_that_raise() and size:  # each operation, when it is there
+            value = stack_rows([call([x[k] for x in moved]) for k in range(size)])
+            numeric = list(map(is_numeric, pytree.flatten(value)[0]))
+            return _place_axes(value, out_axes, tuple(numeric), (True,) * sum(numeric))
         policy = nested_policy(0, eager=False)
         agreed = partial(_Agreement, size)
         trace = record(f, moved, call, policy, types=types, decisions=agreed)
@@ -122,6 +128,13 @@ def vmap(
         return _place_axes(value, out_axes, trace.numeric, varies)
 
     return batched
+
+
+def stack_rows(rows: Sequence[Any]) -> Any:
+    """Return the results of several calls stacked; what is no array is that of the first."""
+    first, *others = map(Operands, rows)
+    columns = zip(first.xs, *(other.xs for other in others), strict=True)
+    return first.tree([np.stack(ys) for ys in columns])
 
 
 class _Agreement(Decisions):

@@ -17,6 +17,7 @@ from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import error_state, errors_that_raise, without_warnings
 from funcdiff.core.recording import Recording, first_result, program_of
 from funcdiff.core.scope import innermost
 from funcdiff.core.snapshot import Lent, Snapshots
@@ -47,6 +48,11 @@ class Builder:
     attempt: ClassVar[Any] = staticmethod(lambda _builder, number: number)
     """What is done with an equation that may raise; returns the number of its first result."""
 
+    state: Any = None
+    """The error state in which equations may be recorded directly: one that does not raise."""
+    home: Any = None
+    """That in which the trace began."""
+
     decisions: Any = None
     """The `Decisions` of a trace that decides by its values; None of any other."""
     calls: effects.Calls | None = None
@@ -62,11 +68,11 @@ class Builder:
     ) -> None:
         self.name = name
         self.policy = policy
+        self.records_user = not (policy.closed or policy.hoists)
         self.entries: list[Entry] = []
         looking = reader.get()
         if looking is not None:
-            of_user = not (policy.closed or policy.hoists)
-            self.entries = LocatedEntries(looking, of_user=of_user)
+            self.entries = LocatedEntries(looking, of_user=self.records_user)
         self.captures: list[Any] = []
         self.taps = taps
         self.parent: Builder | None = None
@@ -88,6 +94,9 @@ class Builder:
         self.parent = innermost.get()
         self._outer.append(self.parent)  # a token would keep the whole context alive
         innermost.set(self)
+        self.state = self.home = error_state()
+        if self.records_user and errors_that_raise():
+            self.state = None
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -135,7 +144,7 @@ class Builder:
                 entries.append(())
             if shared is not None:
                 shared[entry] = number
-            if op.may_raise:
+            if op.may_raise or error_state() is not self.state:
                 number = self.attempt(self, number)
         if len(types) == 1:
             kind = self.array_handle if types[0].shape else self.scalar_handle
@@ -255,6 +264,8 @@ class Builder:
         """
         if not self._outer and self._taken is not None:
             self._taken.check()
+        if errors_that_raise():  # whether it raises was seen when it was recorded
+            return without_warnings(self.values.of, (atom, self))
         return self.values.of(atom, self)
 
     def constant(self, atom: Ref) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -21,6 +22,8 @@ _SETTINGS: Final = tuple(
 )
 """NumPy's context variables, with the values that they have when warnings are off."""
 
+error_state: Final[Callable[[], Any]] = _SETTINGS[0][0].get
+"""What NumPy does at floating-point errors, an object for each time that this is set."""
 
 _USUAL: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 """What NumPy does at floating-point errors, if nobody wants something else."""
@@ -30,6 +33,16 @@ def warns_as_usual() -> bool:
     """Whether NumPy does at floating-point errors what it does if it is told nothing."""
     untouched = all(variable.get(None) is None for variable, _ in _SETTINGS)
     return untouched or np.geterr() == _USUAL
+
+
+def errors_that_raise() -> tuple[str, ...]:
+    """Return the kinds of floating-point errors at which NumPy raises, or calls the user's code."""
+    return _raised_in(error_state())
+
+
+@lru_cache(maxsize=64)
+def _raised_in(_present: object) -> tuple[str, ...]:
+    return tuple([kind for kind, what in np.geterr().items() if what in ("raise", "call")])
 
 
 def without_warnings(function: Callable[..., T], args: Sequence[Any] = ()) -> T:

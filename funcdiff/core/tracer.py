@@ -21,6 +21,7 @@ class Recorder(Protocol):
     refused: tuple[type[Exception], str] | None
     layouts: list[tuple[Ref, int, Any]]
     direct: dict[Any, Any]
+    state: Any
     numbers: dict[tuple[Any, ArrayType], Ref]
 
     def value(self, atom: Ref, /) -> Any:

@@ -367,7 +367,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         for x in tracers:
             builder.ref(x)  # raises for an escaped one, even if the program does not use it
         # handles of their own: changing one in place must not change an argument or a residual
-        return [views.fresh(y) for y in inline(program, tracers)]
+        return [views.fresh(y) for y in quiet(inline, program, tracers)]
     try:
         if trace is not None and trace.calls is not None:
             with running(trace.calls):

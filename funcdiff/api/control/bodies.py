@@ -15,6 +15,7 @@ from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import errors_that_raise
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -34,9 +35,10 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
     return run(run_isolated(recorded), operands)
 
 
-def is_untraced(operands: Sequence[Any]) -> bool:
-    """Whether nothing is being traced, so that Python itself may run a loop."""
-    return current_builder() is None and not any(isinstance(x, Tracer) for x in operands)
+def runs_in_python(operands: Sequence[Any]) -> bool:
+    """Whether Python itself runs a loop: nothing is traced, or each operation is to raise."""
+    untraced = current_builder() is None and not any(isinstance(x, Tracer) for x in operands)
+    return untraced or bool(errors_that_raise())
 
 
 def record_body(
@@ -126,6 +128,10 @@ class Carry(Operands):
     def __init__(self, init: Any, loop: str, name: str) -> None:
         super().__init__(init, is_array)
         self._loop, self._name = loop, name
+
+    def first_leaves(self) -> list[Any]:
+        """Return the leaves of the first carry; what changes them in place does so to copies."""
+        return [np.array(x) if isinstance(x, np.ndarray) else x for x in self.xs]
 
     def next_leaves(self, result: Any, f: Callable[..., Any]) -> list[Any]:
         """Return the leaves of what `f` returned as the next carry.

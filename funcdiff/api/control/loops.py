@@ -14,7 +14,7 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName, check_functions, describe, operand, type_of
 from funcdiff.api.control.bodies import Carry as CarryOf
-from funcdiff.api.control.bodies import emit, forbid_changes, is_array, is_untraced, record_body
+from funcdiff.api.control.bodies import emit, forbid_changes, is_array, record_body, runs_in_python
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.signatures.variables import Array, Carry
 from funcdiff.core.recording import program_of
@@ -107,7 +107,7 @@ def _run_loop(
     functions: tuple[Callable[..., Any], Callable[..., Any]],
 ) -> list[Any]:
     """Run a loop over lists of leaves in Python if nothing is traced, else record it."""
-    if is_untraced(init):
+    if runs_in_python(init):
         leaves = [np.array(x) if isinstance(x, np.ndarray) else x for x in init]
         while goes_on(leaves):
             leaves = step(leaves)
@@ -181,8 +181,8 @@ def fori_loop(
             [start, end, *state.xs],
             (body_fun, body_fun),
         )[2:]
-    elif is_untraced(state.xs):
-        leaves = [np.array(x) if isinstance(x, np.ndarray) else x for x in state.xs]
+    elif runs_in_python(state.xs):
+        leaves = state.first_leaves()
         for i in range(*bounds):
             leaves = step(np.int64(i), leaves)
     else:

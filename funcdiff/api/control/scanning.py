@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.batching import vmap
+from funcdiff.api.batching import stack_rows, vmap
 from funcdiff.api.calls.arguments import FunctionName, check_function, describe, is_int
 from funcdiff.api.calls.naming import shown_name
 from funcdiff.api.calls.operands import Operands
@@ -23,6 +23,7 @@ from funcdiff.core.builder import Builder, builders
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.progress import Progress
+from funcdiff.core.quiet import errors_that_raise
 from funcdiff.core.recording import program_of
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
@@ -103,6 +104,8 @@ def scan(
     rows = given.xs
     length = _length(given, length, "scan")
     segment = _segment(checkpoint, length)
+    if errors_that_raise() and length:  # each operation, when it is there
+        return _python_scan(f, state, given, range(length)[:: -1 if reverse else 1])
     count = len(state.xs)
     types = [*state.types, *(t.with_shape(t.shape[1:]) for t in given.types)]
 
@@ -116,6 +119,16 @@ def scan(
     p = Scan(body, len(trace.captures), count, length, reverse)
     results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.xs, *rows])
     return state.tree(results[:count]), trace.aux.rebuild(results[count:])
+
+
+def _python_scan(f: Any, state: CarryOf, given: Operands, numbers: range) -> Any:
+    """Return what the loop does that a scan stands for."""
+    leaves, rows = state.first_leaves(), []
+    for k in numbers:
+        carry, y = _pair(f(state.tree(leaves), given.tree([x[k] for x in given.xs])), f)
+        leaves = state.next_leaves(carry, f)
+        rows.append(y)
+    return state.tree(leaves), stack_rows(rows[:: numbers.step])
 
 
 def _constants_first(program: Program, count: int) -> Program:

@@ -15,6 +15,7 @@ from funcdiff.core.origins import Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.user.failing import sharing_results
 
 Value: TypeAlias = int | Literal
 """The number of a value, or a literal."""
@@ -59,19 +60,29 @@ class Numbering:
 
         for eq in program.equations:
             operands = tuple(read(eq.operands))
-            key = (eq.operation, operands)
-            first = self._numbers.get(key)
+            first = self._numbers.get((eq.operation, operands))
             if first is None:
-                first = self._numbers[key] = len(self.types)
-                made = Made(eq.operation, operands, first, len(eq.results))
-                self.types += [v.type for v in eq.results]
-                self.made += [made for _ in eq.results]
+                first = self._number(eq.operation, operands, shares=program.origins is None)
             order.setdefault(first, len(order))
             values += range(first, first + len(eq.results))
         if program.origins is not None:
             for value, origin in zip(values, program.origins, strict=True):
                 self.origins.setdefault(cast("int", value), origin)
         return Numbered(order, read(program.outputs))
+
+    def _number(self, op: Operation, operands: tuple[Value, ...], *, shares: bool) -> int:
+        """Return the number of the first result of a new equation.
+
+        What is found out of an operation comes with its results, if these may be shared.
+        """
+        first = self._numbers[op, operands] = len(self.types)
+        shared = sharing_results(op) if shares else None
+        if shared is not None:
+            op, other = shared
+            self._numbers.setdefault((other, operands), first + 1)
+        self.types += op.results
+        self.made += [Made(op, operands, first, op.result_count)] * op.result_count
+        return first
 
     def _constant(self, value: Any) -> int:
         array = np.asarray(value)

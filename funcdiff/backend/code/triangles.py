@@ -18,6 +18,7 @@ from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, arrangement, contract_p
 from funcdiff.ops.structure.structural import Permutation, permute_p
+from funcdiff.ops.user.failing import Fails, fails_p
 
 WORTHWHILE: Final = 128
 """Rows from which substitution is faster than a general solver, and blocks than a product."""
@@ -40,6 +41,8 @@ def triangles(program: Program) -> dict[int, bool]:
             product = _of_product(eq, found)
             if product is not None:
                 found[made] = product
+        if eq.primitive is fails_p and len(eq.results) > 1:  # it keeps what it computes
+            made, eq = made + 1, eq.params_as(Fails).program.equations[0]
         if eq.primitive is cholesky_p:
             found[made] = eq.params_as(Triangle).lower
         elif eq.primitive is triangular_inv_p:

@@ -1,67 +1,88 @@
-"""Evaluates operations that may raise at once, where traced code could catch the exception.
+"""Evaluates operations that may raise at once, where the plain call would raise as well.
 
+That is where the user's code could catch the exception, and wherever floating-point errors raise.
 Where there are no values, whether it raises is a decision like the outcome of an ``if``.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import numpy as np
+
 from funcdiff.core.builder import Builder
 from funcdiff.core.catching import may_be_caught
 from funcdiff.core.decisions import decided
+from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.primitive import Operation, operation
+from funcdiff.core.quiet import error_state, errors_that_raise, without_warnings
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.swallowing import remember
 from funcdiff.ops.user.failing import KINDS, Fails, fails_p, program_of_operation
 
 
 def attempt(builder: Builder, number: int) -> int:
-    """Let the last equation, which may raise, do so now if somebody may catch that.
+    """Let the last equation do now what it does in the plain call, if it may raise there.
 
     Return the number of its first result, which may have become another one.
     """
-    policy = builder.policy
-    if policy.closed or policy.hoists:
-        return number
-    is_nested = builder.parent is not None
-    if not may_be_caught(is_nested=is_nested, by_with=True):
-        return number
+    errors = () if not builder.records_user else errors_that_raise()
+    if not errors:
+        builder.state = error_state()
     op, *refs = builder.entries[number]
     assert isinstance(op, Operation)
-    if op.calls_user and is_nested:  # bodies and rules hold one call of the user's several times
+    if not builder.records_user or not (errors or op.may_raise):
         return number
+    is_nested = builder.parent is not None
+    if not errors and not may_be_caught(is_nested=is_nested, by_with=True):
+        return number
+    if is_nested and not is_repeatable((op,)):
+        return number  # bodies and rules hold one call of the user's several times
     try:
         for ref in refs:
             builder.value(ref)
+        if number:
+            with suppress(ConcreteValueError):  # what was before raises nothing in this state
+                builder.value(number - 1)
     except ConcreteValueError:
-        decides = not op.calls_user and may_be_caught(is_nested=is_nested, by_with=False)
-        return _decide(builder, number) if decides else number
+        if op.calls_user and not errors:
+            return number
+        # of what is repeated or mapped, it is known where it is computed
+        is_seen = not errors or (error_state() is builder.home and not builder.policy.eager)
+        if is_seen and not may_be_caught(is_nested=is_nested, by_with=False):
+            return number
+        return _decide(builder, number, errors)
     except Exception as error:  # of what came before, where it would not have been caught
         builder.refused = builder.refused or (type(error), str(error))
         raise
     try:
-        builder.value(number)
+        builder.values.of(number, builder)
     except Exception:
         del builder.entries[number:]
         raise
-    if policy.on_values:  # what is known need not be computed again
+    if builder.policy.on_values:  # what is known need not be computed again
         builder.evaluated = max(builder.evaluated, number + len(op.results))
     return number
 
 
-def _decide(builder: Builder, number: int) -> int:
+def _decide(builder: Builder, number: int, errors: tuple[str, ...]) -> int:
     """Decide by whether the last equation raises; return the number that it has then."""
     made = builder.entries[number:]
     op, *refs = made[0]
+    if not op.may_raise and not _computes(op):
+        return number
     del builder.entries[number:]
-    asks = operation(fails_p, Fails(program_of_operation(op), ()), op.operands)
-    (flag,) = builder.record(asks, refs)
-    outcome = decided(flag, lambda x: x)
+    asks = operation(fails_p, Fails(program_of_operation(op), (), errors), op.operands)
+    (flag,) = without_warnings(builder.record, (asks, refs))
+    calls = errors and "call" in np.geterr().values()  # the user's code, which is not known here
+    outcome = None if calls else without_warnings(decided, (flag, lambda x: x))
     if outcome is None:
         missing = ConcreteValueError(
-            f"whether {op.primitive} raises an exception decides what a `try` does at "
+            f"whether {op.primitive} raises an exception decides what happens at "
             f"{user_location()}, but {builder.name} is traced without values (inside cond, scan, "
-            "or vmap of examples that differ in it). Leave out the try and compute what is right "
-            "for both, with np.where or fd.cond and np.linalg.eigvalsh(x).min() > 0, say."
+            "or vmap of examples that differ in it; or np.errstate has a call=). Leave out the try "
+            "or np.errstate and compute what is right for both, with np.where or fd.cond and "
+            "np.linalg.eigvalsh(x).min() > 0, say."
         )
         remember(flag, missing)
         raise missing
@@ -71,3 +92,11 @@ def _decide(builder: Builder, number: int) -> int:
     for entry in made:
         builder.entries.append(entry)
     return number
+
+
+def _computes(op: Operation) -> bool:
+    """Whether an operation may meet a floating-point error: not if it only moves elements."""
+    facts = op.primitive.facts
+    return not (facts.view or facts.rearranges) and any(
+        t.dtype.kind in "fc" for t in (*op.operands, *op.results)
+    )

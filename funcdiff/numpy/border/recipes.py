@@ -15,6 +15,7 @@ import numpy as np
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.primitive import Operation
+from funcdiff.core.quiet import error_state
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS, remember, scalar
 from funcdiff.ops.user.failing import fails_p
@@ -145,6 +146,7 @@ class Call:
             known[k] = builder.put(x) if fill is None else scalar(x, fill).atom
         known += literals
         entries = builder.entries
+        may_raise = may_raise or builder.state is not error_state()
         for op, operands_of in steps:
             if may_raise:
                 known.append(builder.record(op, list(operands_of(known)))[0].atom)

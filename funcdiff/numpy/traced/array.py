@@ -14,6 +14,7 @@ import numpy as np
 
 from funcdiff.core import scope
 from funcdiff.core.builder import Builder
+from funcdiff.core.quiet import error_state
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import calling, dispatch, sparse
 from funcdiff.numpy.border.attempts import attempt
@@ -28,14 +29,13 @@ from funcdiff.numpy.traced.classes import (
     NoMatricesError,
     StandsFor,
     UnsupportedAttributeError,
-)
+)  # fmt: skip
 from funcdiff.numpy.traced.methods import Methods
 from funcdiff.numpy.traced.standard import namespace_of_traced
 from funcdiff.numpy.ufuncs import calls, ufunc_methods
 
 innermost: Final[Callable[[], Any]] = scope.innermost.get
 """The innermost builder, of type `Any`: a checker takes that of a tracer for another class."""
-
 NO_STANCE: Final = Stance.NONE
 
 
@@ -44,7 +44,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
-        if builder is not None and builder is innermost():
+        if builder is not None and builder is innermost() and builder.state is error_state():
             kind = type(other)
             if kind is NDArray or kind is Scalar:
                 if other.builder is builder:
@@ -76,7 +76,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
-        if builder is not None and builder is innermost():
+        if builder is not None and builder is innermost() and builder.state is error_state():
             kind = type(other)
             if kind is float or kind is int:
                 op = builder.direct.get((ufunc, self.type, kind, False))
@@ -154,8 +154,8 @@ class Array(Methods, metaclass=StandsFor):
         if kwargs or method != "__call__":
             return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
-        if len(inputs) == 1 and builder is not None and builder is innermost():
-            op = builder.direct.get((ufunc, self.type))
+        if builder is not None and builder is innermost() and builder.state is error_state():
+            op = builder.direct.get((ufunc, self.type)) if len(inputs) == 1 else None
             if op is not None:
                 entries = builder.entries
                 number = len(entries)

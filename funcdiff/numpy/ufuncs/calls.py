@@ -12,6 +12,7 @@ import numpy as np
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.primitive import NONE, operation
+from funcdiff.core.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
@@ -172,7 +173,7 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
     if builder is None or not is_here or kind not in (int, float):
         return _power(x, exponent)
     key = (power_operator, x.type, kind, exponent)
-    known = builder.direct.get(key)
+    known = builder.direct.get(key) if builder.state is error_state() else None
     entries, number = builder.entries, len(builder.entries)
     if known is not None:
         op, literals = known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,43 +12,59 @@ import numpy as np
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import CLOSED
-from funcdiff.core.primitive import Operation, Params, Tracers, Types
+from funcdiff.core.primitive import Operation, Params, Tracers, Types, operation
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
 
-KINDS: Final = (np.linalg.LinAlgError, ValueError)
+KINDS: Final = (np.linalg.LinAlgError, ValueError, FloatingPointError)
 """Exceptions that have an outcome, from 1 on; it is 0 where nothing is raised."""
 
 _OUTCOME: Final = ArrayType((), np.dtype(np.int8))
 
 
 class Fails(Params):
-    """What may raise, as a program, and the batch axes of its operands."""
+    """What may raise, as a program, and the batch axes of its operands.
+
+    At the floating-point errors named NumPy raises.  If it `keeps` them, the results of the
+    program follow the outcome, zeros if there are none: only where nothing is derived any more.
+    """
 
     program: Program
     batches: Batches
+    errors: tuple[str, ...] = ()
+    keeps: bool = False
 
 
 def _impl(p: Fails) -> Callable[..., Any]:
+    state: Any = {"all": "ignore", **dict.fromkeys(p.errors, "raise")}
+    types = _types(p)
+
     def outcome(xs: Sequence[Any]) -> Sequence[Any]:
         try:
-            executable(p.program)(*xs)
+            with np.errstate(**state):
+                results = executable(p.program)(*xs)
         except KINDS as error:
-            return [np.int8(1 + next(k for k, kind in enumerate(KINDS) if isinstance(error, kind)))]
-        return [np.int8(0)]
+            kind = next(k for k, kind in enumerate(KINDS, 1) if isinstance(error, kind))
+            return [np.int8(kind), *(np.zeros(t.shape, t.dtype)[()] for t in types[1:])]
+        return [np.int8(0), *(results if p.keeps else ())]
 
-    return lambda *xs: map_batches(outcome, (_OUTCOME,), p.batches, xs)[0]
+    if p.keeps:
+        return lambda *xs: outcome(xs)
+    return lambda *xs: map_batches(outcome, types, p.batches, xs)[0]
 
 
-def _abstract(p: Fails, *_types: ArrayType) -> Types:
-    return batched_types((_OUTCOME,), p.batches)
+def _types(p: Fails) -> Types:
+    return (_OUTCOME, *(p.program.output_types if p.keeps else ()))
+
+
+def _abstract(p: Fails, *_types_of_operands: ArrayType) -> Types:
+    return batched_types(_types(p), p.batches)
 
 
 def _batch(p: Fails, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    wider = Fails(p.program, ((size, tuple(batched)), *p.batches))
-    return bind(fails_p, wider, *xs)
+    return bind(fails_p, replace(p, batches=((size, tuple(batched)), *p.batches)), *xs)
 
 
 fails_p: Final = constant_op("fails", Fails, abstract=_abstract, impl=_impl, batch=_batch)
@@ -59,3 +76,14 @@ def program_of_operation(op: Operation) -> Program:
     with Builder("fails", CLOSED) as builder:
         xs = [builder.input(t) for t in op.operands]
         return builder.program(builder.record(op, [x.atom for x in xs]))
+
+
+def sharing_results(op: Operation) -> tuple[Operation, Operation] | None:
+    """Return, of a `fails`, that which keeps the results, and the operation whose they are."""
+    p = op.params
+    if not isinstance(p, Fails) or p.batches or len(p.program.equations) != 1:
+        return None
+    (eq,) = p.program.equations
+    if eq.operands != p.program.inputs or eq.results != p.program.outputs:
+        return None
+    return operation(fails_p, replace(p, keeps=True), op.operands), eq.operation

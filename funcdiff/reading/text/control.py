@@ -293,6 +293,8 @@ def _fails(b: Body, eq: Equation) -> None:
     if b.writer.module.dialect.translate is not None:
         raise UnwritableError("there, linear algebra need not raise what NumPy raises")
     p = eq.params_as(Fails)
+    if p.keeps:
+        raise UnwritableError("what is kept of an attempt is of a program that runs")
     tried = b.writer.module.function(p.program, "tried")
     b.writer.module.helpers.add(_OUTCOME)
     _examples(b, eq, p.batches, lambda xs: call("_outcome", name(tried), *xs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import operation
+from funcdiff.core.primitive import NONE, operation, registered
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.demand import demand
@@ -24,7 +24,16 @@ def _fails(a: Tracer) -> Tracer:
     return bind(fails_p, Fails(program_of_operation(op), ()), a)[0]
 
 
+def _fails_by_floating_errors(a: Tracer) -> Tracer:
+    op = operation(registered("log"), NONE, (ArrayType(a.shape, a.dtype),))
+    return bind(fails_p, Fails(program_of_operation(op), (), ("divide", "invalid")), a)[0]
+
+
 SAMPLES: dict[str, list[Sample]] = {
-    "fails": [sample(_fails, POSITIVE), sample(_fails, INDEFINITE)],
     "demand": [sample(lambda x: demand(x, isnan(x), ValueError("nan")), real(3, 2))],
+    "fails": [
+        sample(_fails, POSITIVE),
+        sample(_fails, INDEFINITE),
+        sample(_fails_by_floating_errors, POSITIVE - 0.3),
+    ],
 }
