@@ -398,5 +398,6 @@ def operation(primitive: Primitive[P], params: P, operands: Types) -> Operation:
 def forget_operations() -> None:
     """Forget the operations that nothing refers to, and what is kept with the others."""
     _operations.clear()
-    for op in list(_operations.alive.values()):
-        op.steps = None
+    for ref in _operations.alive.valuerefs():  # at once: other threads may add some
+        if (op := ref()) is not None:
+            op.steps = None

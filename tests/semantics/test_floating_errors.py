@@ -150,7 +150,11 @@ def test_infinities_of_derivatives_alone_raise_nothing() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.sqrt(x))
 
+    def first_slope(x: Any) -> Any:
+        return fd.grad(f)(x)[0]
+
     with np.errstate(all="raise"):
-        for derived in (fd.grad(f), fd.jit(fd.grad(f)), fd.grad(fd.grad(lambda x: x**1.5))):
-            for _ in range(9):
-                assert np.isinf(np.max(derived(ZERO if derived(1.0).shape else 0.0)))
+        for _ in range(3):
+            for transform in (fd.grad, lambda f: fd.jit(fd.grad(f))):
+                np.testing.assert_array_equal(transform(f)(ZERO), [0.5, np.inf, 0.25])
+                np.testing.assert_array_equal(transform(first_slope)(ZERO), [-0.25, 0.0, 0.0])
