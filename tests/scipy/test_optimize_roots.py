@@ -258,3 +258,17 @@ def test_errors_of_scipys_stay_scipys() -> None:
         fd.grad(lambda a: optimize.brentq(lambda x: x**2 + a, 0.0, 1.0))(1.0)
     with pytest.raises(ValueError, match="Unknown solver"):
         fd.grad(lambda a: optimize.root(lambda x: x - a, 0.0, method="none").x[0])(1.0)
+
+
+def test_a_system_that_unpacks_its_unknowns_has_a_jacobian_with_constants() -> None:
+    def f(data: Any) -> Any:
+        def system(z: Any) -> Any:
+            a, b = z
+            return np.sum(a * np.exp(data * b)) - 5, np.sum(np.exp(a - data) * b) - 3
+
+        return optimize.root(system, (0.5, 0.5)).x
+
+    data, step = np.array([0.3, 0.5, 1.2]), 1e-5
+    expected = np.stack([(f(data + e) - f(data - e)) / (2 * step) for e in step * np.eye(3)], 1)
+    for derive in (fd.jacobian(f), fd.jit(fd.jacobian(f))):
+        np.testing.assert_allclose(derive(data), expected, rtol=1e-6)

@@ -287,3 +287,12 @@ def test_the_power_mean_is_smooth_in_its_power() -> None:
             np.testing.assert_allclose(traced, plain)
     with pytest.raises(NotImplementedError, match="finite `p`"):
         fd.grad(lambda p: fd.scipy.stats.pmean(a, p))(np.inf)
+
+
+@pytest.mark.parametrize("lmb", [-60.0, -8.0, 0.0, 0.5, 40.0])
+def test_the_likelihood_of_a_large_power_does_not_overflow(lmb: float) -> None:
+    x = np.array([198.0, 233.0, 233.0, 392.0])
+    found, pull = fd.vjp(fd.scipy.stats.boxcox_llf, lmb, x)
+    np.testing.assert_allclose(found, scipy.stats.boxcox_llf(lmb, x), rtol=1e-12)
+    ends = [scipy.stats.boxcox_llf(lmb + h, x) for h in (1e-4, -1e-4)]
+    np.testing.assert_allclose(pull(1.0)[0], (ends[0] - ends[1]) / 2e-4, rtol=1e-4)

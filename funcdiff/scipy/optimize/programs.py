@@ -59,6 +59,10 @@ class Closed:
         """What runs the program, found once: solvers call it often."""
         return executable(self.program)
 
+    def _derived(self, transform: str) -> Closed:
+        program, constants = _derivative(self.program, transform)
+        return Closed(program, (*self.captures, *constants))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the result."""
@@ -67,32 +71,32 @@ class Closed:
     @property
     def gradient(self) -> Closed:
         """The gradient of a scalar function by its first argument."""
-        return Closed(_derivative(self.program, "gradient"), self.captures)
+        return self._derived("gradient")
 
     @property
     def jacobian(self) -> Closed:
         """The Jacobian by the first argument."""
-        return Closed(_derivative(self.program, "jacobian"), self.captures)
+        return self._derived("jacobian")
 
     @property
     def hessian(self) -> Closed:
         """The Hessian of a scalar function by its first argument."""
-        return Closed(_derivative(self.program, "hessian"), self.captures)
+        return self._derived("hessian")
 
     @property
     def slope(self) -> Closed:
         """The derivative of a function of elements, one by one."""
-        return Closed(_derivative(self.program, "slope"), self.captures)
+        return self._derived("slope")
 
     @property
     def hessian_product(self) -> Closed:
         """The product of the Hessian with a second argument."""
-        return Closed(_derivative(self.program, "hessian_product"), self.captures)
+        return self._derived("hessian_product")
 
     @property
     def curvature(self) -> Closed:
         """The Hessian of the product of a vector of functions with a second argument."""
-        return Closed(_derivative(self.program, "curvature"), self.captures)
+        return self._derived("curvature")
 
 
 def _operand(x: Any, type_: ArrayType) -> Any:
@@ -200,8 +204,11 @@ _TRANSFORMS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @memoised
-def _derivative(program: Program, transform: str) -> Program:
-    """Return ``(x, *captures) -> D f(x)`` for a program of f; a vector comes behind x."""
+def _derivative(program: Program, transform: str) -> tuple[Program, tuple[Any, ...]]:
+    """Return ``(x, *captures, *constants) -> D f(x)`` for a program of f, and these constants.
+
+    A vector comes behind x.
+    """
     first = program.input_types[:1]
     vectors = {"hessian_product": first, "curvature": program.output_types}
     given = (*first, *vectors.get(transform, ()))
@@ -216,7 +223,7 @@ def _derivative(program: Program, transform: str) -> Program:
     with without_recording():
         policy = nested_policy(0, eager=False, lifts=False)
         trace = record(call, starts, call, policy, types=types)
-    return program_of(*trace.recording)
+    return program_of(*trace.recording), tuple(trace.captures)
 
 
 def depends(f: Callable[..., Any], *xs: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
+from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import copy_of, define
@@ -227,10 +228,16 @@ def _policies(*args: Any, **options: Any) -> Any:
 
 
 def _boxcox_llf(data: Any, axis: Any = 0, *, lmb: Any) -> Any:
-    """Return Box and Cox's likelihood, also of the exponent 0."""
+    """Return Box and Cox's likelihood, also of the exponent 0.
+
+    Samples are divided by the one of the largest power, so that no power overflows.
+    """
     data = data.astype(np.result_type(data, 1.0))
     logs = np.log(data)
-    variance = np.log(np.var(special.boxcox(data, lmb), axis=axis))
+    ends = (f(data, axis=axis, keepdims=True) for f in (np.max, np.min))
+    unit: Any = stop_gradient(np.where(lmb > 0, *ends))
+    variance = np.log(np.var(special.boxcox(data / unit, lmb), axis=axis))
+    variance = variance + 2 * lmb * np.log(np.squeeze(unit, axis))
     return (lmb - 1) * np.sum(logs, axis=axis) - data.shape[axis] / 2 * variance
 
 
