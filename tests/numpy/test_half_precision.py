@@ -25,8 +25,19 @@ def test_the_mean_of_many_small_numbers_does_not_overflow(f: Any, axis: Any) -> 
         assert found.dtype == expected.dtype
 
 
-@pytest.mark.parametrize("f", [np.max, np.min, np.nanmax, np.median])
+@pytest.mark.parametrize("f", [
+    np.max, np.min, np.nanmax, np.median, lambda x: np.maximum.accumulate(x)[-1],
+    lambda x: np.fmin.accumulate(x)[-1],
+])  # fmt: skip
 def test_more_ties_than_half_precision_counts_share_alike(f: Any) -> None:
     x = np.zeros(70_000, np.float16)
     for derive in (fd.grad(f), fd.grad(fd.jit(f))):
         np.testing.assert_array_equal(derive(x), np.full(70_000, 1 / 70_000, np.float16))
+
+
+def test_fractions_in_half_precision_of_more_entries_than_it_counts_give_what_numpy_gives() -> None:
+    x, q = (np.arange(70_000) % 7).astype(np.float16), np.float16(0.5)
+    with np.errstate(all="ignore"):
+        expected = np.quantile(x, q)
+        for found in (fd.vjp(lambda x: np.quantile(x, q), x)[0], fd.jit(np.quantile)(x, q)):
+            np.testing.assert_array_equal(found, expected)

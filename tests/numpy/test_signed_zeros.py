@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -27,3 +29,32 @@ def test_zeros_of_both_signs_in_one_function_are_those_of_numpy(order: int) -> N
         for _ in range(2):
             fd.pytree.map(same, fd.vjp(f, x)[0], f(x))
             fd.pytree.map(same, fd.jit(f)(x), f(x))
+
+
+BOUNDS: Final = [0.0, -0.0, 1.0, -1.0, np.nan, None]
+
+
+def _limited(low: Any, high: Any, x: Any) -> Any:
+    return np.clip(x, low, high)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_limits_keep_the_zero_that_numpy_keeps(dtype: Any) -> None:
+    x: Any = np.array([0.0, -0.0, 1.0, -1.0, np.nan], dtype)
+    for low, high in list(product(BOUNDS, BOUNDS))[:-1]:
+        for make in (lambda b: b, lambda b: None if b is None else np.full(5, b, dtype)):
+            limited = partial(_limited, make(low), make(high))
+            expected = limited(x)
+            for found in (fd.vjp(limited, x)[0], fd.jit(limited)(x)):
+                np.testing.assert_array_equal(found, expected)
+                zero = expected == 0
+                np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (2, 1), (100,)])
+def test_a_sum_of_negative_zeros_is_numpys(shape: Any) -> None:
+    x: Any = np.full(shape, -0.0)
+    for f in (np.sum, np.mean, lambda x: np.sum(x, 0), lambda x: np.dot(x.T, np.abs(x))):
+        jitted = fd.jit(f)
+        for _ in range(2):
+            np.testing.assert_array_equal(np.signbit(jitted(x)), np.signbit(f(x)))

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import ConcreteValueError
+from funcdiff.errors import ConcreteValueError, NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import linalg
 from tests.rules.sample import complex_, real
 from tests.scipy.agreement import assert_agrees
 from tests.scipy.test_linalg_systems import HERMITIAN, POSITIVE, SMALL
+from tests.together import together
 
 LINALG: Any = fd.scipy.linalg
 
@@ -139,14 +140,51 @@ def test_the_condition_of_the_exponential_of_a_normal_matrix_is_its_norm() -> No
     np.testing.assert_allclose(value, np.linalg.norm([3.0, -1.0]) / np.hypot(1, np.exp(-4)))
 
 
-def test_a_function_by_eigenvalues_has_no_derivative_where_these_are_equal() -> None:
-    def corner(a: Any) -> Any:
-        return linalg.funm(a, np.exp)[..., 0, 0].sum()
+BASIS = np.random.default_rng(0).normal(size=(3, 3))
+WEIGHTS = np.arange(9.0).reshape(3, 3)
+EQUAL = {
+    "unit": np.eye(3),
+    "diagonal": np.diag([1.0, 1.0, 2.0]),
+    "rotation": np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.5]]),
+    **{
+        f"gap {gap}": np.linalg.solve(BASIS, np.diag([1.0, 1.0 + gap, 2.0]) @ BASIS)
+        for gap in (0.0, 1e-14, 1e-9, 1e-5, 1e-2)
+    },
+    "near unit": np.eye(3) + 1e-9 * WEIGHTS,
+}
 
-    for a in (np.eye(3), np.diag([1.0, 1.0, 2.0]), np.eye(2, dtype=np.complex128)):
-        assert np.isnan(fd.grad(lambda a: corner(a).real)(a)).all()
-    np.testing.assert_allclose(fd.grad(corner)(np.array([[2.0]])), [[np.exp(2.0)]])
-    stack = np.stack([np.diag([1.0, 3.0]), np.eye(2)])
-    found = fd.grad(corner)(stack)
-    np.testing.assert_allclose(found[0], np.diag([np.e, 0.0]), atol=1e-14)
-    assert np.isnan(found[1]).all()
+
+def _total(matrix: Any) -> Any:
+    return np.sum(WEIGHTS * matrix).real
+
+
+@pytest.mark.parametrize("derive", [
+    fd.grad, lambda f: fd.jit(fd.grad(f)), lambda f: fd.jacobian(f, mode="forward"), fd.hessian,
+    lambda f: lambda a: fd.vmap(fd.grad(f))(np.stack([a, a]))[1],
+])  # fmt: skip
+@together
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_function_by_eigenvalues_has_the_derivatives_of_the_whole_at_equal_ones(
+    name: str, derive: Any
+) -> None:
+    found = derive(lambda a: _total(linalg.funm(a, np.exp)))(EQUAL[name])
+    expected = derive(lambda a: _total(linalg.expm(a)))(EQUAL[name])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_a_function_by_eigenvalues_of_a_matrix_without_a_basis_of_them_is_refused() -> None:
+    defective = np.array([[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 2.0]])
+    for derive in (fd.grad, lambda f: fd.jit(fd.grad(f)), lambda f: fd.grad(fd.jit(f))):
+        with pytest.raises(NotDifferentiableError, match="Use expm, logm, sqrtm"):
+            derive(lambda a: _total(linalg.funm(a, np.exp)))(defective)
+
+
+def test_a_function_by_eigenvalues_may_close_over_what_is_differentiated() -> None:
+    a = EQUAL["diagonal"]
+    found = fd.hessian(lambda t: _total(linalg.funm(a, lambda w: np.exp(t * w))))(0.7)
+    np.testing.assert_allclose(found, fd.hessian(lambda t: _total(linalg.expm(t * a)))(0.7))
+
+
+def test_a_function_of_all_eigenvalues_together_is_no_function_of_a_matrix() -> None:
+    with pytest.raises(UnsupportedNumPyError, match="must not depend on the others"):
+        fd.grad(lambda a: _total(linalg.funm(a, lambda w: w / np.sum(w))))(EQUAL["diagonal"])

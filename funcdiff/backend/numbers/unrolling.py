@@ -259,17 +259,20 @@ class _Unroller:
         self._assign(self._own_name(eq.results[0]), text, elements)
 
     def _fold(self, eq: Equation, row: Sequence[str], name: str) -> str:
-        """Return the element that a reduction makes of some."""
+        """Return the element that a reduction makes of some; a sum begins with 0.0."""
         ufunc = reduction_ufunc(eq)
         assert ufunc is not None
         result = row[0] if len(row) else _OF_NOTHING[ufunc]
         for k, element in enumerate(row[1:]):
-            result = self._assign(f"{name}_{k}", FUNCTIONS[ufunc], (result, element))
+            text = FUNCTIONS[ufunc]
+            if ufunc is np.add and k == len(row) - 2:
+                text += " + 0.0"
+            result = self._assign(f"{name}_{k}", text, (result, element))
         return result
 
     def _product(self, name: str, pairs: Sequence[str]) -> str:
         """Return the sum of the products of pairs."""
-        text = " + ".join(["{} * {}"] * (len(pairs) // 2))
+        text = " + ".join([*["{} * {}"] * (len(pairs) // 2), "0.0"])
         return self._assign(name, text, pairs) if pairs else "0.0"
 
     # ---- code ------------------------------------------------------------------------------

@@ -168,7 +168,10 @@ def _interpolate(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     below = np.where(position >= last, last, np.maximum(np.floor(position), 0))
     above = np.where(position < 0, 0, np.minimum(below + 1, last))
     part = _fraction(method, position - below, position)
-    both = _order_statistics(sample, np.concatenate((below, above)).astype(np.int64))
+    places = np.concatenate((below, above))
+    if q.dtype == np.float16:  # which does not count beyond 65,504: NaN there, as NumPy has it
+        places = np.where(np.isfinite(places), places, 0)
+    both = _order_statistics(sample, places.astype(np.int64))
     low, high = both[: len(below)], both[len(below) :]
     if np.ndim(part) == 1:
         part = np.reshape(part, (-1, *(1,) * (x.ndim - 1)))

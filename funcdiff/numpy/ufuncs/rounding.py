@@ -82,8 +82,18 @@ def clip(
         return _clip(x, low, high, {"out": out, **keywords})
     if low is None and high is None:
         return np.positive(x)
-    x = x if low is None else np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)
+    if low is None or high is None or not _keeps_zeros(x, low, high):
+        x = x if low is None else np.maximum(x, low)
+        return x if high is None else np.minimum(x, high)
+    return np.minimum(high, np.maximum(low, x))
+
+
+def _keeps_zeros(x: Traced, *bounds: Any) -> bool:
+    """Whether NumPy returns a zero itself, not the bound that is the other zero: see its clip.cpp.
+
+    Of equal operands, `numpy.maximum` returns the second.
+    """
+    return x.dtype.char in "fd" and not any(map(np.ndim, bounds))
 
 
 def _clip(x: Any, low: Any, high: Any, keywords: dict[str, Any]) -> Traced:

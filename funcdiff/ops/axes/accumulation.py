@@ -100,9 +100,10 @@ def _running_tangent(p: Axis, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
         return t
     owners = same(x, y)
     lasts = _is_unchanged(y, p.axis)
-    total = recurrence(lasts, select(owners, t, zeros(t.type)), p.axis)
-    count = recurrence(lasts, convert(owners, t.dtype), p.axis)
-    return mul(total, reciprocal(count))
+    wide = convert(t, np.result_type(t.dtype, np.float32))  # half precision counts to 2048
+    total = recurrence(lasts, select(owners, wide, zeros(wide.type)), p.axis)
+    count = recurrence(lasts, convert(owners, wide.dtype), p.axis)
+    return convert(mul(total, reciprocal(count)), t.dtype)
 
 
 def _running(ufunc: np.ufunc) -> Primitive[Axis]:

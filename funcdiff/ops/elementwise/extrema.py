@@ -42,6 +42,8 @@ def _extremum(name: str, ufunc: np.ufunc, wins: Compare, holds: Compare) -> Elem
         tie, zero = equal(x, y), zeros(z.type)
         if ty is None and _is_number(y):
             sides = [select(holds(x, y), tx, zero) if tx is not None else None]
+        elif tx is None and _is_number(x):
+            sides = [select(holds(y, x), ty, zero) if ty is not None else None]
         else:
             winner = wins(x, y)
             sides = [

@@ -208,6 +208,11 @@ _MISSING: Final = {
         "eigenvectors, such as [[1, 1], [0, 1]]: they part with infinite speed. Use what is smooth "
         "in the elements of the matrix: its trace, powers or determinant."
     ),
+    "functions": (
+        "the derivative of funm is computed by eigenvectors, of which a matrix such as "
+        "[[1, 1], [0, 1]] has no basis. Use expm, logm, sqrtm, fractional_matrix_power, sinm and "
+        "the like, or products and inverses, which have their derivatives there."
+    ),
     "Schur vectors": (
         "schur of a matrix with an eigenvalue that occurs more than once, or with a block of two "
         "rows that is normal, as that of a rotation is: its factors jump next to it. Use what "

@@ -88,7 +88,8 @@ def _near_pairs(w: Any, same: Any, *series: Any) -> Any:
         order = np.argsort(w, axis=-1)
         x, *ordered = (np.take_along_axis(z, order, -1) for z in (w, *series))
         here = [z[..., :-1] for z in ordered]
-        if not _fits(x[..., :-1], x[..., 1:], here, ordered[0][..., 1:])[0].any():
+        is_ordered = w.dtype.kind != "c"  # neighbours in the plane are none in a row
+        if is_ordered and not _fits(x[..., :-1], x[..., 1:], here, ordered[0][..., 1:])[0].any():
             return same
         rows, columns = w[..., :, None], w[..., None, :]
         about = [z[..., :, None] for z in series]

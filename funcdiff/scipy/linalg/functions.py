@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from funcdiff.core.recording import operands_needed
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.ops.structure.unknown import unknown
+from funcdiff.passes.spectra.pointwise import Scale, function_of
 from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares
+from funcdiff.scipy.primitives.linalg.diagonalized import Diagonalized, diagonalized
 from funcdiff.scipy.primitives.linalg.general_functions import general_function
 
 # ---- one function --------------------------------------------------------------------------------
@@ -143,31 +145,38 @@ def signm(A: Any, **deprecated: Any) -> Any:
     return np.linalg.solve(sqrtm(a @ a), a)
 
 
-@covers("scipy.linalg", note="The matrix needs a basis of eigenvectors.")
+@covers("scipy.linalg", closures=True, note="The derivative needs a basis of eigenvectors.")
 def funm(A: Any, func: Any, disp: bool = True) -> Any:
-    """Return V·f(w)·V⁻¹ by eigenvalues and eigenvectors; the derivative at equal ones is nan.
+    """Return V·f(w)·V⁻¹ by eigenvalues and eigenvectors, with the derivatives of the whole.
 
-    The function takes and returns arrays of complex numbers.
+    The function takes and returns arrays of complex numbers, and is elementwise in these.
     """
     (a,) = squares(A)
     if not disp:
         raise unsupported("scipy.linalg.funm(disp=False)", _NO_ERROR)
-    w, v = np.linalg.eig(a.astype(complex_dtype(a.dtype)))
-    found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * func(w)[..., None, :], -1, -2))
-    result: Any = _real_if_close(a, np.swapaxes(found, -1, -2))
-    is_tied, unknowns = _ties(a, w)
-    constant: Any = stop_gradient(result)
-    return np.where(is_tied, constant, result) + unknowns
+    a = array(a)
+    wide: Any = a.astype(complex_dtype(a.dtype))
+    factors: list[Any] = [*map(stop_gradient, eigen.eig(wide))]
+    w, v = factors
+    values = array(func(w)) + 0 * w
+    found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * values[..., None, :], -1, -2))
+    body = function_of(w, [Scale(values)], values.dtype)
+    if body is None or any(_needs(x, w) for x in body.parameters):
+        raise unsupported(
+            "scipy.linalg.funm(a, func) with a func that is not elementwise",
+            "What func does to one eigenvalue must not depend on the others.",
+        )
+    program = body.builder.program([body.result])
+    value = stop_gradient(array(np.swapaxes(found, -1, -2)))
+    known: Any = diagonalized(Diagonalized(program), [value, wide, *body.parameters])
+    return _real_if_close(a, known)
 
 
-def _ties(a: Traced, w: Traced) -> tuple[Any, Any]:
-    """Return which matrices have eigenvalues that are equal, and zeros without a slope by these."""
-    rounding = a.shape[-1] * np.finfo(a.dtype).eps * np.max(np.abs(w), axis=-1, initial=0)
-    gaps = np.abs(w[..., :, None] - w[..., None, :])
-    is_tied = np.sum(gaps <= rounding[..., None, None], axis=(-1, -2)) > a.shape[-1]
-    zeros: Any = unknown(array(a - stop_gradient(array(a))))
-    unknowns: Any = np.where(is_tied, np.sum(zeros, axis=(-1, -2)), 0)
-    return is_tied[..., None, None], unknowns[..., None, None]
+def _needs(x: Any, w: Any) -> bool:
+    """Whether a value is computed from another."""
+    if x.builder is not w.builder or x.builder is None:
+        return False
+    return w.atom in operands_needed(x.builder.entries, x.atom, lambda _: False)
 
 
 def _real_if_close(a: Traced, found: Traced) -> Any:

@@ -26,6 +26,7 @@ from funcdiff.ops.linalg.degeneracy import (
 )
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.divided_differences import near_pairs_p
+from funcdiff.ops.linalg.eigen import eig
 from funcdiff.ops.linalg.factorizations import cholesky, eigh, eigvalsh
 from funcdiff.ops.linalg.functions.spectral import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.linalg.matrices import (
@@ -39,7 +40,8 @@ from funcdiff.ops.linalg.matrices import (
 )
 from funcdiff.ops.linalg.one_triangle import OneTriangle, mirrored, shares_p
 from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
-from funcdiff.ops.structure.structural import convert
+from funcdiff.ops.structure.structural import convert, stop_gradient
+from funcdiff.scipy.primitives.linalg.diagonalized import Diagonalized, diagonalized
 from funcdiff.space import broadcast, mul, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample
 
@@ -86,6 +88,10 @@ def _cubes(w: Any, s: Any) -> Any:
     return (broadcast(s, w.shape, tuple(range(s.ndim))) * w**3,)
 
 
+def _squares(w: Any, s: Any) -> Any:
+    return (w * w + broadcast(s, w.shape, ()) * w,)
+
+
 def _waves(w: Any, s: Any) -> Any:
     return (np.exp(1j * w * s),)
 
@@ -99,6 +105,16 @@ def _spectral(a: Any, s: Any, f: Any) -> Any:
     basis = convert(v, values.dtype)
     y = matmul(mul(basis, broadcast(values, v.shape, (v.ndim - 1,))), adjoint(basis))
     return spectral(Spectral(program, lower=True), [y, a, s])
+
+
+def _diagonalized(a: Any, s: Any, f: Any) -> Any:
+    """Return V·f(w)·V⁻¹, known to be that."""
+    w, v = eig(a)
+    program = body(f, np.ones(w.shape, w.dtype), np.ones(s.shape, s.dtype))
+    (values,) = inline(program, [w, s])
+    scaled = mul(v, broadcast(values, v.shape, (v.ndim - 1,)))
+    y = stop_gradient(matmul(scaled, inv(v)))
+    return diagonalized(Diagonalized(program), [y, a, s])
 
 
 def _spectral_sum(a: Any, s: Any, f: Any) -> Any:
@@ -203,6 +219,10 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6)),
         sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6 - 0.2j), order=1),
         sample(lambda a, s: _spectral(a, s, _cubes), SPREAD, np.array([1.4, 0.3, 0.9])),
+    ],
+    "diagonalized": [
+        sample(lambda a, s: _diagonalized(a, s, _waves), complex_(3, 3), np.array(0.6)),
+        sample(lambda a, s: _diagonalized(a, s, _squares), complex_(2, 2), np.array(0.6 + 0j)),
     ],
     "spectral_sum": [
         sample(lambda a, s: _spectral_sum(a, s, _cubes), SPREAD, np.array(1.4)),
