@@ -1,37 +1,35 @@
 """Derivatives of plain NumPy code by composable program transforms.
 
-What a first derivative needs is imported with the package, everything else when it is asked for.
+What a name needs is imported when it is asked for.
 """
 
 from typing import TYPE_CHECKING
 
-from funcdiff import errors, numpy, pytree
-from funcdiff.api.batching import vmap
-from funcdiff.api.caches import cache_info, clear_caches
-from funcdiff.api.derivatives.derivative import derivative, directional_derivative
-from funcdiff.api.derivatives.elementwise import elementwise_grad
-from funcdiff.api.derivatives.gradient import grad, value_and_grad
-from funcdiff.api.derivatives.linearization import linearize
-from funcdiff.api.derivatives.products import jvp, vjp
-from funcdiff.api.derivatives.transposition import linear_transpose
+from funcdiff import errors, pytree
 from funcdiff.api.missing import missing
-from funcdiff.core.evaluate import evaluate
-from funcdiff.core.late import late_import
-from funcdiff.core.program import Program
+from funcdiff.core.late import late_import, late_names
 
 if TYPE_CHECKING:
     from funcdiff import dask as dask
-    from funcdiff import nn, scipy, testing
+    from funcdiff import nn, numpy, scipy, testing
+    from funcdiff.api.batching import vmap
+    from funcdiff.api.caches import cache_info, clear_caches
     from funcdiff.api.control.branching import cond, switch
     from funcdiff.api.control.checkpoint import checkpoint
     from funcdiff.api.control.loops import fori_loop, while_loop
     from funcdiff.api.control.prefixes import associative_scan
     from funcdiff.api.control.scanning import map, scan  # noqa: A004
     from funcdiff.api.derivatives.curvature import gauss_newton_product, hvp, vhp
+    from funcdiff.api.derivatives.derivative import derivative, directional_derivative
+    from funcdiff.api.derivatives.elementwise import elementwise_grad
+    from funcdiff.api.derivatives.gradient import grad, value_and_grad
     from funcdiff.api.derivatives.hessian import hessian, value_grad_and_hessian
     from funcdiff.api.derivatives.jacobian import jacfwd, jacobian, jacrev, value_and_jacobian
+    from funcdiff.api.derivatives.linearization import linearize
+    from funcdiff.api.derivatives.products import jvp, vjp
     from funcdiff.api.derivatives.queries import depends_on, is_linear
     from funcdiff.api.derivatives.sparsity import sparsity
+    from funcdiff.api.derivatives.transposition import linear_transpose
     from funcdiff.api.inspection import stop_gradient, trace
     from funcdiff.api.jit import jit
     from funcdiff.api.rules.custom import custom_jvp, custom_vjp
@@ -41,7 +39,9 @@ if TYPE_CHECKING:
     from funcdiff.api.taps.named import tap, tap_grads, tap_values
     from funcdiff.api.vectors import ravel_pytree
     from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
+    from funcdiff.core.evaluate import evaluate
     from funcdiff.core.parse import parse
+    from funcdiff.core.program import Program
     from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
 
@@ -110,20 +110,26 @@ __all__ = [
     "while_loop",
 ]
 
-_MODULES = ("dask", "nn", "scipy", "testing")
-"""Packages that are, too."""
-
-_LATER = {
+_HOMES = {
+    "": "dask nn numpy scipy testing",
+    "api.batching": "vmap",
+    "api.caches": "cache_info clear_caches",
     "api.control.branching": "cond switch",
     "api.control.checkpoint": "checkpoint",
     "api.control.loops": "fori_loop while_loop",
     "api.control.prefixes": "associative_scan",
     "api.control.scanning": "map scan",
     "api.derivatives.curvature": "gauss_newton_product hvp vhp",
+    "api.derivatives.derivative": "derivative directional_derivative",
+    "api.derivatives.elementwise": "elementwise_grad",
+    "api.derivatives.gradient": "grad value_and_grad",
     "api.derivatives.hessian": "hessian value_grad_and_hessian",
     "api.derivatives.jacobian": "jacfwd jacobian jacrev value_and_jacobian",
+    "api.derivatives.linearization": "linearize",
+    "api.derivatives.products": "jvp vjp",
     "api.derivatives.queries": "depends_on is_linear",
     "api.derivatives.sparsity": "sparsity",
+    "api.derivatives.transposition": "linear_transpose",
     "api.inspection": "stop_gradient trace",
     "api.jit": "jit",
     "api.rules.custom": "custom_jvp custom_vjp",
@@ -133,23 +139,18 @@ _LATER = {
     "api.taps.named": "tap tap_grads tap_values",
     "api.vectors": "ravel_pytree",
     "backend.blocks.threads": "get_num_threads set_num_threads",
+    "core.evaluate": "evaluate",
     "core.parse": "parse",
+    "core.program": "Program",
     "reading.described": "describe",
     "reading.views": "cost draw explain export source",
 }
 """Modules that are imported when one of their public names is asked for."""
 
-_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
-
 if not TYPE_CHECKING:  # a type checker would take every name for granted
-
-    def __getattr__(name):
-        if name in _MODULES:
-            return late_import(f"funcdiff.{name}")
-        if name in _HOMES:
-            found = getattr(late_import(f"funcdiff.{_HOMES[name]}"), name)
-            return globals().setdefault(name, found)
-        raise AttributeError(missing(name, __all__, late_import("funcdiff.nn").__all__))
+    __getattr__ = late_names(
+        __name__, _HOMES, lambda name: missing(name, __all__, late_import("funcdiff.nn").__all__)
+    )
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import funcdiff.passes as passes
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_foreign, type_of
 from funcdiff.api.calls.axes import batch_size, leaf_axes, move_from_front, move_to_front
@@ -25,8 +26,6 @@ from funcdiff.core.quiet import errors_that_raise
 from funcdiff.core.recording import Recording
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
-from funcdiff.passes.recorded import recorded
-from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program
 
@@ -181,8 +180,8 @@ def _show_path(path: str) -> str:
 @memoised
 def _batched_program(recording: Recording, size: int, count: int) -> tuple[Program, Mask]:
     """Return the batched program, and which of its outputs differ from example to example."""
-    program = recorded(recording)
+    program = passes.recorded.recorded(recording)
     flags: Mask = (True,) * count + (False,) * (len(program.inputs) - count)
     varies = vmap_program(program, size, flags)[1]
     batched, _ = vmap_program(program, size, flags, (True,) * len(program.outputs))
-    return simplify(batched), varies
+    return passes.simplify.simplify(batched), varies

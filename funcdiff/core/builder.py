@@ -13,6 +13,7 @@ import numpy as np
 from funcdiff.core import effects, memory_errors
 from funcdiff.core.atoms import Entry, Literal, Ref, literal
 from funcdiff.core.concrete import Values
+from funcdiff.core.late import late_import
 from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, P, Primitive, operation
@@ -66,6 +67,8 @@ class Builder:
     def __init__(
         self, name: object, policy: Policy = OPEN, *, taps: dict[str, Any] | None = None
     ) -> None:
+        if self.array_handle is Tracer:
+            late_import("funcdiff.numpy")
         self.name = name
         self.policy = policy
         self.records_user = not (policy.closed or policy.hoists)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.late import late
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
@@ -26,9 +27,9 @@ Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
 
 class Promotion:
-    """What becomes of a program that comes back: a backend sets its compiler here."""
+    """What becomes of a program that comes back."""
 
-    compiler: Callable[[Program], Callable[..., list[Any]] | None] | None = None
+    compiler = staticmethod(late("funcdiff.backend.code.translation", "compile_source"))
     after = 4
     """Runs in the interpreter before a program is compiled."""
 
@@ -69,10 +70,9 @@ class Executable:
         return self.interpret(*arrays)
 
     def promote(self) -> None:
-        """Compile the program, if there is a compiler and it takes it."""
+        """Compile the program, if the compiler takes it."""
         self._runs = 0
-        if promotion.compiler is not None:
-            self._compiled = promotion.compiler(self.program)
+        self._compiled = promotion.compiler(self.program)
 
     def interpret(self, *arrays: Any) -> list[Any]:
         """Return the outputs for concrete inputs, by walking the program."""

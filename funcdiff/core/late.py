@@ -7,8 +7,8 @@ Bodies of modules import what they need as usual: a late import there could wait
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import cache
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
@@ -31,6 +31,8 @@ def unforked_lock() -> RLock:
 making: Final = unforked_lock()
 """Held while something is made once, by code that imports nothing."""
 _importing: Final = unforked_lock()
+_complete: Final[set[str]] = set()
+"""Packages of which every module is imported."""
 
 
 def late_import(module: str) -> ModuleType:
@@ -39,13 +41,35 @@ def late_import(module: str) -> ModuleType:
         return import_module(module)
 
 
-@cache
 def import_all(package: str) -> None:
     """Import every module of a package."""
     with _importing:
-        found = import_module(package)
-        for module in import_module("pkgutil").walk_packages(found.__path__, f"{package}."):
-            import_module(module.name)
+        if package not in _complete:
+            found = import_module(package)
+            for module in import_module("pkgutil").walk_packages(found.__path__, f"{package}."):
+                import_module(module.name)
+            _complete.add(package)
+
+
+def late_names(
+    package: str, homes: Mapping[str, str], missing: Callable[[str], str] = str
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package, which imports what is asked for.
+
+    `homes` has the names that each of its modules has, and under "" those of modules; `missing`
+    says what is told of other names.
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
+
+    def find(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(name if name.startswith("__") else missing(name))
+        if not home[name]:
+            return late_import(f"{package}.{name}")
+        found = getattr(late_import(f"{package}.{home[name]}"), name)
+        return vars(sys.modules[package]).setdefault(name, found)
+
+    return find
 
 
 def late(module: str, name: str) -> Callable[..., Any]:

@@ -4,22 +4,19 @@ Its modules have SciPy's names, signatures and results.  Plain values give SciPy
 function takes traced arrays, too; every other one refuses them with a reason.
 """
 
-from typing import Any
-
-from funcdiff.core.late import late_import
+from funcdiff.core.late import late_names
 
 _MODULES = (
-    "cluster", "constants", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize",
-    "signal", "sparse", "spatial", "special", "stats",
-)  # fmt: skip
+    "cluster constants fft integrate interpolate linalg ndimage optimize signal sparse spatial "
+    "special stats"
+)
 
-
-def __getattr__(name: str) -> Any:
-    """Import a module when it is first asked for."""
-    if name in _MODULES:
-        return late_import(f"funcdiff.scipy.{name}")
-    raise AttributeError(f"funcdiff.scipy has no attribute {name!r}: it has {', '.join(_MODULES)}")
+__getattr__ = late_names(
+    __name__,
+    {"": _MODULES},
+    lambda name: f"funcdiff.scipy has no attribute {name!r}: it has {', '.join(_MODULES.split())}",
+)
 
 
 def __dir__() -> list[str]:
-    return [*_MODULES]
+    return _MODULES.split()

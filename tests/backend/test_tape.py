@@ -87,7 +87,6 @@ def test_long_programs_wait_longer() -> None:
 
 @pytest.mark.parametrize("is_loop", [True, False])
 def test_long_loops_wait_less(is_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sightings, "LONG", 400)
     monkeypatch.setattr(recorded, "LONG", 400)
     bits = np.random.default_rng(0).integers(0, 2, 250)
 

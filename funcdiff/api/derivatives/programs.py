@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
 
+import funcdiff.passes as passes
 from funcdiff.core.atoms import Entry, Ref
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.dependence import dependent
@@ -19,13 +20,6 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.linear_part import has_hidden
-from funcdiff.passes.recorded import recorded
-from funcdiff.passes.simplify import (
-    inline_simplified,
-    inline_simplified_linear,
-    simplify,
-    simplify_linear,
-)
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.jvp import jvp as push_program
@@ -56,14 +50,16 @@ def split_results(
 
 def select_outputs(program: Program, outputs: slice) -> Program:
     """Return a program of some of the outputs only."""
-    return simplify(replace(program, outputs=program.outputs[outputs]))
+    return passes.simplify.simplify(replace(program, outputs=program.outputs[outputs]))
 
 
 def pullback(split: Linearized, count: int, present: Mask) -> Program:
     """Return the transposed linear part: of residuals and cotangents, to cotangents."""
     linear = (True,) * count + (False,) * split.residuals
     pulled = transpose(split.linear, linear, present)
-    return simplify_linear(pulled, (False,) * split.residuals + (True,) * sum(present))
+    return passes.simplify.simplify_linear(
+        pulled, (False,) * split.residuals + (True,) * sum(present)
+    )
 
 
 def _know(entries: Sequence[Entry], xs: Sequence[Tracer], builder: Builder) -> list[int]:
@@ -109,7 +105,9 @@ def _primal(split: Linearized, entries: Sequence[Entry] = ()) -> tuple[Program, 
     with Builder("primal", SHARED) as builder:
         xs = [builder.input(t) for t in split.primal.input_types]
         known = _know(entries, xs, builder)
-        return _without_unused(builder.program(inline_simplified(split.primal, xs, exact)), known)
+        return _without_unused(
+            builder.program(passes.simplify.inline_simplified(split.primal, xs, exact)), known
+        )
 
 
 class Gradient(NamedTuple):
@@ -138,7 +136,7 @@ def gradient_program(
 
     The first `evaluated` variables of the recording have values that need not be computed.
     """
-    program = recorded.__wrapped__(recording)
+    program = passes.recorded.recorded.__wrapped__(recording)
     if not program.outputs:
         return Gradient(None, None)
     type_ = program.output_types[0]
@@ -151,14 +149,18 @@ def gradient_program(
         xs = [builder.input(t) for t in program.input_types]
         known = _know(recording[0][:evaluated], xs, builder)
         exact = (wants_value, *(True for _ in program.outputs[1:]))
-        primal = inline_simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
+        primal = passes.simplify.inline_simplified(
+            split.primal, xs, (*exact, *(False,) * split.residuals)
+        )
         ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
             fixed = (False,) * split.residuals
             present = (True,) + (False,) * (sum(split.mask) - 1)
             pulled = transpose.__wrapped__(split.linear, (True,) * count + fixed, present)
-            cts = inline_simplified_linear(pulled, [*residuals, constant(1, type_)], (*fixed, True))
+            cts = passes.simplify.inline_simplified_linear(
+                pulled, [*residuals, constant(1, type_)], (*fixed, True)
+            )
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]
@@ -172,7 +174,7 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
 
     The other outputs follow as they are.
     """
-    program = recorded(recording)
+    program = passes.recorded.recorded(recording)
     types = program.input_types
     active = tuple(k == place for k in range(len(types)))
     derived = select_outputs(program, slice(results))
@@ -181,11 +183,11 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
         with Builder("derivative", SHARED) as builder:
             xs = [builder.input(t) for t in types]
             outputs = inline(pushed, [*xs, constant(1, types[place])])
-            derived = simplify(builder.program(outputs[results:]))
+            derived = passes.simplify.simplify(builder.program(outputs[results:]))
     with Builder("derivative", SHARED) as builder:
         xs = [builder.input(t) for t in types]
         others = inline(select_outputs(program, slice(results, None)), xs)
-        return simplify(builder.program([*inline(derived, xs), *others]))
+        return passes.simplify.simplify(builder.program([*inline(derived, xs), *others]))
 
 
 class Pullback(NamedTuple):
@@ -218,7 +220,7 @@ def vjp_programs(recording: Recording, count: int, results: int, *, evaluated: i
 
     The first `evaluated` variables are as for `gradient_program`.
     """
-    program = recorded(recording)
+    program = passes.recorded.recorded(recording)
     split = split_results(program, count, results)
     types, mask = program.output_types[:results], split.mask
     with Builder("vjp", SHARED) as builder:
@@ -226,7 +228,7 @@ def vjp_programs(recording: Recording, count: int, results: int, *, evaluated: i
         cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
         outputs = [zeros(t) for t in program.input_types[:count]]
         if cts:
-            pulled = inline_simplified(
+            pulled = passes.simplify.inline_simplified(
                 pullback(split, count, (True,) * len(cts)), [*residuals, *cts]
             )
             outputs = [conj(ct) for ct in pulled]
@@ -238,7 +240,7 @@ def vjp_programs(recording: Recording, count: int, results: int, *, evaluated: i
 @memoised
 def jvp_program(recording: Recording, count: int, results: int) -> Program:
     """Derive the program of all outputs, and tangents of the first `results` ones."""
-    program = recorded(recording)
+    program = passes.recorded.recorded(recording)
     total = len(program.outputs)
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     wanted = (True,) * results + (False,) * (total - results)
@@ -247,16 +249,18 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
         outputs = inline(pushed, [builder.input(t) for t in pushed.input_types])
         pushed = builder.program(outputs[: total + results])
     linear = (False,) * len(program.inputs) + (True,) * count
-    return simplify_linear(pushed, linear)
+    return passes.simplify.simplify_linear(pushed, linear)
 
 
 @memoised
 def linearize_programs(recording: Recording, count: int, results: int) -> Linearized:
     """Derive the values, and the first `results` as a linear function of tangents."""
-    program = recorded(recording)
+    program = passes.recorded.recorded(recording)
     split = split_results(program, count, results, complete=True)
     linear = (True,) * count + (False,) * split.residuals
-    return split._replace(primal=_primal(split)[0], linear=simplify_linear(split.linear, linear))
+    return split._replace(
+        primal=_primal(split)[0], linear=passes.simplify.simplify_linear(split.linear, linear)
+    )
 
 
 @memoised
@@ -267,7 +271,7 @@ def transposed_program(recording: Recording, count: int) -> Program | None:
     derivative depends on the point, or something has no derivative, as ``np.floor(x)``: then the
     program is not linear.
     """
-    program = simplify(program_of(*recording))
+    program = passes.simplify.simplify(program_of(*recording))
     split = linearize_inputs(program, count, complete=True)
     point = select_outputs(split.primal, slice(len(program.outputs), None))
     active = (True,) * count + (False,) * (len(program.inputs) - count)
@@ -280,4 +284,4 @@ def transposed_program(recording: Recording, count: int) -> Program | None:
         residuals = inline(point, [*map(zeros, types[:count]), *known])
         pulled = pullback(split, count, (True,) * len(cts))
         transposed = builder.program(inline(pulled, [*residuals, *cts]))
-    return simplify_linear(transposed, (False,) * len(known) + (True,) * len(cts))
+    return passes.simplify.simplify_linear(transposed, (False,) * len(known) + (True,) * len(cts))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import funcdiff.passes as passes
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, type_of
 from funcdiff.api.calls.differentiated import trace_call, with_values
@@ -29,7 +30,6 @@ from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.user.custom_rules import Custom
 from funcdiff.ops.user.linear_part import has_hidden
-from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.transforms.jvp import Mask, jvp, spread
 from funcdiff.transforms.linearize import linearize
 
@@ -112,20 +112,20 @@ def depends_on(
 
 @memoised
 def _which_depend(recording: Recording, flags: Mask) -> list[bool]:
-    return dependent(simplify(program_of(*recording)), flags)
+    return dependent(passes.simplify.simplify(program_of(*recording)), flags)
 
 
 @memoised
 def _which_have_tangents(recording: Recording, flags: Mask) -> list[bool]:
     """Return for each output whether its tangent is more than a structural zero."""
-    program = simplify(program_of(*recording))
+    program = passes.simplify.simplify(program_of(*recording))
     pairs = zip(program.input_types, flags, strict=True)
     active = tuple(flag and t.differentiable for t, flag in pairs)
     if not any(active):
         return [False for _ in program.outputs]
     pushed, mask = jvp(program, active)
     linear = (False,) * len(active) + (True,) * sum(active)
-    moved = dependent(simplify_linear(pushed, linear), linear)
+    moved = dependent(passes.simplify.simplify_linear(pushed, linear), linear)
     return [bool(flag) for flag in spread(moved[len(mask) :], mask)]
 
 
@@ -187,7 +187,9 @@ def is_linear(
 @memoised
 def affine(recording: Recording, count: int) -> Program | None:
     """Return the program if its derivative in the first `count` inputs is the same everywhere."""
-    program = simplify(inline_bodies(simplify(program_of(*recording)), _body))
+    program = passes.simplify.simplify(
+        inline_bodies(passes.simplify.simplify(program_of(*recording)), _body)
+    )
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     try:
         split = linearize(program, active)

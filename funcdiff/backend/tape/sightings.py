@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+import funcdiff.passes as passes
 from funcdiff.core.atoms import Entry
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
-from funcdiff.passes.recorded import LONG, recorded
 
 _EQUATIONS_A_SIGHT: Final = 64
 _MOST_SIGHTS: Final = 32
@@ -50,7 +50,10 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
 def _is_loop(recording: Recording) -> bool:
     """Whether a recording is long, and its program short."""
     count = len(recording[0])
-    return count >= LONG and len(recorded(recording).equations) * _ROLLED <= count
+    return (
+        count >= passes.recorded.LONG
+        and len(passes.recorded.recorded(recording).equations) * _ROLLED <= count
+    )
 
 
 def _sights(entries: Sequence[Entry]) -> int:

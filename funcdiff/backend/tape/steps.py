@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import funcdiff.passes as passes
 from funcdiff.backend.tape.closures import closure
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind, constant
@@ -19,7 +20,6 @@ from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker, operands_of, walk
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
-from funcdiff.passes.simplify import inline_simplified_linear
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
@@ -135,7 +135,7 @@ def _pull(op: Operation, active: Mask, present: Mask) -> Step:
         residuals = _residuals(split, op, builder)
         cts = [builder.input(t) for t, flag in zip(op.results, present, strict=True) if flag]
         linear = (*known, *(True for _ in cts))
-        outputs = inline_simplified_linear(turned, [*residuals, *cts], linear)
+        outputs = passes.simplify.inline_simplified_linear(turned, [*residuals, *cts], linear)
         return _step(builder, outputs, [k for k, flag in enumerate(active) if flag], adds_up=True)
 
 
@@ -145,7 +145,7 @@ def _push(op: Operation, active: Mask) -> Step:
         residuals = _residuals(split, op, builder)
         ts = [builder.input(t) for t, flag in zip(op.operands, active, strict=True) if flag]
         linear = (*(True for _ in ts), *(False for _ in residuals))
-        outputs = inline_simplified_linear(split.linear, [*ts, *residuals], linear)
+        outputs = passes.simplify.inline_simplified_linear(split.linear, [*ts, *residuals], linear)
         return _step(builder, outputs, range(len(op.results)))
 
 
