@@ -119,11 +119,11 @@ def _is_dispatched(value: Any) -> bool:
 
 @cache
 def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a NumPy function that also takes lists of traced numbers where it takes an array."""
+    """Return a NumPy function that takes lists, and polynomials, of traced numbers, too."""
 
     @wraps(plain)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if current_builder() is None or not is_traced([*args, *kwargs.values()]):
+        if current_builder() is None or not any(map(_is_traced, (*args, *kwargs.values()))):
             return plain(*args, **kwargs)
         keywords = {k: prepare(v) for k, v in without_like(kwargs).items()}
         return calling.call(plain, tuple(prepare(a) for a in args), keywords)
@@ -136,6 +136,10 @@ def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     elif plain.__name__ in _OF_VECTORS:
         prepare = _prepare_vectors
     return function
+
+
+def _is_traced(value: Any) -> bool:
+    return is_traced(value.coeffs if isinstance(value, np.poly1d) else value)
 
 
 def _prepare_sequence(value: Any) -> Any:

@@ -92,7 +92,7 @@ def roots(p: Any) -> Any:
     There are as many roots at 0 as trailing coefficients that are 0: of more than one the
     derivative by these is nan.
     """
-    p = whole_of(array(np.atleast_1d(array(p))))
+    p = whole_of(array(_given(p)))
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array")
     nonzero = np.flatnonzero(np.asarray(p != 0))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.together import together
 
@@ -56,6 +57,20 @@ def test_a_poly1d_stays_one(f: Function) -> None:
 
     assert_value(coefficients, P, Q)
     assert_derivatives(coefficients, P, Q)
+
+
+@pytest.mark.parametrize("f", [
+    lambda c: fnp.polyadd(np.poly1d(c), [3.0]).coeffs,
+    lambda c: fnp.polymul([3.0, 1.0], np.poly1d(c)).coeffs,
+    lambda c: fnp.polyval(np.poly1d(c), 2.0),
+    lambda c: fnp.polyder(np.poly1d(c), m=1).coeffs,
+    lambda c: fnp.polydiv(np.poly1d(c), [2.0, 1.0])[0].coeffs,
+    lambda c: fnp.sort(fnp.roots(np.poly1d(c)).real),
+])  # fmt: skip
+def test_a_poly1d_of_traced_coefficients_is_an_argument_like_its_coefficients(f: Any) -> None:
+    c = np.array([1.0, -6.0, 11.0, -6.0])
+    assert_value(f, c)
+    assert_derivatives(f, c)
 
 
 def test_a_poly1d_of_traced_coefficients_computes() -> None:
