@@ -177,6 +177,33 @@ def test_examples_that_differ_in_what_they_raise_are_refused_at_the_call() -> No
         looped(rows)
 
 
+def test_exceptions_say_what_those_of_the_plain_call_say() -> None:
+    def f(x: Any) -> Any:
+        try:
+            return np.sum(np.linalg.solve(np.diag(np.maximum(x - 0.5, 0.0)), x))
+        except np.linalg.LinAlgError as error:
+            return x[0] * (2.0 if "Singular" in str(error) else 3.0) * len(str(error))
+
+    jitted, mapped = fd.jit(f), fd.vmap(f)
+    for x in POINTS:
+        np.testing.assert_allclose(jitted(x), f(x), rtol=1e-12)
+        np.testing.assert_allclose(mapped(np.stack([x, x]))[0], f(x), rtol=1e-12)
+
+
+def test_an_integer_beyond_64_bits_is_not_caught() -> None:
+    @fd.jit
+    def f(x: Any) -> Any:
+        try:
+            return x * (int(np.floor(np.exp(x))) % 7)
+        except OverflowError:
+            return -x
+
+    assert f(2.0) == 0.0
+    assert f(1e9) == -1e9  # infinity, at which int itself raises
+    with pytest.raises(OverflowError, match="64 bits"):
+        f(100.0)
+
+
 def test_what_code_raises_for_a_value_that_is_missing_is_no_error_of_its_own() -> None:
     @fd.jit
     def f(x: Any) -> Any:

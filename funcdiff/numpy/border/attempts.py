@@ -18,7 +18,7 @@ from funcdiff.core.primitive import Operation, operation
 from funcdiff.core.quiet import error_state, errors_that_raise, without_warnings
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.swallowing import remember
-from funcdiff.ops.user.failing import KINDS, Fails, fails_p, program_of_operation
+from funcdiff.ops.user.failing import Fails, error_of, fails_p, program_of_operation
 
 
 def attempt(builder: Builder, number: int) -> int:
@@ -72,7 +72,8 @@ def _decide(builder: Builder, number: int, errors: tuple[str, ...]) -> int:
     if not op.may_raise and not _computes(op):
         return number
     del builder.entries[number:]
-    asks = operation(fails_p, Fails(program_of_operation(op), (), errors), op.operands)
+    program = program_of_operation(op)
+    asks = operation(fails_p, Fails(program, (), errors), op.operands)
     (flag,) = without_warnings(builder.record, (asks, refs))
     calls = errors and "call" in np.geterr().values()  # the user's code, which is not known here
     outcome = None if calls else without_warnings(decided, (flag, lambda x: x))
@@ -87,7 +88,7 @@ def _decide(builder: Builder, number: int, errors: tuple[str, ...]) -> int:
         remember(flag, missing)
         raise missing
     if outcome:
-        raise KINDS[outcome - 1](f"{op.primitive} of {', '.join(map(str, op.operands))} failed")
+        raise error_of(program, outcome)
     number = len(builder.entries)
     for entry in made:
         builder.entries.append(entry)

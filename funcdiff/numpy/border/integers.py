@@ -17,13 +17,14 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import as_number
+from funcdiff.numpy.border.swallowing import remember
 from funcdiff.numpy.border.values import (
     concrete_value,
     constant_value,
     has_value,
     is_constant,
 )
-from funcdiff.ops.elementwise.logic import isnan
+from funcdiff.ops.elementwise.logic import isfinite, isnan
 from funcdiff.ops.structure.structural import convert
 
 _LIMIT: Final = 2.0**63
@@ -57,7 +58,7 @@ def to_int(x: Tracer) -> int:
         if found is not None:
             return found
         if fits == 0:
-            raise _too_large(x)
+            raise _unfit(x)
     return int(constant_value(x, "int(x)", int))
 
 
@@ -67,14 +68,17 @@ def _fits(x: Any) -> Any:
     return abs(y) < _LIMIT
 
 
-def _too_large(x: Tracer) -> Exception:
-    """Return Python's error for NaN, and else ours."""
+def _unfit(x: Tracer) -> Exception:
+    """Return Python's error for NaN and infinities, and else ours, which nobody is to catch."""
     if decided(x, isnan):
         return ValueError(f"cannot convert float NaN to integer, at {user_location()}")
-    return OverflowError(
+    error = OverflowError(
         f"cannot convert a float of {_LIMIT:.0e} or more, or an infinity, to an integer of 64 "
         f"bits, at {user_location()}. Compute with the float."
     )
+    if decided(x, isfinite):
+        remember(x, error)
+    return error
 
 
 def to_decimals(x: Tracer, decimals: int | None) -> Any:

@@ -19,7 +19,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation
 from funcdiff.core.tracer import Recorder, Tracer
-from funcdiff.errors import LostDerivativeError, TracerError
+from funcdiff.errors import LostDerivativeError
 
 _LOOKING: Final = frozenset({
     "logging", "pdb", "bdb", "IPython", "reprlib", "pprint", "traceback", "pydevd",
@@ -28,7 +28,7 @@ _LOOKING: Final = frozenset({
 """Modules that show values to people, and catch what is raised meanwhile."""
 
 
-def remember(x: Tracer, error: TracerError, convert: Callable[[Any], Any] | None = None) -> None:
+def remember(x: Tracer, error: Exception, convert: Callable[[Any], Any] | None = None) -> None:
     """Let the traces that `x` comes from fail at their end, whoever catches the error.
 
     `x` has no value to give, or a derivative to lose.  Where NumPy itself raises for ``convert(x)``

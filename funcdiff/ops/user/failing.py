@@ -47,12 +47,24 @@ def _impl(p: Fails) -> Callable[..., Any]:
                 results = executable(p.program)(*xs)
         except KINDS as error:
             kind = next(k for k, kind in enumerate(KINDS, 1) if isinstance(error, kind))
+            _latest(p.program)[kind] = error.args
             return [np.int8(kind), *(np.zeros(t.shape, t.dtype)[()] for t in types[1:])]
         return [np.int8(0), *(results if p.keeps else ())]
 
     if p.keeps:
         return lambda *xs: outcome(xs)
     return lambda *xs: map_batches(outcome, types, p.batches, xs)[0]
+
+
+@lru_cache(maxsize=256)
+def _latest(_program: Program) -> dict[int, tuple[Any, ...]]:
+    """Return what the last exceptions of a program said, by outcome."""
+    return {}
+
+
+def error_of(program: Program, outcome: int) -> Exception:
+    """Return the exception of an outcome that is not 0, as the program raised it at last."""
+    return KINDS[outcome - 1](*_latest(program).get(outcome, ()))
 
 
 def _types(p: Fails) -> Types:
