@@ -264,7 +264,18 @@ def compared(expected: Any, found: Any) -> tuple[str, str]:
         scale = np.max(np.abs(x[np.isfinite(x)]), initial=0)
         if np.allclose(x, y, rtol=200 * eps, atol=200 * eps * float(scale), equal_nan=True):
             return "rounding", f"{y!r:.150} for {x!r:.150}"
+        if np.allclose(x, y, rtol=eps**0.5, atol=eps**0.5 * float(scale), equal_nan=True):
+            return "digits", f"{y!r:.150} for {x!r:.150}"
     return "value", f"{y!r:.200} for {x!r:.200}"
 
 
-_ORDER: Final = ("right", "rounding", "sign of zero", "structure", "dtype", "shape", "value")
+_ORDER: Final = (
+    "right",
+    "rounding",
+    "digits",
+    "sign of zero",
+    "structure",
+    "dtype",
+    "shape",
+    "value",
+)

@@ -236,6 +236,15 @@ def _stop(*_: Any) -> None:
     raise _SlowError
 
 
+def _in_time(function: Any, given: Any) -> Any:
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)  # of the processor's time
+    try:
+        return WAYS[WAY](function, given)[0]
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
 def _note(asked: _Call, test: str, expected: Any, state: Any) -> None:
     def function(*args: Any, **kwargs: Any) -> Any:
         _STATE.set_state(state)
@@ -243,13 +252,11 @@ def _note(asked: _Call, test: str, expected: Any, state: Any) -> None:
 
     after = _STATE.get_state()
     _repeating.append(True)
-    signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(_SECONDS)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"), without_recording():
             warnings.simplefilter("ignore")
             try:
-                found = WAYS[WAY](function, copy.copy(asked.given))[0]
+                found = _in_time(function, copy.copy(asked.given))
             except (Exception, SystemExit) as error:
                 found = error
             if isinstance(found, _SlowError):
@@ -257,7 +264,6 @@ def _note(asked: _Call, test: str, expected: Any, state: Any) -> None:
             plain = expected if isinstance(expected, Exception) else flat(expected)
             kind, detail = classified(plain, found)
     finally:
-        signal.alarm(0)
         _repeating.pop()
         _STATE.set_state(after)
     if _RECORD:
