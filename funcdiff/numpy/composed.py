@@ -37,13 +37,14 @@ _CONVERSIONS: Final[dict[Any, Callable[..., Any]]] = {
 }
 _COMPOSED: Final = _names(
     """
-    angle apply_over_axes argwhere atleast_1d atleast_2d atleast_3d diff dsplit dstack extract
-    fill_diagonal flatnonzero fliplr flipud histogram2d hsplit hstack iscomplex iscomplexobj
-    isneginf isposinf isreal isrealobj ix_ matrix_transpose moveaxis ndim
-    real_if_close rollaxis rot90 shape size sort_complex split stack trapezoid trim_zeros union1d
-    unstack unwrap vsplit vstack
-    fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft2
-    fft.irfftn fft.rfft2 fft.rfftn
+    angle append apply_over_axes argwhere array_split atleast_1d atleast_2d atleast_3d
+    column_stack corrcoef diff dsplit dstack extract fill_diagonal flatnonzero fliplr flipud
+    histogram2d hsplit hstack intersect1d isclose iscomplex iscomplexobj isneginf isposinf
+    isreal isrealobj ix_ kron matrix_transpose meshgrid moveaxis nan_to_num ndim real_if_close
+    resize rollaxis rot90 setxor1d shape size sort_complex split stack tile trapezoid trim_zeros
+    union1d unstack unwrap vsplit vstack
+    fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
+    fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn
     linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_power
     linalg.matrix_transpose linalg.outer linalg.tensordot linalg.tensorinv linalg.trace
     linalg.vecdot linalg.vector_norm
@@ -51,7 +52,7 @@ _COMPOSED: Final = _names(
 )
 """By name; those that the installed NumPy does not have, or not in Python, are passed over."""
 
-_BY_TYPES: Final = ("diff", "dstack", "hstack", "moveaxis", "stack", "vstack")
+_BY_TYPES: Final = _names("column_stack diff dstack hstack moveaxis stack tile vstack")
 """Functions of whose first argument only the types of the arrays decide what is recorded."""
 
 _WITHOUT_OUT: Final = ("fft.hfft", "fft.ifft2", "fft.irfft2")

@@ -117,43 +117,11 @@ def _flat(value: Any) -> Any:
 # ---- two sets ----------------------------------------------------------------------------------
 
 
-@implements(np.intersect1d)
-def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
-    """Return the elements that are in both arrays, sorted: those of the first one."""
-    x, y = array(ar1), array(ar2)
-    if assume_unique:
-        x, y = _flat(x), _flat(y)
-    else:
-        (x, first), (y, second) = (unique(z, return_index=True) for z in (x, y))
-    both: Any = np.concatenate((x, y))
-    order: Any = np.argsort(both, kind="stable")
-    both = both[order]
-    repeated = np.asarray(both[1:] == both[:-1])
-    common = both[:-1][repeated]
-    if not return_indices:
-        return common
-    places = np.asarray(order)
-    left, right = places[:-1][repeated], places[1:][repeated] - x.shape[0]
-    return (common, left, right) if assume_unique else (common, first[left], second[right])
-
-
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """Return the elements of the first array that are not in the second one."""
     x: Any = _flat(ar1) if assume_unique else unique(ar1)
     return x[isin(x, ar2, invert=True)]
-
-
-@implements(np.setxor1d)
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Return the elements that are in exactly one of two arrays, sorted."""
-    x, y = (_flat(z) if assume_unique else unique(z) for z in (ar1, ar2))
-    both: Any = np.sort(np.concatenate((x, y)))
-    end = np.ones(min(1, both.shape[0]), BOOL)
-    differs = np.concatenate((end, np.asarray(both[1:] != both[:-1]), end))
-    return both[differs[1:] & differs[:-1]]
 
 
 @implements(np.isin)

@@ -10,7 +10,7 @@ from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import common_dtype
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import array
-from funcdiff.numpy.shapes.joining import column_stack, concatenate
+from funcdiff.numpy.shapes.joining import concatenate
 
 
 class Concatenator:
@@ -49,4 +49,4 @@ def _has_traced(item: Any) -> bool:
 
 
 r_: Final = Concatenator("r_", np.r_, concatenate)
-c_: Final = Concatenator("c_", np.c_, column_stack)
+c_: Final = Concatenator("c_", np.c_, np.column_stack)

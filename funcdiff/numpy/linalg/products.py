@@ -24,7 +24,6 @@ from funcdiff.numpy.shapes.shape import (
     expand_dims,
     normalize_axis,
     ravel,
-    reshape,
     squeeze,
 )
 from funcdiff.numpy.ufuncs.arithmetic import conjugate
@@ -34,7 +33,6 @@ from funcdiff.ops.products.contract import (
     contract_p,
     contraction,
 )
-from funcdiff.ops.structure import structural as ops
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -193,19 +191,6 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the products of all pairs of elements, as a matrix."""
     x, y = (ravel(z) for z in promote_arrays(a, b))
     return mutation.store("np.outer", contract(x, y, (0,), (1,), (0, 1)), out)
-
-
-@implements(np.kron)
-def kron(a: Any, b: Any) -> Any:
-    """Return the Kronecker product: blocks of `b`, one for each element of `a`."""
-    x, y = promote_arrays(a, b)
-    if not (x.ndim and y.ndim):
-        return np.multiply(x, y)
-    ndim = max(x.ndim, y.ndim)
-    x, y = (reshape(z, (*(1,) * (ndim - z.ndim), *z.shape)) for z in (x, y))
-    left, right = tuple(range(0, 2 * ndim, 2)), tuple(range(1, 2 * ndim, 2))
-    blocks = contract(x, y, left, right, tuple(range(2 * ndim)))
-    return ops.reshape(blocks, tuple(m * n for m, n in zip(x.shape, y.shape, strict=True)))
 
 
 @implements(np.cross)

@@ -30,7 +30,7 @@ from funcdiff.numpy.reductions.families import (
     with_kept,
 )
 from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
-from funcdiff.ops.elementwise.complex import conj, imag, join, real
+from funcdiff.ops.elementwise.complex import conj, imag, real
 from funcdiff.ops.elementwise.logic import logical_not
 from funcdiff.ops.elementwise.mathematics import div, mul, root_of_squares
 from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape, select
@@ -289,19 +289,3 @@ def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Traced:
     else:
         degrees = total - ddof * np.sum(w * aweights) / total
     return array(np.where(degrees <= 0, 0, degrees))
-
-
-@implements(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Traced:
-    """Return the correlation matrix, within [-1, 1]."""
-    c: Traced = cov(x, y, rowvar, dtype=dtype)
-    if c.ndim == 0:
-        return array(c / c)
-    diagonal = np.arange(c.shape[0])
-    deviations = np.sqrt(np.real(c[diagonal, diagonal]))
-    c = c / deviations[:, None]
-    c = c / deviations[None, :]
-    if c.dtype.kind == "c":
-        parts: list[Traced] = [real(c), imag(c)]
-        return join(*(np.clip(part, -1, 1) for part in parts))
-    return np.clip(c, -1, 1)

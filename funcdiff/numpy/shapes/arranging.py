@@ -16,7 +16,6 @@ from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.joining import concatenate, concrete_index
 from funcdiff.numpy.shapes.shape import (
     as_ints,
-    broadcast_arrays,
     expand_dims,
     normalize_axes,
     normalize_axis,
@@ -27,7 +26,6 @@ from funcdiff.numpy.shapes.shape import (
 from funcdiff.ops.axes.indexing import spread
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.space import broadcast, zeros
 
 WHOLE = slice(None)
 
@@ -74,20 +72,6 @@ def _roll(x: Tracer, axis: int, shift: int) -> Tracer:
 # ---- repeating ---------------------------------------------------------------------------------
 
 
-@implements(np.tile, operands=1)
-def tile(A: Any, reps: Any) -> Tracer:
-    """Repeat the whole array along its axes; new axes come in front."""
-    x, counts = array(A), as_ints(reps)
-    ndim = max(x.ndim, len(counts))
-    lengths = (*(1,) * (ndim - x.ndim), *x.shape)
-    counts = (*(1,) * (ndim - len(counts)), *counts)
-    x = ops.reshape(x, lengths)
-    grid = tuple(n for pair in zip(counts, lengths, strict=True) for n in pair)
-    repeated = broadcast(x, grid, tuple(range(1, 2 * ndim, 2)))
-    target = tuple(n * count for n, count in zip(lengths, counts, strict=True))
-    return views.fresh(ops.reshape(repeated, target))
-
-
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Repeat each element along an axis, by default of the flat array."""
@@ -105,37 +89,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return take(x, (*(WHOLE,) * axis, places))
 
 
-@implements(np.resize)
-def resize(a: Any, new_shape: Any) -> Tracer:
-    """Return an array of another shape and size, filled with repetitions of the elements."""
-    x = ravel(a)
-    target = as_ints(new_shape)
-    if min(target, default=0) < 0:
-        raise ValueError("all elements of `new_shape` must be non-negative")
-    wanted, size = int(np.prod(target, dtype=int)), x.type.size
-    if wanted == 0 or size == 0:
-        return zeros(x.type.with_shape(target))
-    repeated = tile(x, -(-wanted // size))
-    return views.fresh(ops.reshape(slice_along(repeated, 0, 0, wanted), target))
-
-
 # ---- grids and trimming ------------------------------------------------------------------------
-
-
-@implements(np.meshgrid)
-def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: Any = "xy"
-) -> tuple[Tracer, ...]:
-    """Return the coordinates of a grid, one array for each axis."""
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"Valid values for `indexing` are 'xy' and 'ij', not {indexing!r}")
-    order = list(range(len(xi)))
-    if indexing == "xy" and len(xi) > 1:
-        order[:2] = 1, 0
-    along = [[-1 if k == place else 1 for k in range(len(xi))] for place in order]
-    axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
-    grids = tuple(axes) if sparse else broadcast_arrays(*axes)
-    return tuple(map(views.fresh, grids)) if copy else grids
 
 
 @implements(np.vander)

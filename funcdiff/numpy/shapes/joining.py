@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
@@ -95,19 +93,6 @@ def _check_shapes(shapes: tuple[Shape, ...], axis: int) -> None:
             )
 
 
-@implements(np.column_stack, operands=1)
-def column_stack(tup: Any) -> Any:
-    """Join arrays along the second axis, vectors being columns."""
-    xs = [array(x) for x in _sequence(tup)]
-    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in xs], 1)
-
-
-@implements(np.append, operands=2)
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    """Join two arrays, by default flattened."""
-    return concatenate((array(arr), array(values)), axis)
-
-
 @implements(np.block)
 def block(arrays: Any) -> Any:
     """Join nested lists of blocks: the innermost lists along the last axis, and so outwards."""
@@ -142,24 +127,6 @@ def _leaves(arrays: Any) -> list[Tracer]:
 
 
 # ---- splitting ---------------------------------------------------------------------------------
-
-
-@implements(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
-    """Split into parts: a number of about equal ones, or at the given positions."""
-    x = array(ary)
-    axis = normalize_axis(axis, x.ndim)
-    length = x.shape[axis]
-    if np.iterable(indices_or_sections):
-        cuts = [0, *map(as_int, indices_or_sections), length]
-    else:
-        count = as_int(indices_or_sections)
-        if count <= 0:
-            raise ValueError("number sections must be larger than 0")
-        small, larger = divmod(length, count)
-        cuts = [k * small + min(k, larger) for k in range(count + 1)]
-    before = (slice(None),) * axis
-    return [take(x, (*before, slice(a, b))) for a, b in pairwise(cuts)]
 
 
 # ---- inserting and deleting --------------------------------------------------------------------

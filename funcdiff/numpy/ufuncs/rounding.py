@@ -8,9 +8,9 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.numpy.border.dispatch import copy_mode, default, implements
-from funcdiff.numpy.border.promotion import Traced, array, fit, is_weak
-from funcdiff.numpy.memory import mutation, views
+from funcdiff.numpy.border.dispatch import default, implements
+from funcdiff.numpy.border.promotion import Traced, array
+from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.memory.mutation import store
 from funcdiff.ops.elementwise.complex import imag, join, real
 from funcdiff.ops.elementwise.special import bessel_i0, normalized_sinc
@@ -107,53 +107,7 @@ def _clip(x: Any, low: Any, high: Any, keywords: dict[str, Any]) -> Traced:
     return np.positive(x, **keywords) if high is None else np.minimum(x, high, **keywords)
 
 
-@implements(np.nan_to_num)
-def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Traced:
-    """Replace NaN and infinities by numbers, which have no derivative."""
-    z, copy = array(x), bool(copy_mode(copy))
-    if not z.type.differentiable:
-        return views.fresh(z) if copy else z
-    parts = [real(z), imag(z)] if z.dtype.kind == "c" else [z]
-    repaired = [_repair(part, nan, posinf, neginf) for part in parts]
-    result = join(*repaired) if len(repaired) == 2 else repaired[0]
-    return result if copy or not z.shape else store("np.nan_to_num", result, z)
-
-
-def _repair(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
-    limits = np.finfo(x.dtype)
-    high = limits.max if posinf is None else posinf
-    low = limits.min if neginf is None else neginf
-    result = x
-    for mask, value in ((np.isnan(x), nan), (x == np.inf, high), (x == -np.inf, low)):
-        result = np.where(mask, fit(value, x.type), result)
-    return array(result)
-
-
 # ---- tests on values ---------------------------------------------------------------------------
-
-
-def _is_python_number(value: Any) -> bool:
-    """Whether a value is a Python number, or traced as one, whose dtype gives way."""
-    return is_weak(value) or type(value) is bool
-
-
-@implements(np.isclose)
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Traced:
-    """Return whether |a - b| <= atol + rtol·|b|, elementwise."""
-    x, y, atol, rtol = (z if _is_python_number(z) else array(z) for z in (a, b, atol, rtol))
-    if isinstance(y, Tracer) and not y.type.differentiable:
-        y = convert(y, np.result_type(y.dtype, 1.0))
-    elif isinstance(y, int):
-        y = float(y)
-    near = np.less_equal(abs(x - y), atol + rtol * abs(y))  # Python's numbers stay such
-    result = np.logical_or(np.logical_and(near, np.isfinite(y)), x == y)
-    if equal_nan:
-        result = np.logical_or(result, np.logical_and(np.isnan(x), np.isnan(y)))
-    return array(result)
 
 
 @implements(np.allclose)
