@@ -30,3 +30,8 @@ def test_a_second_set_of_variables_in_columns_is_taken_as_numpy_takes_it(
 
     np.testing.assert_allclose(fd.vjp(of_both, m, y)[0], of_both(m, y), rtol=1e-13)
     assert_derivatives(lambda y: of_both(m, y), y, order=1)
+
+
+def test_correlations_of_no_variables_are_an_empty_matrix() -> None:
+    with np.errstate(all="ignore"):
+        assert fd.jacobian(np.corrcoef)(np.zeros((0, 2))).shape == (0, 0, 0, 2)

@@ -54,6 +54,8 @@ def layout_of_value(x: Tracer, noted: Noted) -> NDArray | None:
 
     `noted` gives the layouts of which there is a note (see `note_layout`).
     """
+    if x.type.size < 2:  # which lies in memory in one way
+        return np.empty(x.shape, x.dtype)
     if x.builder is None:
         return None if _literals_differ(noted) else np.empty(x.shape, x.dtype)
     head = maker(x)
