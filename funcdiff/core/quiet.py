@@ -31,8 +31,12 @@ _USUAL: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid":
 
 def warns_as_usual() -> bool:
     """Whether NumPy does at floating-point errors what it does if it is told nothing."""
-    untouched = all(variable.get(None) is None for variable, _ in _SETTINGS)
-    return untouched or np.geterr() == _USUAL
+    return _is_usual(error_state())
+
+
+@lru_cache(maxsize=64)
+def _is_usual(_present: object) -> bool:
+    return np.geterr() == _USUAL
 
 
 def errors_that_raise() -> tuple[str, ...]:
