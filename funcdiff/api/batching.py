@@ -22,7 +22,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions, type_of_variable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_that_raise
+from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import Recording
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
@@ -112,7 +112,7 @@ def vmap(
                 error.add_note(f"funcdiff: vmap calls the function for one example, with {shown}")
                 raise
 
-        if errors_that_raise() and size:  # each operation, when it is there
+        if errors_are_heard() and size:  # each operation, when it is there
             value = stack_rows([call([x[k] for x in moved]) for k in range(size)])
             numeric = list(map(is_numeric, pytree.flatten(value)[0]))
             return _place_axes(value, out_axes, tuple(numeric), (True,) * sum(numeric))

@@ -44,7 +44,7 @@ from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
 from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
-from funcdiff.core.quiet import error_state, errors_that_raise
+from funcdiff.core.quiet import error_state, errors_are_heard
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.passes.recorded import recorded
@@ -95,7 +95,7 @@ class JittedFunction(ByParts, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
         if error_state() is not self._harmless:
-            if errors_that_raise():  # each of its operations may, which is no more one of them
+            if errors_are_heard():  # each of its operations may, which is no more one of them
                 return self._function(*args, **kwargs)
             self._harmless = error_state()
         if current_builder() is None:

@@ -5,6 +5,7 @@ Recording is hot: an equation costs a look-up, a tuple and a handle.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
@@ -18,7 +19,7 @@ from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import error_state, errors_that_raise, without_warnings
+from funcdiff.core.quiet import error_state, errors_are_heard, without_warnings
 from funcdiff.core.recording import Recording, first_result, program_of
 from funcdiff.core.scope import innermost
 from funcdiff.core.snapshot import Lent, Snapshots
@@ -50,9 +51,13 @@ class Builder:
     """What is done with an equation that may raise; returns the number of its first result."""
 
     state: Any = None
-    """The error state in which equations may be recorded directly: one that does not raise."""
-    home: Any = None
-    """That in which the trace began."""
+    """The error state in which equations may be recorded directly: one that does not raise.
+
+    It is None since the beginning of a trace in another one."""
+    filters: Any = None
+    """Python's filters of warnings as the outermost trace found them."""
+    shows_warnings: Any = None
+    """The function to which those go that they let through."""
 
     decisions: Any = None
     """The `Decisions` of a trace that decides by its values; None of any other."""
@@ -94,12 +99,15 @@ class Builder:
         self._outer: list[Builder | None] = []
 
     def __enter__(self) -> Builder:
-        self.parent = innermost.get()
+        self.parent = outside = innermost.get()
+        if outside is None:
+            self.filters = warnings.filters
+            self.shows_warnings = getattr(warnings, "_showwarnmsg_impl", None)
+        else:
+            self.filters, self.shows_warnings = outside.filters, outside.shows_warnings
         self._outer.append(self.parent)  # a token would keep the whole context alive
         innermost.set(self)
-        self.state = self.home = error_state()
-        if self.records_user and errors_that_raise():
-            self.state = None
+        self.state = None if self.records_user and errors_are_heard() else error_state()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -147,7 +155,11 @@ class Builder:
                 entries.append(())
             if shared is not None:
                 shared[entry] = number
-            if op.may_raise or error_state() is not self.state:
+            if (
+                op.may_raise
+                or error_state() is not self.state
+                or warnings.filters is not self.filters
+            ):
                 number = self.attempt(self, number)
         if len(types) == 1:
             kind = self.array_handle if types[0].shape else self.scalar_handle
@@ -267,7 +279,7 @@ class Builder:
         """
         if not self._outer and self._taken is not None:
             self._taken.check()
-        if errors_that_raise():  # whether it raises was seen when it was recorded
+        if errors_are_heard():  # of each operation, when it was recorded
             return without_warnings(self.values.of, (atom, self))
         return self.values.of(atom, self)
 

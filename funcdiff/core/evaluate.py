@@ -14,7 +14,7 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_that_raise
+from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.running import as_run
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.core.walk import nested
@@ -55,7 +55,7 @@ class Executable:
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the outputs for concrete inputs, in order."""
         compiled = self._compiled
-        if compiled is not None and not errors_that_raise():  # at those of its own
+        if compiled is not None and not errors_are_heard():  # at those of its own
             try:
                 return compiled(*arrays)
             except InternalError:

@@ -6,12 +6,15 @@ However the code ends, an interrupt at any moment included, the warnings are as 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
+
+from funcdiff.core.scope import innermost
 
 T = TypeVar("T")
 
@@ -39,16 +42,48 @@ def _is_usual(_present: object) -> bool:
     return np.geterr() == _USUAL
 
 
-def errors_that_raise() -> tuple[str, ...]:
-    """Return the kinds of floating-point errors at which NumPy raises, or calls the user's code."""
-    return _raised_in(error_state())
+def errors_are_heard() -> bool:
+    """Whether floating-point errors raise, or are recorded by the code that is traced."""
+    return bool(floating_errors()[0])
+
+
+def floating_errors() -> tuple[tuple[str, ...], type[Exception] | None]:
+    """Return the kinds of errors that are heard, and what they raise; None if they only warn.
+
+    Python's filters of warnings are those that the code has set which is traced: filters of a whole
+    process, as tests have them, change nothing.
+    """
+    raising, warning = _raising_and_warning(error_state())
+    builder = innermost.get()
+    if builder is None or warnings.filters is builder.filters or not warning:
+        return raising, FloatingPointError
+    action = _action()
+    if action == "error":
+        return raising + warning, FloatingPointError if raising else RuntimeWarning
+    is_recorded = getattr(warnings, "_showwarnmsg_impl", None) is not builder.shows_warnings
+    if raising or action == "ignore" or not is_recorded:
+        return raising, FloatingPointError
+    return warning, None
+
+
+def _action() -> str:
+    """Return what is done with NumPy's warnings, with some of them at least if that is to raise."""
+    for action, message, category, module, _ in warnings.filters:
+        if issubclass(RuntimeWarning, category) and (action == "error" or not (message or module)):
+            return action
+    return "default"
 
 
 @lru_cache(maxsize=64)
-def _raised_in(_present: object) -> tuple[str, ...]:
+def _raising_and_warning(_present: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the kinds of errors at which NumPy raises in the present state, or warns."""
+    kinds = np.geterr().items()
     ours = str(getattr(np.geterrcall(), "__module__", "")).startswith("funcdiff.")
     raising = ("raise",) if ours else ("raise", "call")
-    return tuple([kind for kind, what in np.geterr().items() if what in raising])
+    return (
+        tuple([kind for kind, what in kinds if what in raising]),
+        tuple([kind for kind, what in kinds if what == "warn"]),
+    )
 
 
 def without_warnings(function: Callable[..., T], args: Sequence[Any] = ()) -> T:

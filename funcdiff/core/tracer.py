@@ -22,6 +22,7 @@ class Recorder(Protocol):
     layouts: list[tuple[Ref, int, Any]]
     direct: dict[Any, Any]
     state: Any
+    filters: Any
     numbers: dict[tuple[Any, ArrayType], Ref]
 
     def value(self, atom: Ref, /) -> Any:

@@ -1,9 +1,10 @@
-"""Random programs that compute under `np.errstate`, and what becomes of a call."""
+"""Random programs that compute under `np.errstate` and filters of warnings, and their outcomes."""
 
 from __future__ import annotations
 
 import linecache
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 KINDS: Final = ("divide", "over", "under", "invalid", "all")
-CAUGHT: Final = ("FloatingPointError", "ArithmeticError", "Exception", "ValueError")
+CAUGHT: Final = ("FloatingPointError", "ArithmeticError", "Exception", "ValueError", "Warning")
 EXPRESSIONS: Final = (
     "np.log({a})", "np.sqrt({a})", "1.0 / {a}", "{a} / {b}", "{a} * {b}", "{a} - {b}",
     "np.exp({a} * {k})", "{a} ** -1.5", "{a} ** 3", "{a} ** 2", "np.power({a}, {b})", "{a} * {k}",
@@ -68,7 +69,7 @@ def generated(seed: int) -> Generated:
     ]  # fmt: skip
     text, file = "\n".join(lines) + "\n", f"<floating errors {seed}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names = {"np": np, "k": np.array([1.5, 0.0, -2.0])}
+    names = {"np": np, "warnings": warnings, "k": np.array([1.5, 0.0, -2.0])}
     exec(compile(text, file, "exec"), names)
     function: Any = names["f"]
     return Generated(function, text, file)
@@ -88,8 +89,17 @@ def _statements(random: Random, indent: int, count: int) -> list[str]:
     found, space, names = [], " " * indent, ("x", "y", "z")
     for _ in range(count):
         kind, inner = random.random(), random.choice([1, 2])
-        if kind > 0.38 or indent > 12:
+        if kind > 0.5 or indent > 12:
             found.append(f"{space}{random.choice(names)} = {_expression(random, names)}")
+        elif kind > 0.44:
+            found += [f"{space}with warnings.catch_warnings(record=True) as w:"]
+            found += [f'{space}    warnings.simplefilter("always")']
+            found += [*_statements(random, indent + 4, inner), f"{space}if w:"]
+            found += [f"{space}    z = x * len(w)"]
+        elif kind > 0.38:
+            found += [f"{space}with warnings.catch_warnings():"]
+            found += [f'{space}    warnings.simplefilter("{random.choice(["error", "ignore"])}")']
+            found += _statements(random, indent + 4, inner)
         elif kind > 0.34:
             found.append(f"{space}y = helper(y)")
         elif kind > 0.18:

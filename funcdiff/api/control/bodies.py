@@ -15,7 +15,7 @@ from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_that_raise
+from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -38,7 +38,7 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
 def runs_in_python(operands: Sequence[Any]) -> bool:
     """Whether Python itself runs a loop: nothing is traced, or each operation is to raise."""
     untraced = current_builder() is None and not any(isinstance(x, Tracer) for x in operands)
-    return untraced or bool(errors_that_raise())
+    return untraced or errors_are_heard()
 
 
 def record_body(

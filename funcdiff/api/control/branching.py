@@ -27,7 +27,7 @@ from funcdiff.api.signatures.variables import Array, Primals, Y
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_that_raise
+from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
@@ -90,7 +90,7 @@ def cond(
             f"cond needs a scalar condition, got one of shape {np.shape(pred)}, at "
             f"{user_location()}. Use np.where(mask, x, y) for arrays, or fd.vmap."
         )
-    if not isinstance(pred, Tracer) or errors_that_raise():  # each operation, when it is there
+    if not isinstance(pred, Tracer) or errors_are_heard():  # each operation, when it is there
         return _call_branch(true_fn if pred else false_fn, operands)
 
     def chosen(index: Tracer) -> Tracer:
@@ -154,7 +154,7 @@ def switch(
             f"switch needs an integer scalar as its index, got one of dtype {dtype} and shape "
             f"{shape}, at {user_location()}. Use x.astype(int), or fd.cond for a boolean."
         )
-    if not isinstance(index, Tracer) or errors_that_raise():  # as above
+    if not isinstance(index, Tracer) or errors_are_heard():  # as above
         k = min(max(int(index), 0), len(functions) - 1)
         return _call_branch(functions[k], operands)
     if len(functions) == 1:

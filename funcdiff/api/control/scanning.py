@@ -23,7 +23,7 @@ from funcdiff.core.builder import Builder, builders
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.progress import Progress
-from funcdiff.core.quiet import errors_that_raise
+from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
@@ -104,7 +104,7 @@ def scan(
     rows = given.xs
     length = _length(given, length, "scan")
     segment = _segment(checkpoint, length)
-    if errors_that_raise() and length:  # each operation, when it is there
+    if errors_are_heard() and length:  # each operation, when it is there
         return _python_scan(f, state, given, range(length)[:: -1 if reverse else 1])
     count = len(state.xs)
     types = [*state.types, *(t.with_shape(t.shape[1:]) for t in given.types)]

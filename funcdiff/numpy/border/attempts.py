@@ -6,16 +6,19 @@ Where there are no values, whether it raises is a decision like the outcome of a
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
+from funcdiff.core.atoms import Ref
 from funcdiff.core.builder import Builder
 from funcdiff.core.catching import may_be_caught
 from funcdiff.core.decisions import decided
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.primitive import Operation, operation
-from funcdiff.core.quiet import error_state, errors_that_raise, without_warnings
+from funcdiff.core.quiet import error_state, floating_errors, without_warnings
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.swallowing import remember
 from funcdiff.ops.user.failing import Fails, error_of, fails_p, program_of_operation
@@ -26,7 +29,7 @@ def attempt(builder: Builder, number: int) -> int:
 
     Return the number of its first result, which may have become another one.
     """
-    errors = () if not builder.records_user else errors_that_raise()
+    errors = () if not builder.records_user else floating_errors()[0]
     if not errors:
         builder.state = error_state()
     op, *refs = builder.entries[number]
@@ -48,10 +51,10 @@ def attempt(builder: Builder, number: int) -> int:
         if op.calls_user and not errors:
             return number
         # of what is repeated or mapped, it is known where it is computed
-        is_seen = not errors or (error_state() is builder.home and not builder.policy.eager)
+        is_seen = not errors or (builder.state is None and not builder.policy.eager)
         if is_seen and not may_be_caught(is_nested=is_nested, by_with=False):
             return number
-        return _decide(builder, number, errors)
+        return _decide(builder, number)
     except Exception as error:  # of what came before, where it would not have been caught
         builder.refused = builder.refused or (type(error), str(error))
         raise
@@ -65,7 +68,7 @@ def attempt(builder: Builder, number: int) -> int:
     return number
 
 
-def _decide(builder: Builder, number: int, errors: tuple[str, ...]) -> int:
+def _decide(builder: Builder, number: int) -> int:
     """Decide by whether the last equation raises; return the number that it has then."""
     made = builder.entries[number:]
     op, *refs = made[0]
@@ -73,26 +76,43 @@ def _decide(builder: Builder, number: int, errors: tuple[str, ...]) -> int:
         return number
     del builder.entries[number:]
     program = program_of_operation(op)
-    asks = operation(fails_p, Fails(program, (), errors), op.operands)
-    (flag,) = without_warnings(builder.record, (asks, refs))
-    calls = errors and "call" in np.geterr().values()  # the user's code, which is not known here
-    outcome = None if calls else without_warnings(decided, (flag, lambda x: x))
-    if outcome is None:
-        missing = ConcreteValueError(
-            f"whether {op.primitive} raises an exception decides what happens at "
-            f"{user_location()}, but {builder.name} is traced without values (inside cond, scan, "
-            "or vmap of examples that differ in it; or np.errstate has a call=). Leave out the try "
-            "or np.errstate and compute what is right for both, with np.where or fd.cond and "
-            "np.linalg.eigvalsh(x).min() > 0, say."
+    errors, exception = floating_errors()
+    for kinds in [errors] if exception is not None else [(kind,) for kind in errors]:
+        outcome = _outcome(
+            builder, operation(fails_p, Fails(program, (), kinds), op.operands), refs
         )
-        remember(flag, missing)
-        raise missing
-    if outcome:
-        raise error_of(program, outcome)
+        failure = error_of(program, outcome) if outcome else None
+        if isinstance(failure, FloatingPointError) and exception is not FloatingPointError:
+            failure = RuntimeWarning(*failure.args)
+            if exception is None:
+                warnings.warn(failure, stacklevel=2)
+                continue
+        if failure is not None:
+            raise failure
     number = len(builder.entries)
     for entry in made:
         builder.entries.append(entry)
     return number
+
+
+def _outcome(builder: Builder, asks: Operation, refs: Sequence[Ref]) -> int:
+    """Decide by the outcome of a `fails`, and return it."""
+    p = asks.params
+    assert isinstance(p, Fails)
+    (flag,) = without_warnings(builder.record, (asks, refs))
+    calls = p.errors and "call" in np.geterr().values()  # the user's code, not known here
+    outcome = None if calls else without_warnings(decided, (flag, lambda x: x))
+    if outcome is None:
+        missing = ConcreteValueError(
+            f"whether {p.program.equations[0].primitive} raises an exception decides what happens "
+            f"at {user_location()}, but {builder.name} is traced without values (inside cond, "
+            "scan, or vmap of examples that differ in it; or np.errstate has a call=). Leave out "
+            "the try or np.errstate and compute what is right for both, with np.where or fd.cond "
+            "and np.linalg.eigvalsh(x).min() > 0, say."
+        )
+        remember(flag, missing)
+        raise missing
+    return outcome
 
 
 def _computes(op: Operation) -> bool:

@@ -6,6 +6,7 @@ The entries of a first call are kept as a *recipe*, by which later ones are reco
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -147,6 +148,7 @@ class Call:
         known += literals
         entries = builder.entries
         may_raise = may_raise or builder.state is not error_state()
+        may_raise = may_raise or builder.filters is not warnings.filters
         for op, operands_of in steps:
             if may_raise:
                 known.append(builder.record(op, list(operands_of(known)))[0].atom)

@@ -6,6 +6,7 @@ Asked for their class, they answer with that of the value that they stand for.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Final, NoReturn
@@ -15,7 +16,7 @@ import numpy as np
 from funcdiff.core import scope
 from funcdiff.core.builder import Builder
 from funcdiff.core.quiet import error_state
-from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import calling, dispatch, sparse
 from funcdiff.numpy.border.attempts import attempt
 from funcdiff.numpy.border.conversions import OF_NUMBERS
@@ -44,7 +45,10 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
-        if builder is not None and builder is innermost() and builder.state is error_state():
+        if (
+            builder is not None and builder is innermost()
+            and builder.state is error_state() and builder.filters is warnings.filters
+        ):  # fmt: skip
             kind = type(other)
             if kind is NDArray or kind is Scalar:
                 if other.builder is builder:
@@ -76,7 +80,10 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
-        if builder is not None and builder is innermost() and builder.state is error_state():
+        if (
+            builder is not None and builder is innermost()
+            and builder.state is error_state() and builder.filters is warnings.filters
+        ):  # fmt: skip
             kind = type(other)
             if kind is float or kind is int:
                 op = builder.direct.get((ufunc, self.type, kind, False))
@@ -154,7 +161,10 @@ class Array(Methods, metaclass=StandsFor):
         if kwargs or method != "__call__":
             return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
-        if builder is not None and builder is innermost() and builder.state is error_state():
+        if (
+            builder is not None and builder is innermost()
+            and builder.state is error_state() and builder.filters is warnings.filters
+        ):  # fmt: skip
             op = builder.direct.get((ufunc, self.type)) if len(inputs) == 1 else None
             if op is not None:
                 entries = builder.entries
@@ -274,20 +284,6 @@ class Array(Methods, metaclass=StandsFor):
                 "lost. Use np.asarray(x), and write @ for products."
             )
         raise UnsupportedAttributeError(str(dispatch.unsupported(f"ndarray.{name}")))
-
-    # ---- copies ----------------------------------------------------------------------------
-
-    def __copy__(self) -> Any:
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
-
-    def __reduce__(self) -> NoReturn:
-        raise LostDerivativeError(
-            f"a traced array was pickled at {user_location()}. Pickle the result of the derivative "
-            "instead; a traced array lives only while its function is being traced."
-        )
 
     # ---- operators -------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from funcdiff.errors import user_location
+from funcdiff.errors import LostDerivativeError, user_location
 from funcdiff.numpy.border.conversions import Convertible
 from funcdiff.numpy.border.dispatch import refuse
 from funcdiff.numpy.border.promotion import known_dtype
@@ -141,3 +141,17 @@ class Methods(Convertible):
         """Put the kth smallest elements where they belong along an axis, in place."""
         result: Any = np.partition(self, kth, axis, kind, order)
         mutation.assign(self, result)
+
+    # ---- copies ----------------------------------------------------------------------------
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise LostDerivativeError(
+            f"a traced array was pickled at {user_location()}. Pickle the result of the derivative "
+            "instead; a traced array lives only while its function is being traced."
+        )

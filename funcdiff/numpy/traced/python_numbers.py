@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from funcdiff.core.builder import Builder
-from funcdiff.core.quiet import errors_that_raise, without_warnings
+from funcdiff.core.quiet import errors_are_heard, without_warnings
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
@@ -115,7 +115,7 @@ def _of_numbers(
         if exact is not None and _is_integer(a) and _is_integer(b):
             return _of_integers(exact, b, a) if is_reflected else _of_integers(exact, a, b)
         # Python's arithmetic knows no floating-point errors
-        result = without_warnings(operator, (a, b)) if errors_that_raise() else operator(a, b)
+        result = without_warnings(operator, (a, b)) if errors_are_heard() else operator(a, b)
         return result if result is NotImplemented else as_number(result)
 
     return number_operator

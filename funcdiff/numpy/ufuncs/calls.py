@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from math import inf
@@ -173,7 +174,8 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
     if builder is None or not is_here or kind not in (int, float):
         return _power(x, exponent)
     key = (power_operator, x.type, kind, exponent)
-    known = builder.direct.get(key) if builder.state is error_state() else None
+    is_usual = builder.state is error_state() and builder.filters is warnings.filters
+    known = builder.direct.get(key) if is_usual else None
     entries, number = builder.entries, len(builder.entries)
     if known is not None:
         op, literals = known

@@ -93,7 +93,7 @@ def program_of_operation(op: Operation) -> Program:
 def sharing_results(op: Operation) -> tuple[Operation, Operation] | None:
     """Return, of a `fails`, that which keeps the results, and the operation whose they are."""
     p = op.params
-    if not isinstance(p, Fails) or p.batches or len(p.program.equations) != 1:
+    if not isinstance(p, Fails) or p.batches or p.errors or len(p.program.equations) != 1:
         return None
     (eq,) = p.program.equations
     if eq.operands != p.program.inputs or eq.results != p.program.outputs:
