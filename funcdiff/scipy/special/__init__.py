@@ -21,26 +21,19 @@ from typing import Any
 import numpy as np
 
 import funcdiff.scipy.primitives.special.bessel
-import funcdiff.scipy.primitives.special.carlson
+import funcdiff.scipy.primitives.special.cylinder
 import funcdiff.scipy.primitives.special.distributions
 import funcdiff.scipy.primitives.special.elliptic
-import funcdiff.scipy.primitives.special.entropy
 import funcdiff.scipy.primitives.special.gamma
 import funcdiff.scipy.primitives.special.goodness
-import funcdiff.scipy.primitives.special.harmonics
 import funcdiff.scipy.primitives.special.hypergeometric
 import funcdiff.scipy.primitives.special.incomplete
-import funcdiff.scipy.primitives.special.jacobi
-import funcdiff.scipy.primitives.special.kelvin
-import funcdiff.scipy.primitives.special.logistic
+import funcdiff.scipy.primitives.special.losses
 import funcdiff.scipy.primitives.special.noncentral
 import funcdiff.scipy.primitives.special.normal
-import funcdiff.scipy.primitives.special.parabolic
 import funcdiff.scipy.primitives.special.polynomials
 import funcdiff.scipy.primitives.special.powers
-import funcdiff.scipy.primitives.special.struve
 import funcdiff.scipy.primitives.special.voigt
-import funcdiff.scipy.primitives.special.wright
 import funcdiff.scipy.special.elementary
 import funcdiff.scipy.special.results  # noqa: F401
 from funcdiff.core.dependencies import scipy_function

@@ -14,13 +14,11 @@ from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.numpy.ufuncs import calls
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import (
-    airy,
+    cylinder,
+    elliptic,
     integrals,
-    jacobi,
-    kelvin,
     mathieu,
     normal,
-    parabolic,
     spheroidal,
     voigt,
 )
@@ -50,23 +48,27 @@ def several(name: str, *ops: Callable[..., Any]) -> None:
 several("fresnel", normal.fresnel_sine, normal.fresnel_cosine)
 several("sici", integrals.sine_integral, integrals.cosine_integral)
 several("shichi", integrals.hyperbolic_sine_integral, integrals.hyperbolic_cosine_integral)
-several("airy", airy.airy_ai, airy.airy_ai_slope, airy.airy_bi, airy.airy_bi_slope)
-several("airye", airy.airye_ai, airy.airye_ai_slope, airy.airye_bi, airy.airye_bi_slope)
-several("ellipj", jacobi.jacobi_sn, jacobi.jacobi_cn, jacobi.jacobi_dn, jacobi.jacobi_amplitude)
-several("iti0k0", kelvin.iti0, kelvin.itk0)
-several("itj0y0", kelvin.itj0, kelvin.ity0)
-several("it2i0k0", kelvin.it2i0, kelvin.it2k0)
-several("it2j0y0", kelvin.it2j0, kelvin.it2y0)
+several("airy", cylinder.airy_ai, cylinder.airy_ai_slope, cylinder.airy_bi, cylinder.airy_bi_slope)
+several(
+    "airye", cylinder.airye_ai, cylinder.airye_ai_slope, cylinder.airye_bi, cylinder.airye_bi_slope
+)
+several(
+    "ellipj", elliptic.jacobi_sn, elliptic.jacobi_cn, elliptic.jacobi_dn, elliptic.jacobi_amplitude
+)
+several("iti0k0", cylinder.iti0, cylinder.itk0)
+several("itj0y0", cylinder.itj0, cylinder.ity0)
+several("it2i0k0", cylinder.it2i0, cylinder.it2k0)
+several("it2j0y0", cylinder.it2j0, cylinder.it2y0)
 several(
     "itairy",
-    kelvin.itairy_ai,
-    kelvin.itairy_bi,
-    kelvin.itairy_turned_ai,
-    kelvin.itairy_turned_bi,
+    cylinder.itairy_ai,
+    cylinder.itairy_bi,
+    cylinder.itairy_turned_ai,
+    cylinder.itairy_turned_bi,
 )
-several("pbdv", parabolic.pbdv_value, parabolic.pbdv_slope)
-several("pbvv", parabolic.pbvv_value, parabolic.pbvv_slope)
-several("pbwa", parabolic.pbwa_value, parabolic.pbwa_slope)
+several("pbdv", cylinder.pbdv_value, cylinder.pbdv_slope)
+several("pbvv", cylinder.pbvv_value, cylinder.pbvv_slope)
+several("pbwa", cylinder.pbwa_value, cylinder.pbwa_slope)
 several("modfresnelp", *map(_of_complex, (voigt.modfresnelp_integral, voigt.modfresnelp_scaled)))
 several("modfresnelm", *map(_of_complex, (voigt.modfresnelm_integral, voigt.modfresnelm_scaled)))
 for _name in ("cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2"):

@@ -9,8 +9,7 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.primitives.special import gamma, logistic, normal, powers
-from funcdiff.scipy.primitives.special.entropy import entr, kl_div, rel_entr, xlog1py, xlogy
+from funcdiff.scipy.primitives.special import gamma, losses, normal, powers
 from funcdiff.scipy.primitives.special.incomplete import (
     beta_moments,
     betainc,
@@ -23,6 +22,7 @@ from funcdiff.scipy.primitives.special.incomplete import (
     gammainccinv,
     gammaincinv,
 )
+from funcdiff.scipy.primitives.special.losses import entr, kl_div, rel_entr, xlog1py, xlogy
 from tests.rules.sample import Sample, complex_, real, sample
 
 _UNIT = (0.15, 0.85)
@@ -67,12 +67,12 @@ _DOMAINS: list[tuple[Any, tuple[tuple[float, float], ...]]] = [
     (normal.owens_t, (_ANY, (-1.2, 1.3))),
     (normal.fresnel_sine, ((-1.2, 1.3),)),
     (normal.fresnel_cosine, ((-1.2, 1.3),)),
-    (logistic.logit, (_UNIT,)),
-    (logistic.expit, (_ANY,)),
-    (logistic.log_expit, (_ANY,)),
-    (logistic.huber, ((0.8, 1.2), (-0.6, 0.7))),
-    (logistic.huber, ((0.3, 0.7), (-2.3, -1.2))),
-    (logistic.pseudo_huber, (_POSITIVE, _ANY)),
+    (losses.logit, (_UNIT,)),
+    (losses.expit, (_ANY,)),
+    (losses.log_expit, (_ANY,)),
+    (losses.huber, ((0.8, 1.2), (-0.6, 0.7))),
+    (losses.huber, ((0.3, 0.7), (-2.3, -1.2))),
+    (losses.pseudo_huber, (_POSITIVE, _ANY)),
     (powers.exprel, (_ANY,)),
     (powers.boxcox, (_POSITIVE, _ANY)),
     (powers.boxcox1p, (_POSITIVE, _ANY)),
@@ -195,7 +195,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "log1p_ratio_derivatives": [
         sample(lambda w: powers.log1p_ratio_derivatives((2,), w), np.array([-0.5, 0.2, 7.5])),
     ],
-    "excess": [sample(logistic.excess, real(2, 3), real(2, 3, start=9))],
+    "excess": [sample(losses.excess, real(2, 3), real(2, 3, start=9))],
 }
 for _op, _domains in _DOMAINS:
     SAMPLES.setdefault(_op.primitive.name, []).extend(_samples(_op, _domains))

@@ -13,22 +13,19 @@ from funcdiff.core.types import real_dtype
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import (
-    airy,
     bessel,
-    carlson,
-    decay,
+    cylinder,
     distributions,
     elliptic,
     family,
     goodness,
-    harmonics,
     hypergeometric,
     integrals,
     mathieu,
     noncentral,
-    spherical,
+    normal,
+    polynomials,
     spheroidal,
-    struve,
     voigt,
 )
 from tests.rules.sample import Sample, complex_, integers, real, sample
@@ -140,10 +137,10 @@ def _small(*shape: int) -> Any:
 
 
 SAMPLES: dict[str, list[Sample]] = {
-    "decay": [sample(decay.decay, real(4)), sample(decay.decay, complex_(3))],
+    "decay": [sample(normal.decay, real(4)), sample(normal.decay, complex_(3))],
     "exponential_ratio": [
-        sample(decay.exponential_ratio, _positive(4)),
-        sample(decay.exponential_ratio, complex_(3)),
+        sample(normal.exponential_ratio, _positive(4)),
+        sample(normal.exponential_ratio, complex_(3)),
     ],
     **{
         name: _of(getattr(bessel, name), real(3))
@@ -165,19 +162,19 @@ SAMPLES: dict[str, list[Sample]] = {
     "yn": [sample(bessel.yn, integers(3), _positive(3))],
     "kn": [sample(bessel.kn, integers(3), _positive(3))],
     **{
-        name + kind: _at_orders(getattr(spherical, name + kind), _positive(3), _away(2))
+        name + kind: _at_orders(getattr(bessel, name + kind), _positive(3), _away(2))
         for name in ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")
         for kind in ("", "_slope")
     },
     "sph_legendre_p": _at_orders(
-        lambda n, theta: harmonics.sph_legendre_p(n + 1, 1 - n, theta), _positive(3)
+        lambda n, theta: polynomials.sph_legendre_p(n + 1, 1 - n, theta), _positive(3)
     ),
     **{
-        name: _of(getattr(airy, name), real(3), complex_(2))
+        name: _of(getattr(cylinder, name), real(3), complex_(2))
         for name in ("airy_ai", "airy_ai_slope", "airy_bi", "airy_bi_slope")
     },
     **{
-        name: _of(getattr(airy, name), _positive(3), _away(2))
+        name: _of(getattr(cylinder, name), _positive(3), _away(2))
         for name in ("airye_ai", "airye_ai_slope", "airye_bi", "airye_bi_slope")
     },
     **{
@@ -212,16 +209,16 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     **{
         name: [
-            sample(getattr(carlson, name), *(_positive(3, start=5 * k) for k in range(n))),
-            sample(getattr(carlson, name), *(_away(2) + k for k in range(n)), order=1),
+            sample(getattr(elliptic, name), *(_positive(3, start=5 * k) for k in range(n))),
+            sample(getattr(elliptic, name), *(_away(2) + k for k in range(n)), order=1),
         ]
         for name, n in (("elliprf", 3), ("elliprc", 2), ("elliprd", 3), ("elliprg", 3))
     },
-    "elliprj": [sample(carlson.elliprj, *(_positive(3, start=5 * k) for k in range(4)))],
+    "elliprj": [sample(elliptic.elliprj, *(_positive(3, start=5 * k) for k in range(4)))],
     **{
         f"carlson_{many}": [
             sample(
-                partial(carlson.of_arguments[n], (0, 3, 1, 2, 1)[: n + 1]),
+                partial(elliptic.of_arguments[n], (0, 3, 1, 2, 1)[: n + 1]),
                 *(_positive(3, start=5 * k) for k in range(n)),
             )
         ]
@@ -351,8 +348,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "hyp1f1": _of(_with(hypergeometric.hyp1f1, 0.7, 1.3), real(3), complex_(2)),
     "hyp2f1": _of(_with(hypergeometric.hyp2f1, 0.7, -0.4, 1.3), _parameters(3), complex_(2)),
     "hyperu": _of(_with(hypergeometric.hyperu, 0.7, 1.3), _positive(3)),
-    "struve": _of_orders(struve.struve, _positive(3)),
-    "modstruve": _of_orders(struve.modstruve, _positive(3)),
+    "struve": _of_orders(cylinder.struve, _positive(3)),
+    "modstruve": _of_orders(cylinder.modstruve, _positive(3)),
     "wofz": _of(voigt.wofz, complex_(3), np.array([13.5 + 0.3j, -12.2 + 4.1j])),
     "voigt_profile": [
         sample(voigt.voigt_profile, real(3), _positive(3, start=2), _positive(3, start=6), order=1)

@@ -8,12 +8,11 @@ from typing import Any
 from funcdiff.core.builder import constant
 from funcdiff.core.types import real_dtype
 from funcdiff.scipy.primitives.special import (
+    cylinder,
     distributions,
-    jacobi,
-    kelvin,
-    parabolic,
+    elliptic,
+    hypergeometric,
     polynomials,
-    wright,
 )
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
@@ -65,28 +64,31 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "lpmv": [sample(_of(polynomials.lpmv, 1.0, 2.5), _inside(3))],
     **{
-        name: [sample(getattr(kelvin, name), _positive(3))]
+        name: [sample(getattr(cylinder, name), _positive(3))]
         for name in (
             "ber", "bei", "ker", "kei", "berp", "beip", "kerp", "keip", "iti0", "itk0", "itj0",
             "ity0", "it2i0", "it2k0", "it2j0", "it2y0", "itstruve0", "it2struve0", "itmodstruve0",
         )
     },
     **{  # where SciPy's values have all digits
-        name: [sample(getattr(kelvin, name), sign * real(3, low=11.2, high=12.9))]
+        name: [sample(getattr(cylinder, name), sign * real(3, low=11.2, high=12.9))]
         for name, sign in (
             ("itairy_ai", -1), ("itairy_bi", -1), ("itairy_turned_ai", 1), ("itairy_turned_bi", 1),
         )
     },
-    "wrightomega": [sample(wright.wrightomega, real(3)), sample(wright.wrightomega, complex_(3))],
-    "wright_bessel": [sample(_of(wright.wright_bessel, 0.5, 1.2), _positive(3))],
-    "log_wright_bessel": [sample(_of(wright.log_wright_bessel, 0.5, 1.2), _positive(3))],
+    "wrightomega": [
+        sample(hypergeometric.wrightomega, real(3)),
+        sample(hypergeometric.wrightomega, complex_(3)),
+    ],
+    "wright_bessel": [sample(_of(hypergeometric.wright_bessel, 0.5, 1.2), _positive(3))],
+    "log_wright_bessel": [sample(_of(hypergeometric.log_wright_bessel, 0.5, 1.2), _positive(3))],
     **{
-        f"{name}_{part}": [sample(_of(getattr(parabolic, f"{name}_{part}"), 1.5), _positive(3))]
+        f"{name}_{part}": [sample(_of(getattr(cylinder, f"{name}_{part}"), 1.5), _positive(3))]
         for name in ("pbdv", "pbvv", "pbwa")
         for part in ("value", "slope")
     },
     **{
-        name: [sample(getattr(jacobi, name), _positive(3), _inside(3))]
+        name: [sample(getattr(elliptic, name), _positive(3), _inside(3))]
         for name in ("jacobi_sn", "jacobi_cn", "jacobi_dn", "jacobi_amplitude", "agm")
     },
     "chdtri": [sample(distributions.chdtri, _positive(3, start=4), _inside(3), order=1)],

@@ -3,6 +3,11 @@
 The formulas are those of the NIST Digital Library of Mathematical Functions, section 19.4.  They
 are 0/0 where the parameter m is 0 (and, for the first kind, where it is 1): there the derivatives
 are series: 19.5.1 and 19.5.2, or those of the integrands, integrated term by term.
+
+Carlson's symmetric integrals ∫₀^∞ tᵏ Π (t + xⱼ)^(-hⱼ/2) dt, of orders k and h (section 19.16), have
+such derivatives, which are integrated numerically, too: the formulas 19.18.1 to 19.18.4 are 0/0
+where arguments coincide.  Jacobi's functions are those of the amplitude φ, for which F(φ, m) = u:
+their derivatives are those of an implicit function (sections 22.13 and 22.16).
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.scipy.primitives.special.family import Op, special
+from funcdiff.scipy.primitives.numerics.quadrature import carlson_integral
+from funcdiff.scipy.primitives.special.family import Op, result_of, special
 from funcdiff.scipy.primitives.special.hypergeometric import hyp2f1
 from funcdiff.scipy.primitives.special.orders import numbered
 
@@ -151,3 +157,92 @@ def _second_kind_in_parameter(phi: Any, m: Any, y: Any) -> Any:
 
 ellipkinc: Op = special("ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), incomplete_slope)
 ellipeinc: Op = special("ellipeinc", lambda phi, m, y: _delta(phi, m), _second_kind_in_parameter)
+
+# ---- Carlson's integrals -------------------------------------------------------------------------
+
+
+def _slope(j: int) -> Op:
+    """Return ∂/∂xⱼ, -hⱼ/2 times the integral in which hⱼ is larger by 2."""
+
+    def slope(orders: tuple[int, ...], *xs: Any) -> Any:
+        raised = (*orders[: j + 1], orders[j + 1] + 2, *orders[j + 2 :])
+        return -orders[j + 1] / 2 * of_arguments[len(xs)](raised, *xs)
+
+    return slope
+
+
+of_arguments: Final[dict[int, Op]] = {
+    n: numbered(f"carlson_{many}", carlson_integral, *map(_slope, range(n)), kinds="fc")
+    for n, many in ((2, "pair"), (3, "triple"), (4, "quadruple"))
+}
+"""How many arguments -> the integrals."""
+
+
+def _declare(name: str, factor: float, k: int, *halves: int) -> Op:
+    """Declare the integral of these orders times a factor."""
+
+    def partial(j: int) -> Op:
+        return lambda *xs: factor * _slope(j)((k, *halves), *xs[:-1])
+
+    return special(name, *map(partial, range(len(halves))))
+
+
+elliprf: Op = _declare("elliprf", 1 / 2, 0, 1, 1, 1)
+elliprc: Op = _declare("elliprc", 1 / 2, 0, 1, 2)
+elliprd: Op = _declare("elliprd", 3 / 2, 0, 1, 1, 3)
+elliprj: Op = _declare("elliprj", 3 / 2, 0, 1, 1, 1, 2)
+elliprg: Op = _declare("elliprg", -1 / 4, 1, 1, 1, 1)  # the finite part of what diverges
+
+# ---- Jacobi's functions --------------------------------------------------------------------------
+
+
+def _amplitude_in_parameter(u: Any, m: Any) -> Any:
+    phi = jacobi_amplitude(u, m)
+    return -jacobi_dn(u, m) * incomplete_slope(phi, m, ellipkinc(phi, m))
+
+
+def _dn_in_parameter(u: Any, m: Any, y: Any) -> Any:
+    s = jacobi_sn(u, m)
+    return -(s * s + 2 * m * s * jacobi_cn(u, m) * _amplitude_in_parameter(u, m)) / (2 * y)
+
+
+def _function(name: str, k: int, by_u: Op, by_m: Op) -> Op:
+    return special(name, by_u, by_m, run=result_of("ellipj", k))
+
+
+jacobi_sn: Op = _function(
+    "jacobi_sn",
+    0,
+    lambda u, m, y: jacobi_cn(u, m) * jacobi_dn(u, m),
+    lambda u, m, y: jacobi_cn(u, m) * _amplitude_in_parameter(u, m),
+)
+jacobi_cn: Op = _function(
+    "jacobi_cn",
+    1,
+    lambda u, m, y: -jacobi_sn(u, m) * jacobi_dn(u, m),
+    lambda u, m, y: -jacobi_sn(u, m) * _amplitude_in_parameter(u, m),
+)
+jacobi_dn: Op = _function(
+    "jacobi_dn",
+    2,
+    lambda u, m, y: -m * jacobi_sn(u, m) * jacobi_cn(u, m),
+    _dn_in_parameter,
+)
+jacobi_amplitude: Op = _function(
+    "jacobi_amplitude",
+    3,
+    lambda u, m, y: jacobi_dn(u, m),
+    lambda u, m, y: _amplitude_in_parameter(u, m),
+)
+
+
+def _mean_slope(a: Any, b: Any, y: Any) -> Any:
+    """Return ∂/∂a of π(a + b)/4K(m) with m = ((a - b)/(a + b))², DLMF 19.8.5."""
+    total = a + b
+    m: Any = ((a - b) / total) ** 2
+    first = ellipk(m)
+    slope = complete_slope(m, 1 - m, first, ellipe(m))
+    return y / total - y * slope / first * 4 * b * (a - b) / total**3
+
+
+agm: Op = special("agm", _mean_slope, lambda a, b, y: _mean_slope(b, a, y))

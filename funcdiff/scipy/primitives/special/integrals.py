@@ -13,10 +13,10 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.dependencies import Routine
 from funcdiff.core.types import INT
-from funcdiff.scipy.primitives.special.decay import exponential_ratio
+from funcdiff.scipy.primitives.special.bessel import spherical_in, spherical_jn, spherical_yn
 from funcdiff.scipy.primitives.special.family import Op, result_of, special
 from funcdiff.scipy.primitives.special.hypergeometric import hyp2f1
-from funcdiff.scipy.primitives.special.spherical import spherical_in, spherical_jn, spherical_yn
+from funcdiff.scipy.primitives.special.normal import exponential_ratio
 
 # ---- exponential integrals -----------------------------------------------------------------------
 

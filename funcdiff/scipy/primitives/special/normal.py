@@ -1,6 +1,7 @@
 """The error function, its relatives, and the normal distribution that it integrates.
 
-The formulas are those of the NIST Digital Library of Mathematical Functions (DLMF), chapter 7.
+The formulas are those of the NIST Digital Library of Mathematical Functions (DLMF), chapter 7, of
+exponentials whose derivatives are right where they are 0 or ∞.
 """
 
 from __future__ import annotations
@@ -9,9 +10,38 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.primitive import Tangents, Tracers
+from funcdiff.ops.elementwise.mathematics import exp
+from funcdiff.ops.families import by_ufunc, elementwise
 from funcdiff.scipy.primitives.numerics.distribution_function import normal
-from funcdiff.scipy.primitives.special.decay import decay
 from funcdiff.scipy.primitives.special.family import Op, result_of, special
+
+# ---- exponential decay ---------------------------------------------------------------------------
+
+
+def _decay_tangent(_xs: Tracers, ts: Tangents, y: Any) -> Any:
+    t: Any = ts[0]
+    return np.where(y == 0, 0, t) * y
+
+
+decay: Op = elementwise("decay", np.exp, tangent=_decay_tangent)
+"""eˣ, with the derivative 0 where it is 0, however fast the operand goes to -∞."""
+
+by_ufunc[np.exp] = exp
+
+
+def _exponential_ratio(z: Any) -> Any:
+    return np.where(z == np.inf, np.inf, np.exp(z) / z)[()]
+
+
+exponential_ratio: Op = elementwise(
+    "exponential_ratio",
+    _exponential_ratio,
+    lambda z, y: y * (1 - 1 / z),
+)
+"""eᶻ/z, in which the pole at 0 wins over eᶻ, and eᶻ over z at ∞."""
+
+# ---- the error function --------------------------------------------------------------------------
 
 TWO_BY_ROOT_PI: Final = float(2 / np.sqrt(np.pi))
 HALF_ROOT_PI: Final = float(np.sqrt(np.pi) / 2)

@@ -2,6 +2,10 @@
 
 The formulas are those of the NIST Digital Library of Mathematical Functions, section 18.9 (iii);
 they hold for degrees that are not whole, too.  A polynomial of degree 0 is a constant.
+
+Spherical Legendre polynomials are functions of the polar angle: their slope is half the difference
+of what the ladder operators make of one, which divides by nothing at the poles (A. R. Edmonds,
+"Angular Momentum in Quantum Mechanics", 1957, section 2.5).
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.dependencies import scipy_function
 from funcdiff.core.types import real_dtype
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special.family import Op, special
@@ -109,3 +114,27 @@ def _associated_slope(_m: Any, _v: Any, _x: Any, _y: Any) -> Any:
 
 
 lpmv: Op = special("lpmv", "m", "v", _associated_slope)
+
+# ---- spherical Legendre polynomials --------------------------------------------------------------
+
+
+def _slope(n: Any, m: Any, theta: Any, _y: Any) -> Any:
+    """½·(√((n-m)(n+m+1))·P of order m + 1 - √((n+m)(n-m+1))·P of order m - 1)."""
+    degree: Any
+    order: Any
+    degree, order = (convert(k, theta.dtype) for k in (n, m))
+    up, down = ((degree - s * order) * (degree + s * order + 1) for s in (1, -1))
+    above, below = (
+        np.sqrt(np.maximum(c, 0)) * sph_legendre_p(n, m + s, theta)
+        for c, s in ((up, 1), (down, -1))
+    )
+    turned = np.where(np.sin(theta) < 0, -1, 1).astype(theta.dtype)  # SciPy's are even
+    return turned * (above - below) / 2
+
+
+def _value(n: Any, m: Any, theta: Any) -> Any:
+    return scipy_function("sph_legendre_p")(n, m, theta)[0].astype(theta.dtype)
+
+
+sph_legendre_p: Op = special("sph_legendre_p", None, None, _slope, run=_value)
+"""That of degree n and order m, with the factor of normalization of a spherical harmonic."""

@@ -1,7 +1,13 @@
-"""The logistic function, its antiderivative, and the losses of robust statistics."""
+"""The logistic function, entropies, and the losses of statistics that are built of such terms.
+
+Products with logarithms are 0 where the factor is.  At 0·ln 0 the derivative in the factor is taken
+as 0, and 0/0 in the quotient of two arguments that vanish together as 1, its value on the diagonal:
+all first derivatives there are finite.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +15,8 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import elementwise
 from funcdiff.scipy.primitives.special.family import Op, special
+
+# ---- the logistic function -----------------------------------------------------------------------
 
 logit: Op = special("logit", lambda x, y: 1 / x + 1 / (1 - x))
 # not y·(1 - y), of which nothing is left where y rounds to 1
@@ -70,3 +78,51 @@ _excess_op: Op = elementwise("excess", _excess, 1, -1)
 def excess(x: Any, top: Any) -> Any:
     """Return x - top, but 0 between equal infinities, with the derivatives of the difference."""
     return _excess_op(x, top) if isinstance(x, Tracer) else _excess(x, top)
+
+
+# ---- products with logarithms --------------------------------------------------------------------
+
+
+def _where_seen(formula: Callable[[Any, Any], Any], bound: int) -> Callable[..., Any]:
+    """Return a formula that is 0 where x = 0 hides a logarithm that is not finite.
+
+    That is at y = bound, and for real y below it.
+    """
+
+    def partial(x: Any, y: Any, _z: Any) -> Any:
+        singular = y == bound if y.dtype.kind == "c" else y <= bound
+        hidden = np.logical_and(x == 0, singular)
+        return np.where(hidden, 0, formula(x, np.where(hidden, 1, y)))
+
+    return partial
+
+
+xlogy: Op = special(
+    "xlogy",
+    _where_seen(lambda x, y: np.log(y), 0),
+    _where_seen(lambda x, y: x / y, 0),
+)
+xlog1py: Op = special(
+    "xlog1py",
+    _where_seen(lambda x, y: np.log1p(y), -1),
+    _where_seen(lambda x, y: x / (1 + y), -1),
+)
+
+
+def _ratio(x: Any, y: Any) -> Any:
+    """x / y, and 1 where both are 0."""
+    both = np.logical_and(x == 0, y == 0)
+    return np.where(both, 1, x) / np.where(both, 1, y)
+
+
+entr: Op = special("entr", lambda x, y: -np.log(x) - 1)
+rel_entr: Op = special(
+    "rel_entr",
+    lambda x, y, z: np.log(_ratio(x, y)) + 1,
+    lambda x, y, z: -_ratio(x, y),
+)
+kl_div: Op = special(
+    "kl_div",
+    lambda x, y, z: np.log(_ratio(x, y)),
+    lambda x, y, z: 1 - _ratio(x, y),
+)
