@@ -221,8 +221,11 @@ def hides(error: Exception, kind: type[Exception]) -> bool:
         return False
     if not is_users(trace.tb_frame):
         return True
+    before: BaseException | None = error
+    while before is not None and not isinstance(before, kind):
+        before = before.__context__
     step = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
-    follows = isinstance(error.__context__, kind) or step not in ("RAISE_VARARGS", "RERAISE")
+    follows = before is not None or step not in ("RAISE_VARARGS", "RERAISE")
     return follows and issubclass(kind, ConcreteValueError)
 
 
