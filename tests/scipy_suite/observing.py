@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import walk_packages
+from threading import current_thread, main_thread
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -189,7 +190,12 @@ def _observed(name: str, function: Any, ours: Any, args: Any, kwargs: Any) -> An
         return ours(*first, *args, **kwargs) if holds else function(*args, **kwargs)
     test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("[")[0]
     asked = _Call(name, ours, [[*map(_encoded, (*first, *args))], _encoded(kwargs)])
-    wanted = test and _counts[test, name] < _OFTEN and _is_suitable(leaves_of(asked.given))
+    wanted = (
+        test
+        and current_thread() is main_thread()
+        and _counts[test, name] < _OFTEN
+        and _is_suitable(leaves_of(asked.given))
+    )
     if not wanted:
         return _remembered(function(*args, **kwargs), asked)
     _counts[test, name] += 1
