@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.interpolate
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
@@ -208,3 +209,15 @@ def test_roots_follow_the_coefficients() -> None:
     np.testing.assert_array_equal(slope, [[0, 1, 0]])
     with pytest.raises(UnsupportedNumPyError, match="one by one"):
         fd.vjp(lambda c: interpolate.PPoly(c, breaks).roots(), np.ones((2, 2, 2)))
+
+
+@pytest.mark.parametrize(
+    "knots", [[-1, -1, 0, 1, 3, 4, 6, 6, 6, 7], [-2, 0, 0, 0, 2, 3, 4, 5, 6, 7]]
+)
+def test_a_spline_is_zero_beyond_an_end_where_knots_coincide(knots: Any) -> None:
+    t, c = np.array(knots, float), np.arange(1.0, 8.0) ** 2
+    x = np.array([6.5, 6.0, 5.5, 0.0, -0.5, 2.5])
+    expected = scipy.interpolate.BSpline(t, c, 2)(x)
+    value, pull = fd.vjp(lambda t, c: interpolate.BSpline(t, c, 2)(x), t, c)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(pull(np.ones(6))[1] @ c, np.sum(expected), rtol=1e-12)

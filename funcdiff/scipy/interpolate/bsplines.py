@@ -21,6 +21,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import linalg
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.borrowing import borrow_classes, cover_choice, method_of
+from funcdiff.scipy.conditions import may_hold
 from funcdiff.scipy.covered import cover, covers, holds_traced, load, refusal
 from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.interpolate.piecewise import integral
@@ -69,14 +70,24 @@ def de_boor(d: Any, x: Any, knots: Any, nu: int) -> Any:
 def basis(x: Any, t: Any, k: int, left: Any, nu: int = 0) -> Any:
     """Return the values of the k + 1 B-splines that are not zero at points, along a last axis."""
     ones = np.broadcast_to(np.eye(k + 1), (*np.shape(x), k + 1, k + 1))
-    return de_boor(ones, x, local_knots(t, k, left), nu)
+    return _at_spans(ones, x, t, k, left, nu)
 
 
 def evaluate(t: Any, c: Any, k: int, x: Any, nu: int) -> Any:
     """Return a spline of coefficients of shape (n, q) at points, of any number outside."""
     left = spans(t, k, x)
     rows = take(c, left[..., None] + np.arange(-k, 1), axis=0)
-    return de_boor(rows, x, local_knots(t, k, left), nu)
+    return _at_spans(rows, x, t, k, left, nu)
+
+
+def _at_spans(rows: Any, x: Any, t: Any, k: int, left: Any, nu: int) -> Any:
+    """Return a spline of coefficients around points, which is 0 in the first or last empty span."""
+    knots, n = local_knots(t, k, left), len(t) - k - 1
+    if not k or not may_hold(lambda: (t[k] == t[k + 1]) | (t[n - 1] == t[n])):
+        return de_boor(rows, x, knots, nu)
+    is_empty = (knots[..., k - 1] == knots[..., k])[..., None]
+    knots = np.where(is_empty, np.arange(1.0 - k, k + 1), knots)
+    return np.where(is_empty, 0.0, de_boor(rows, x, knots, nu))
 
 
 def design(x: Any, t: Any, k: int, nu: int = 0) -> Any:
