@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.access import Access, pointwise, reducing
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import bind, constant, result_type
 from funcdiff.core.primitive import (
@@ -97,7 +98,8 @@ add_p: Final = Primitive(
     impl=lambda _p: np.add,
     jvp=_jvp_add,
     transpose=_transpose_add,
-    facts=Facts(pointwise=True, linear=slice(None)),
+    access=pointwise,
+    facts=Facts(linear=slice(None)),
 )
 
 
@@ -119,7 +121,8 @@ neg_p: Final = Primitive(
     impl=lambda _p: np.negative,
     jvp=lambda _p, xs, ts: ([neg(*xs)], [neg(t) for t in ts if t is not None]),
     transpose=lambda _p, _types, cts, _xs: [neg(ct) for ct in cts if ct is not None],
-    facts=Facts(pointwise=True, linear=slice(None)),
+    access=pointwise,
+    facts=Facts(linear=slice(None)),
 )
 
 
@@ -151,7 +154,8 @@ mul_p: Final = Primitive(
     impl=lambda _p: np.multiply,
     jvp=_jvp_mul,
     transpose=_transpose_mul,
-    facts=Facts(pointwise=True, product=True),
+    access=pointwise,
+    facts=Facts(product=True),
 )
 
 
@@ -171,6 +175,10 @@ class Broadcast(Params):
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]
+
+    def with_rows(self, count: int) -> Broadcast:
+        """Return the same of a result with so many rows."""
+        return Broadcast((count, *self.shape[1:]), self.axes)
 
     def batched(self, size: int) -> Broadcast:
         """Return the same with a further axis in front, which the operand has, too."""
@@ -192,6 +200,10 @@ def _abstract_broadcast(p: Broadcast, x: ArrayType) -> Types:
     if kept != x.shape or not _ascend(p.axes, len(p.shape)):
         raise TypeError(f"cannot broadcast {x} to shape {p.shape} along axes {p.axes}")
     return (x.with_shape(p.shape),)
+
+
+def _access_broadcast(p: Broadcast, _types: Types) -> Access:
+    return Access((tuple(range(len(p.shape))),), (p.axes,))
 
 
 def _new_axes(p: Broadcast) -> tuple[int, ...]:
@@ -238,6 +250,7 @@ broadcast_p: Final = Primitive(
     transpose=lambda p, _types, cts, _xs: [
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
+    access=_access_broadcast,
     facts=Facts(view=True, rearranges=True, linear=slice(None), of_few=_filled),
 )
 
@@ -297,6 +310,7 @@ reduce_sum_p: Final = Primitive(
         [reduce_sum(t, p.axes) for t in ts if t is not None],
     ),
     transpose=_transpose_sum,
+    access=reducing(np.add),
     facts=Facts(fresh=True, linear=slice(None), reduces=np.add),
 )
 

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from funcdiff.core.access import Access, Rule, pointwise
 from funcdiff.core.late import import_all, making
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -67,6 +68,13 @@ class Params:
         kind: Any = type(self)
         names = names_of_programs(kind)
         return sum([_equations_in(getattr(self, name)) for name in names])
+
+    def with_rows(self: Q, count: int) -> Q:  # noqa: ARG002
+        """Return the same for operands and results with so many rows, of which each is alone.
+
+        What parameters say of the shape, a class changes here.
+        """
+        return self
 
     def batched(self: Q, size: int) -> Q:  # noqa: ARG002
         """Return the same for operands that all have a further axis in front, of that length.
@@ -143,8 +151,6 @@ class Facts(NamedTuple):
     into
         A variant of `impl` with a last argument more, to which it writes its one result: a plain
         array of the result's type, in order in memory, and apart from the operands.
-    pointwise
-        An element of the result follows from the elements at its place in the operands.
     rearranges
         Each element of the result is one of the only operand: of a number repeated, the result
         is that number repeated.
@@ -192,7 +198,6 @@ class Facts(NamedTuple):
     copying: Variant | None = None
     of_few: Variant | None = None
     into: Variant | None = None
-    pointwise: bool = False
     rearranges: bool = False
     linear: slice | None = None
     diagonal: bool = False
@@ -244,8 +249,11 @@ class Primitive(Generic[P]):
     linearize
         As `jvp`, but the results do not depend on the tangents: for operations whose `jvp`
         fuses both (cond, scan), this one keeps them in equations of their own.
+    access
+        ``access(p, types) -> labels``: which axis of which operand is which axis of a result.
+        By default all are mixed.
     facts
-        What its structure tells analyses of programs.
+        What else its structure tells analyses of programs.
     """
 
     name: str
@@ -257,6 +265,12 @@ class Primitive(Generic[P]):
     batch: Callable[[P, int, Tracers, Sequence[bool]], Tracers] | None = None
     linearize: Callable[[P, Tracers, Tangents], Pushed] | None = None
     facts: Facts = _UNKNOWN
+    access: Rule | None = None
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether an element of the result follows from those at its place in the operands."""
+        return self.access is pointwise
 
     def __post_init__(self) -> None:
         if self.name in primitives:
@@ -306,6 +320,15 @@ _FEW: Final = 64
 """So many elements are copied sooner than a view of them is made."""
 
 
+def _mixed(results: Types) -> Rule:
+    """Return the rule of an operation that says nothing of its axes."""
+
+    def unlabelled(types: Types) -> tuple[tuple[None, ...], ...]:
+        return tuple([(None,) * t.ndim for t in types])
+
+    return lambda _p, operands: Access(unlabelled(results), unlabelled(operands))
+
+
 class Operation:
     """A primitive applied to parameters and operand types: an equation without its variables.
 
@@ -319,7 +342,7 @@ class Operation:
     steps: Any
 
     __slots__ = (
-        "__weakref__", "calls_user", "equation_count", "function", "handle", "may_raise",
+        "__weakref__", "_access", "calls_user", "equation_count", "function", "handle", "may_raise",
         "operands", "params", "primitive", "result", "result_count", "results", "run", "size",
         "steps",
     )  # fmt: skip
@@ -344,6 +367,15 @@ class Operation:
         elif primitive.facts.of_few is not None and self.size <= _FEW:
             self.run = primitive.facts.of_few(params)
         self.steps = None
+        self._access: Access | None = None
+
+    @property
+    def access(self) -> Access:
+        """The labels of the axes of results and operands."""
+        if self._access is None:
+            rule = self.primitive.access or _mixed(self.results)
+            self._access = rule(self.params, self.operands)
+        return self._access
 
 
 _EQUATIONS_KEPT: Final = 1 << 17

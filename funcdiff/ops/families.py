@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import Rule, pointwise, reducing
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.overwriting import on_copy
 from funcdiff.core.primitive import (
@@ -112,7 +113,8 @@ def elementwise(
         abstract,
         impl=lambda _p: ufunc,
         jvp=forward,
-        facts=facts._replace(pointwise=True),
+        access=pointwise,
+        facts=facts,
     )
     op = Elementwise(primitive, ufunc)
     if isinstance(ufunc, np.ufunc):
@@ -171,6 +173,7 @@ def linear(
     batch: Callable[[P, int, Any, Any], Any] | None = None,
     operands: slice = _ALL,
     jvp: Jvp | None = None,
+    access: Rule | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation that is linear in its operands together, or in some of them.
@@ -189,7 +192,7 @@ def linear(
 
     facts = facts._replace(linear=operands)
     primitive = Primitive(
-        name, params, abstract, impl, jvp or forward, transpose, batch, facts=facts
+        name, params, abstract, impl, jvp or forward, transpose, batch, access=access, facts=facts
     )
     return primitive
 
@@ -201,6 +204,7 @@ def write(
     abstract: Callable[..., Types],
     into: Variant,
     transpose: Callable[[P, Any, Any, Any], Any],
+    access: Rule,
     batch: Callable[[P, int, Any, Any], Any] | None = None,
     adds: bool = False,
 ) -> Primitive[P]:
@@ -217,6 +221,7 @@ def write(
         transpose=transpose,
         batch=batch,
         operands=slice(2),
+        access=access,
         facts=Facts(fresh=True, in_place=into, sums=True, adds=adds),
     )
 
@@ -229,6 +234,7 @@ def symmetric(
     transposed: Callable[[P], P] = lambda p: p,
     operands: slice = _FIRST,
     jvp: Jvp | None = None,
+    access: Rule | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation that is linear in its first operand, and its own transpose.
@@ -248,6 +254,7 @@ def symmetric(
         transpose=transpose,
         operands=operands,
         jvp=jvp,
+        access=access,
         facts=facts,
     )
     return primitive
@@ -266,6 +273,7 @@ def multilinear(
     impl: Callable[[P], Callable[..., Any]],
     transpose: Callable[[P, Any, Any, Any], Any],
     batch: Callable[[P, int, Any, Any], Any] | None = None,
+    access: Rule | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare a product: an operation that is linear in each operand alone that has a tangent."""
@@ -278,7 +286,9 @@ def multilinear(
         ]
         return bind(primitive, p, *xs), [sum_tangents(terms)]
 
-    primitive = Primitive(name, params, abstract, impl, forward, transpose, batch, facts=facts)
+    primitive = Primitive(
+        name, params, abstract, impl, forward, transpose, batch, access=access, facts=facts
+    )
     return primitive
 
 
@@ -289,6 +299,7 @@ def unary(
     abstract: Callable[..., Types],
     impl: Callable[[P], Callable[..., Any]],
     tangent: Callable[[P, Tracer, Tracer, Tracer], Maybe],
+    access: Rule | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation of one operand and one result by ``tangent(p, x, y, t)``, dy/dx·t."""
@@ -299,7 +310,7 @@ def unary(
         (y,) = bind(primitive, p, x)
         return [y], [tangent(p, x, y, t)]
 
-    primitive = Primitive(name, params, abstract, impl, forward, facts=facts)
+    primitive = Primitive(name, params, abstract, impl, forward, access=access, facts=facts)
     return primitive
 
 
@@ -317,6 +328,7 @@ def reduction(
         abstract=abstract,
         impl=lambda p: lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype),
         tangent=tangent or (lambda *_: None),
+        access=reducing(ufunc),
         facts=Facts(fresh=True, reduces=ufunc),
     )
 
@@ -328,6 +340,7 @@ def constant_op(
     abstract: Callable[..., Types],
     impl: Callable[[P], Callable[..., Any]],
     batch: Callable[[P, int, Any, Any], Any] | None = None,
+    access: Rule | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation whose derivative is zero wherever it exists."""
@@ -336,7 +349,9 @@ def constant_op(
         ys = bind(primitive, p, *xs)
         return ys, [None for _ in ys]
 
-    primitive = Primitive(name, params, abstract, impl, forward, None, batch, facts=facts)
+    primitive = Primitive(
+        name, params, abstract, impl, forward, None, batch, access=access, facts=facts
+    )
     return primitive
 
 

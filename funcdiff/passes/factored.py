@@ -157,7 +157,7 @@ def image(eq: Equation, xs: Sequence[Value]) -> Value | None:
     if any(x.type.dtype != result.type.dtype for x in stacks):
         return None
     if eq.primitive not in _RULES:
-        return _pointwise(eq, xs) if eq.primitive.facts.pointwise else None
+        return _pointwise(eq, xs) if eq.primitive.pointwise else None
     return _RULES[eq.primitive](eq, xs)
 
 

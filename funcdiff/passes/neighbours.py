@@ -163,7 +163,7 @@ _RULES: Final[dict[Primitive[Any], _Rule]] = {
 
 def _is_candidate(eq: Equation) -> bool:
     facts = eq.primitive.facts
-    plain = facts.pointwise and not facts.calls_user and len(eq.results) == 1
+    plain = eq.primitive.pointwise and not facts.calls_user and len(eq.results) == 1
     return plain and eq.results[0].type.size <= _WIDEST
 
 

@@ -59,7 +59,7 @@ def flops(eq: Equation) -> float:
     if facts.view or facts.hands_on or facts.calls_user or eq.params.equation_count:
         return 0
     weight = WEIGHTS.get(eq.primitive.name) or weights.get(eq.primitive.name)
-    if facts.pointwise or weight:
+    if eq.primitive.pointwise or weight:
         # complex: two real sums, or four products and two sums
         factor = 2 if facts.linear else 6 if facts.product else 4
         return _results(eq) * (weight or 1) * (factor if _is_complex(eq) else 1)

@@ -24,6 +24,7 @@ from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
 from funcdiff.testing.differences import direction, disagreement, rounding
+from funcdiff.testing.labels import check_labels
 from funcdiff.testing.neighbourhood import Neighbourhood
 from funcdiff.testing.quotients import Accuracy, mismatch
 from funcdiff.transforms.jvp import Mask, jvp
@@ -71,6 +72,7 @@ def check_rules(
 
     - the types recorded are those of the arrays that NumPy computes,
     - no operation writes to its operands, and the interpreter keeps every bit,
+    - the labels of axes say which elements of a result depend on which of an operand,
     - a product whose elements are said to meet is the sum of their products,
     - the verifier accepts it, and printing and parsing give it back,
     - simplifying keeps every bit,
@@ -197,6 +199,7 @@ def _stepwise(case: _Case) -> list[Any]:
                 raise AssertionError(f"NumPy's result has type {found} in {eq}")
         if eq.primitive.facts.pairs is not None:
             _require_close([_sum_of_pairs(eq, operands)], values, rounding(values))
+        check_labels(eq, operands, values)
         env.update(zip(eq.results, values, strict=True))
     return [a.array if isinstance(a, Literal) else env[a] for a in program.outputs]
 

@@ -40,7 +40,7 @@ TAPE: Final = (
             "_step_of(model, active, present), model.params, model.params)",
             "the derivative of a slice is that in the corner"),
     Planted("backend/tape/steps.py",
-            "if facts.pointwise and op.params is NONE and shape:",
+            "if op.primitive.pointwise and op.params is NONE and shape:",
             "if op.params is NONE and shape:",
             "operations that are not elementwise are differentiated as numbers"),
     Planted("backend/tape/steps.py",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.core.access import Rule, pointwise
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
 from funcdiff.errors import InputError
@@ -19,21 +20,26 @@ X, W = np.ones((20, 30)), np.ones((30, 40))
 
 
 @pytest.mark.parametrize(
-    ("facts", "f", "flops"),
+    ("access", "facts", "f", "flops"),
     [
-        (Facts(), lambda x: x[:2, :3], 6),
-        (Facts(pointwise=True), lambda x: x, 600),
-        (Facts(pointwise=True), lambda x: 1j * x, 4 * 600),
-        (Facts(pointwise=True, linear=slice(None)), lambda x: 1j * x, 2 * 600),
-        (Facts(view=True), lambda x: x, 0),
-        (Facts(calls_user=True), lambda x: x, 0),
+        (None, Facts(), lambda x: x[:2, :3], 6),
+        (pointwise, Facts(), lambda x: x, 600),
+        (pointwise, Facts(), lambda x: 1j * x, 4 * 600),
+        (pointwise, Facts(linear=slice(None)), lambda x: 1j * x, 2 * 600),
+        (None, Facts(view=True), lambda x: x, 0),
+        (None, Facts(calls_user=True), lambda x: x, 0),
     ],
 )
 def test_an_operation_of_no_entry_is_counted_by_its_facts(
-    facts: Facts, f: Any, flops: float
+    access: Rule | None, facts: Facts, f: Any, flops: float
 ) -> None:
     some = Primitive(
-        "some_operation", Params, lambda _p, x: (x,), lambda _p: np.positive, facts=facts
+        "some_operation",
+        Params,
+        lambda _p, x: (x,),
+        lambda _p: np.positive,
+        facts=facts,
+        access=access,
     )
     try:
         cost = fd.cost(lambda x: bind(some, NONE, f(x)))(X)

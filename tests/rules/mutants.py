@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.access import Access, Cut, pointwise
 from funcdiff.core.builder import constant
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
 from funcdiff.ops.axes.reductions import cumprod, cumsum, reduce_max, reduce_prod
@@ -21,6 +22,27 @@ from funcdiff.ops.structure.structural import convert, permute, reverse, select
 from funcdiff.space import broadcast, kept_axes, mul, neg, reduce_sum, zeros
 
 Rule: TypeAlias = Callable[..., Any]
+
+
+# ---- labels ------------------------------------------------------------------------------------
+
+
+def labelled_pointwise(_right: Rule) -> Rule:
+    return pointwise
+
+
+def cut_from_the_start(right: Rule) -> Rule:
+    def rule(p: Any, types: Any) -> Any:
+        def moved(sides: Any) -> Any:
+            return tuple(
+                tuple(k._replace(start=0) if isinstance(k, Cut) else k for k in labels)
+                for labels in sides
+            )
+
+        access = right(p, types)
+        return Access(moved(access.results), moved(access.operands), access.combine)
+
+    return rule
 
 
 # ---- forward rules -----------------------------------------------------------------------------

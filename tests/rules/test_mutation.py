@@ -73,6 +73,12 @@ MUTATIONS = [
     Mutation(
         "a sum runs the wrong way", "cumsum", "transpose", mutants.summed_in_the_same_direction
     ),
+    Mutation("axes stay where they were", "permute", "access", mutants.labelled_pointwise),
+    Mutation("places along an axis are alone", "cumsum", "access", mutants.labelled_pointwise),
+    Mutation("a matrix is a stack of vectors", "inv", "access", mutants.labelled_pointwise),
+    Mutation("an axis is not turned around", "reverse", "access", mutants.labelled_pointwise),
+    Mutation("a box is in the corner", "slice", "access", mutants.cut_from_the_start),
+    Mutation("parts are in one place", "concatenate", "access", mutants.cut_from_the_start),
     Mutation("a step is forgotten", "slice", "transpose", mutants.without_step),
     Mutation("parts have no offset", "concatenate", "transpose", mutants.always_from_the_start),
     Mutation("the sides of a mask are exchanged", "select", "transpose", mutants.sides_exchanged),

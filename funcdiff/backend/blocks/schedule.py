@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.blocks.rows import Rows, of_rows, rows
+from funcdiff.backend.blocks.rows import Rows, rows
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.types import ArrayType
@@ -105,7 +105,7 @@ class Region(NamedTuple):
             (v,) = eq.results
             type_ = v.type if v in combined else _cut(v.type, count)
             names[v, True] = result = Var(len(names), type_)
-            made.append(equation(eq.primitive, of_rows(eq, count), operands, (result,)))
+            made.append(equation(eq.primitive, eq.params.with_rows(count), operands, (result,)))
         return Program(inputs, tuple(made), tuple(names[v, True] for v in self.results))
 
 

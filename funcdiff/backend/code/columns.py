@@ -56,7 +56,7 @@ def turn(program: Program) -> Program:
         v.type.shape[0]
         for eq in program.equations
         for v in eq.results
-        if _is_tall(v.type) and eq.primitive.facts.pointwise
+        if _is_tall(v.type) and eq.primitive.pointwise
     )
     for length, _ in lengths.most_common(1):
         with Builder("columns", CLOSED) as builder:
@@ -105,7 +105,7 @@ class _Turner:
         """Return the result of an equation as columns, if it works row by row on short rows."""
         if len(eq.results) != 1:
             return None
-        rule = _RULES.get(eq.primitive, _pointwise if eq.primitive.facts.pointwise else None)
+        rule = _RULES.get(eq.primitive, _pointwise if eq.primitive.pointwise else None)
         if eq.primitive.facts.reduces is not None:
             rule = _reduce
         return rule(self, eq) if rule is not None else None

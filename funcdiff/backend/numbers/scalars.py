@@ -106,7 +106,7 @@ def expression(eq: Equation) -> Expression | None:
     of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)
     if function in FUNCTIONS and (of_floats or function in _LOGIC):
         return Expression(FUNCTIONS[function])
-    if not eq.primitive.facts.pointwise or len(eq.results) != 1 or not of_floats:
+    if not eq.primitive.pointwise or len(eq.results) != 1 or not of_floats:
         return None
     operands = ", ".join(
         "{}" if isinstance(function, np.ufunc) else "float64({})" for _ in eq.operands

@@ -70,7 +70,7 @@ def _steps(op: Operation) -> Steps:
 def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
     facts, shape = op.primitive.facts, op.operands[0].shape
     found = None
-    if facts.pointwise and op.params is NONE and shape:
+    if op.primitive.pointwise and op.params is NONE and shape:
         numbers = tuple([t.with_shape(()) for t in op.operands])
         model = operation(op.primitive, NONE, numbers)
         found = _spread(_step_of(model, active, present), shape)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import along
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import (
     NONE,
@@ -68,7 +69,7 @@ def _tangent(p: Accumulation, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
 
 
 accumulate_p: Final = unary(
-    "accumulate", Accumulation, abstract=_abstract, impl=_impl, tangent=_tangent
+    "accumulate", Accumulation, abstract=_abstract, impl=_impl, tangent=_tangent, access=along
 )
 
 
@@ -113,6 +114,7 @@ def _running(ufunc: np.ufunc) -> Primitive[Axis]:
         abstract=lambda _p, x: (x,),
         impl=lambda p: lambda x: ufunc.accumulate(x, axis=p.axis),
         tangent=_running_tangent,
+        access=along,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import Access, Labels
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import (
     Facts,
@@ -132,6 +133,18 @@ def _gather_batch(p: Indexed, size: int, xs: Tracers, batched: Sequence[bool]) -
     return [gather(x, [rows, *indices], (0, *(axis + 1 for axis in p.axes)))]
 
 
+def _labels(p: Indexed, types: Types, index: ArrayType) -> tuple[Labels, Labels, Labels]:
+    """Return the labels of an array that is indexed, of its elements in order, and of positions."""
+    whole = tuple([None if k in p.axes else k for k in range(types[0].ndim)])
+    positions = tuple([types[0].ndim + k for k in range(index.ndim)])
+    return whole, (*positions, *(k for k in whole if k is not None)), positions
+
+
+def _access_gather(p: Indexed, types: Types) -> Access:
+    whole, taken, positions = _labels(p, types, types[1])
+    return Access((taken,), (whole, *(positions for _ in types[1:])))
+
+
 gather_p: Final = linear(
     "gather",
     Indexed,
@@ -140,6 +153,7 @@ gather_p: Final = linear(
     transpose=_gather_transpose,
     batch=_gather_batch,
     operands=slice(1),
+    access=_access_gather,
     facts=Facts(sums=True, fresh=True),
 )
 
@@ -153,6 +167,14 @@ def _abstract_write(p: Indexed, x: ArrayType, u: ArrayType, *indices: ArrayType)
     if _abstract_gather(p, x, *indices) != (u,):
         raise TypeError(f"cannot put {u} into {x} along axes {p.axes} at {indices}")
     return (x,)
+
+
+def _access_write(p: Indexed, types: Types) -> Access:
+    """Say that all positions may be one."""
+    whole, _, positions = _labels(p, types, types[2])
+    mixed = tuple([None for _ in positions])
+    kept = tuple([k for k in whole if k is not None])
+    return Access((whole,), (whole, (*mixed, *kept), *(mixed for _ in types[2:])))
 
 
 def _scatter_transpose(
@@ -195,6 +217,7 @@ def _write(
         into=into,
         transpose=transpose,
         batch=batch,
+        access=_access_write,
         adds=adds,
     )
     return primitive

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import along
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -100,6 +101,7 @@ order_statistics_p: Final = Primitive(
     abstract=_abstract,
     impl=_impl,
     jvp=_jvp,
+    access=along,
 )
 
 

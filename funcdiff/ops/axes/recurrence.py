@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import along
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -95,6 +96,7 @@ recurrence_p: Final = Primitive(
     impl=_impl,
     jvp=_jvp,
     transpose=_transpose,
+    access=along,
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import along, ending, reducing
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Facts, Primitive, Types
 from funcdiff.core.tracer import Tracer
@@ -153,6 +154,7 @@ reduce_count_p: Final = constant_op(
     Axes,
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
     impl=_count_impl,
+    access=reducing(np.add),
     facts=Facts(fresh=True, reduces=np.add),
 )
 
@@ -171,6 +173,7 @@ def _position(name: str, function: Callable[..., Any]) -> Primitive[Axis]:
         Axis,
         abstract=abstract,
         impl=lambda p: lambda x: function(x, axis=p.axis),
+        access=ending,
     )
 
 
@@ -199,6 +202,7 @@ cumsum_p: Final = linear(
     transpose=lambda p, _types, cts, _xs: [
         reverse(cumsum(reverse(cts[0], (p.axis,)), p.axis), (p.axis,))
     ],
+    access=along,
     facts=Facts(sums=True),
 )
 
@@ -223,6 +227,7 @@ cumprod_p: Final = unary(
     abstract=lambda _p, x: (x,),
     impl=lambda p: lambda x: np.multiply.accumulate(x, axis=p.axis, dtype=x.dtype),
     tangent=_cumprod_tangent,
+    access=along,
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import Access, along
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.tracer import Tracer
@@ -61,12 +62,15 @@ def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]])
         abstract=_abstract_values,
         impl=impl,
         tangent=lambda p, x, y, t: take_along(t, _origins(x, y, p), p.axis),
+        access=along,
     )
 
 
 def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
     """Declare an operation that says where the elements in order are; int64."""
-    primitive: Primitive[P] = constant_op(name, params, abstract=_abstract_positions, impl=impl)
+    primitive: Primitive[P] = constant_op(
+        name, params, abstract=_abstract_positions, impl=impl, access=along
+    )
     return primitive
 
 
@@ -135,6 +139,7 @@ origins_p: Final = constant_op(
     Axis,
     abstract=lambda _p, x, y: (same_types(NONE, x, y)[0].with_dtype(INT),),
     impl=_origins_impl,
+    access=along,
 )
 
 
@@ -199,6 +204,10 @@ searchsorted_p: Final[Primitive[Search]] = constant_op(
     Search,
     abstract=_abstract_search,
     impl=_search_impl,
+    access=lambda _p, types: Access(
+        (tuple(range(types[1].ndim)),),
+        ((*range(types[0].ndim - 1), None), tuple(range(types[1].ndim))),
+    ),
 )
 
 

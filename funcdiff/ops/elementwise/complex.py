@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import pointwise
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Types
 from funcdiff.core.tracer import Tracer
@@ -33,7 +34,8 @@ real_p: Final = linear(
     abstract=_abstract_part,
     impl=lambda _p: np.real,
     transpose=lambda _p, types, cts, _zs: [convert(cts[0], types[0].dtype)],
-    facts=Facts(view=True, pointwise=True),
+    access=pointwise,
+    facts=Facts(view=True),
 )
 
 
@@ -54,7 +56,8 @@ imag_p: Final = linear(
     abstract=_abstract_part,
     impl=lambda _p: np.imag,
     transpose=_transpose_imag,
-    facts=Facts(view=True, pointwise=True),
+    access=pointwise,
+    facts=Facts(view=True),
 )
 
 
@@ -68,7 +71,7 @@ conj_p: Final = symmetric(
     Params,
     impl=lambda _p: np.conjugate,
     operands=slice(None),
-    facts=Facts(pointwise=True),
+    access=pointwise,
 )
 
 
@@ -100,7 +103,8 @@ join_p: Final = linear(
     abstract=_abstract_join,
     impl=lambda _p: _join,
     transpose=_transpose_join,
-    facts=Facts(fresh=True, pointwise=True),
+    access=pointwise,
+    facts=Facts(fresh=True),
 )
 
 
@@ -123,7 +127,7 @@ modulus_p: Final = unary(
     abstract=_abstract_part,
     impl=lambda _p: np.absolute,
     tangent=_modulus_tangent,
-    facts=Facts(pointwise=True),
+    access=pointwise,
 )
 
 

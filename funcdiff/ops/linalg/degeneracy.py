@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import signature
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -47,6 +48,7 @@ equal_pairs_p: Final = constant_op(
     Params,
     abstract=lambda _p, w: (ArrayType((*w.shape, w.shape[-1]), BOOL),),
     impl=lambda _p: _equal_pairs,
+    access=signature("...?->...??"),
 )
 
 
@@ -111,6 +113,7 @@ blocks_p: Final = Primitive(
     abstract=_abstract_blocks,
     impl=lambda _p: _blocks,
     jvp=_blocks_jvp,
+    access=signature("...??->...?,...??"),
 )
 
 
@@ -303,6 +306,7 @@ mean_over_ties_p: Final = symmetric(
     Sharing,
     impl=lambda p: _agree if p.strict else _average,
     jvp=_mean_jvp,
+    access=signature("...?,...??->...?"),
 )
 
 
@@ -373,6 +377,7 @@ eigen_differential_p: Final[Primitive[Settling]] = linear(
     transpose=_differential_transpose,
     operands=slice(2),
     jvp=_differential_jvp,
+    access=signature("...?,...ij,...??->...?,...ij"),
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import signature
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -36,6 +37,7 @@ det_p: Final = unary(
     impl=lambda _p: np.linalg.det,
     # d(det A) = tr(adj(A)·dA), Jacobi's formula
     tangent=lambda _p, a, _y, t: trace_of_product(adjugate(a), t),
+    access=signature("...??->..."),
 )
 
 
@@ -172,6 +174,7 @@ adjugate_p: Final = Primitive(
     impl=lambda _p: _adjugate,
     jvp=_adjugate_jvp,
     transpose=_adjugate_transpose,
+    access=signature("...??->...??"),
 )
 
 
@@ -213,6 +216,7 @@ slogdet_p: Final = Primitive(
     abstract=_abstract_slogdet,
     impl=lambda _p: lambda a: tuple(np.linalg.slogdet(a)),
     jvp=_slogdet_jvp,
+    access=signature("...??->...,..."),
 )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import signature
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -186,6 +187,7 @@ eig_p: Final = Primitive(
     impl=lambda _p: _complex_eig,
     jvp=_eig_jvp,
     linearize=_eig_linearize,
+    access=signature("...??->...?,...??"),
     facts=Facts(raises=True),
 )
 
@@ -219,6 +221,7 @@ eigvals_p: Final = unary(
     abstract=_abstract_eigvals,
     impl=lambda _p: _complex_eigvals,
     tangent=_eigvals_tangent,
+    access=signature("...??->...?"),
     facts=Facts(raises=True),
 )
 

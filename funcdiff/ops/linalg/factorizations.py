@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import signature
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -59,6 +60,7 @@ cholesky_p: Final = unary(
     abstract=lambda _p, a: (square(a),),
     impl=lambda p: lambda a: np.linalg.cholesky(a, upper=not p.lower),
     tangent=_cholesky_tangent,
+    access=signature("...??->...??"),
     facts=Facts(raises=True),
 )
 
@@ -135,6 +137,7 @@ eigh_p: Final = Primitive(
     impl=_eigh_impl,
     jvp=_eigh_jvp,
     linearize=_eigh_linearize,
+    access=signature("...??->...?,...??"),
     facts=Facts(raises=True, spectral=True),
 )
 
@@ -162,6 +165,7 @@ eigvalsh_p: Final = Primitive(
     impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
     jvp=_eigvalsh_rule(_eigh_jvp),
     linearize=_eigvalsh_rule(_eigh_linearize),
+    access=signature("...??->...?"),
     facts=Facts(raises=True, spectral=True),
 )
 

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.access import signature
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -132,6 +133,7 @@ svdvals_p: Final = unary(
     abstract=_abstract_svdvals,
     impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
     tangent=_svdvals_tangent,
+    access=signature("...??->...?"),
     facts=Facts(raises=True, spectral=True),
 )
 
@@ -321,6 +323,7 @@ svd_p: Final = Primitive(
     impl=_svd_impl,
     jvp=_rule(_along_direction),
     linearize=_rule(_linear),
+    access=signature("...??->...??,...?,...??"),
     facts=Facts(raises=True, spectral=True),
 )
 

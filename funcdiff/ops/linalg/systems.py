@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import Access, signature
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -39,6 +40,14 @@ def _abstract_solve(_p: Params, a: ArrayType, b: ArrayType) -> Types:
     if b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1] or b.dtype != a.dtype:
         raise TypeError(f"cannot solve a system of {a} for {b}")
     return (b,)
+
+
+def _columns_apart(_p: Params, types: Types) -> Access:
+    """Say that every right-hand side is solved for, by whatever tells the matrices of a stack."""
+    a, b = types
+    *stack, _, column = range(b.ndim)
+    columns = (*stack, None, column)
+    return Access((columns,), ((*stack, *[None for _ in range(len(stack), a.ndim)]), columns))
 
 
 def solver(
@@ -90,7 +99,15 @@ def solver(
         return [permute(reshape(x, wide.shape), (row, *range(row), column))]
 
     primitive = Primitive(
-        name, params, abstract, impl, forward, transpose, batch, facts=Facts(raises=True)
+        name,
+        params,
+        abstract,
+        impl,
+        forward,
+        transpose,
+        batch,
+        access=_columns_apart,
+        facts=Facts(raises=True),
     )
     return primitive
 
@@ -171,6 +188,7 @@ def _inverse(
         abstract=lambda _p, a: (square(a),),
         impl=lambda _p: impl,
         tangent=lambda _p, _a, y, t: neg(matmul(matmul(y, part(t)), y)),
+        access=signature("...??->...??"),
         facts=Facts(raises=True),
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import Access
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -177,6 +178,16 @@ def renumber(p: L) -> L:
     return replace(p, left=labels.left, right=labels.right, out=labels.out)
 
 
+def access_product(p: Any, types: Types) -> Access:
+    """Return the labels of a product: axes behind those that have some slide, and a mask follows.
+
+    A mask, if there is one, is of the operand ``p.masked``.
+    """
+    sides = [p.left, p.right, *([(p.left, p.right)[p.masked]] if types[2:] else [])]
+    mixed = (None,) * (types[0].ndim - len(p.left))
+    return Access(((*p.out, *mixed),), tuple([(*side, *mixed) for side in sides]), np.add)
+
+
 def labelled_product(
     name: str,
     params: type[L],
@@ -207,6 +218,7 @@ def labelled_product(
         impl=impl,
         transpose=transpose,
         batch=batch,
+        access=access_product,
         facts=Facts(fresh=True, product=True),
     )
     return primitive

@@ -28,6 +28,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import along
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive, Tangents, Types
 from funcdiff.core.tracer import Tracer
@@ -78,6 +79,7 @@ def _transform(
         abstract=lambda p, x: (abstract(p, x),),
         impl=lambda p: _applied(getattr(np.fft, name), p),
         transpose=transposed,
+        access=along,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from funcdiff.core.access import reducing
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -20,6 +21,7 @@ from funcdiff.ops.families import linear, multilinear
 from funcdiff.ops.products.contract import (
     Contraction,
     Labels,
+    access_product,
     contract_p,
     contraction,
     exchange,
@@ -66,6 +68,7 @@ masked_sum_p: Final = linear(
     impl=_impl,
     transpose=_transpose,
     operands=slice(1),
+    access=reducing(np.add),
 )
 
 
@@ -217,7 +220,13 @@ def _product(
         return bind(primitive, with_batch_label(p, flags[:2]), *operands)
 
     primitive: Primitive[M] = multilinear(
-        name, masked, abstract=abstract, impl=impl, transpose=transpose, batch=batch
+        name,
+        masked,
+        abstract=abstract,
+        impl=impl,
+        transpose=transpose,
+        batch=batch,
+        access=access_product,
     )
     return primitive
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
+from funcdiff.core.access import Access, Cut, Label
 from funcdiff.core.builder import bind, result_type
 from funcdiff.core.primitive import Facts, Params, Tangents, Types
 from funcdiff.core.tracer import Tracer
@@ -39,6 +40,11 @@ class Slice(Params):
         """The box of the same lengths in the corner."""
         return Slice((0,) * len(self.starts), self.lengths, (1,) * len(self.starts))
 
+    def labels(self, shape: Sequence[int]) -> tuple[Label, ...]:
+        """Return the axes of the elements that are taken of an array, with its axes as labels."""
+        cuts = zip(shape, self.lengths, self.starts, self.steps, strict=True)
+        return tuple([k if n == m else Cut(k, a, s) for k, (n, m, a, s) in enumerate(cuts)])
+
     def cut(self, shape: Sequence[int]) -> tuple[int, int, int] | None:
         """Return the one axis that an array of a shape is cut along, and from where to where.
 
@@ -60,6 +66,10 @@ class Slice(Params):
     def _ranges(self) -> list[tuple[int, int, int]]:
         return list(zip(self.starts, self.stops, self.steps, strict=True))
 
+    def with_rows(self, count: int) -> Slice:
+        """Return the same box of so many rows."""
+        return Slice(self.starts, (count, *self.stops[1:]), self.steps)
+
     def batched(self, size: int) -> Slice:
         """Return the same with all of a further axis in front."""
         return Slice((0, *self.starts), (size, *self.stops), (1, *self.steps))
@@ -78,6 +88,7 @@ slice_p: Final = linear(
     abstract=_abstract_slice,
     impl=lambda p: itemgetter(p.index),
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
+    access=lambda p, types: Access((p.labels(types[0].shape),), (tuple(range(types[0].ndim)),)),
     facts=Facts(
         view=True,
         rearranges=True,
@@ -113,6 +124,11 @@ def _abstract_write(p: Slice, x: ArrayType, u: ArrayType) -> Types:
     return (x,)
 
 
+def _access_write(p: Slice, types: Types) -> Access:
+    whole = tuple(range(types[0].ndim))
+    return Access((whole,), (whole, p.labels(types[0].shape)))
+
+
 def _add_slice_into(p: Slice) -> Callable[..., Any]:
     index = p.index
 
@@ -134,6 +150,7 @@ add_slice_p: Final = write(
     abstract=_abstract_write,
     into=_add_slice_into,
     transpose=_transpose_add_slice,
+    access=_access_write,
     adds=True,
 )
 
@@ -165,6 +182,7 @@ replace_slice_p: Final = write(
     abstract=_abstract_write,
     into=_replace_slice_into,
     transpose=_transpose_replace_slice,
+    access=_access_write,
 )
 
 

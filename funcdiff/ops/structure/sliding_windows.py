@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from funcdiff.core.access import Access, Labels
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Types
 from funcdiff.core.tracer import Tracer
@@ -43,6 +44,12 @@ def _abstract_sum(p: Window, y: ArrayType) -> Types:
     return (y.with_shape(tuple(shape)),)
 
 
+def _labels(p: Window, ndim: int) -> tuple[tuple[Labels], tuple[Labels]]:
+    """Return the labels of windows, and of what they slide over."""
+    labels = tuple(None if k == p.axis else k for k in range(ndim))
+    return ((*labels, None),), (labels,)
+
+
 def _overlap_add_impl(p: Window) -> Callable[..., Any]:
     def function(y: Any) -> Any:
         shape = [n + p.length - 1 if k == p.axis else n for k, n in enumerate(y.shape[:-1])]
@@ -66,6 +73,7 @@ sliding_windows_p: Final = linear(
     abstract=_abstract_windows,
     impl=lambda p: lambda x: sliding_window_view(x, p.length, p.axis),
     transpose=lambda p, _types, cts, _xs: [overlap_add(cts[0], p.axis)],
+    access=lambda p, types: Access(*_labels(p, types[0].ndim)),
     facts=Facts(
         sums=True,
         view=True,
@@ -78,6 +86,7 @@ overlap_add_p: Final = linear(
     abstract=_abstract_sum,
     impl=_overlap_add_impl,
     transpose=lambda p, _types, cts, _xs: [sliding_windows(cts[0], p.axis, p.length)],
+    access=lambda p, types: Access(*_labels(p, types[0].ndim - 1)[::-1]),
     facts=Facts(fresh=True, sums=True),
 )
 

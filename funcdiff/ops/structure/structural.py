@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import Access, Cut, Label, pointwise
 from funcdiff.core.builder import bind, constant, result_type
 from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
@@ -25,6 +27,10 @@ class Shape(Params):
     """The shape of the result."""
 
     shape: tuple[int, ...]
+
+    def with_rows(self, count: int) -> Shape:
+        """Return the shape with so many rows."""
+        return Shape((count, *self.shape[1:]))
 
     def batched(self, size: int) -> Shape:
         """Return the shape with a further axis in front."""
@@ -53,12 +59,35 @@ def _reshape_impl(p: Shape) -> Callable[[Any], Any]:
     return function
 
 
+def _access_reshape(p: Shape, types: Types) -> Access:
+    """Find axes with as many elements in front of them; those of length 1 come and go."""
+    before, after = types[0].shape, p.shape
+    x: list[Label] = [None for _ in before]
+    y: list[Label] = [k if n == 1 else None for k, n in enumerate(after)]
+    i = j = 0
+    left = right = 1  # elements in front
+    while i < len(before) and j < len(after):
+        m, n, level = before[i], after[j], left == right
+        if level and m == n:
+            x[i] = y[j] = j
+        one_is_new, one_is_gone = level and n == 1 != m, level and m == 1 != n
+        if left <= right and not one_is_new:
+            i, passed = i + 1, left * m
+        else:
+            passed = left
+        if right <= left and not one_is_gone:
+            j, right = j + 1, right * n
+        left = passed
+    return Access((tuple(y),), (tuple(x),))
+
+
 reshape_p: Final = linear(
     "reshape",
     Shape,
     abstract=_abstract_reshape,
     impl=_reshape_impl,
     transpose=lambda p, types, cts, _xs: [reshape(cts[0], types[0].shape)],
+    access=_access_reshape,
     facts=_REARRANGING_VIEW,
 )
 
@@ -102,6 +131,7 @@ permute_p: Final = linear(
     abstract=_abstract_permute,
     impl=lambda p: lambda x: x.transpose(p.axes),
     transpose=lambda p, _types, cts, _xs: [permute(cts[0], inverse(p.axes))],
+    access=lambda p, _types: Access((p.axes,), (tuple(range(len(p.axes))),)),
     facts=_REARRANGING_VIEW,
 )
 
@@ -151,7 +181,8 @@ convert_p: Final = linear(
     impl=_convert_impl,
     jvp=_jvp_convert,
     transpose=_transpose_convert,
-    facts=Facts(fresh=True, pointwise=True),
+    access=pointwise,
+    facts=Facts(fresh=True),
 )
 
 
@@ -249,7 +280,8 @@ select_p: Final = linear(
     impl=lambda _p: _select,
     transpose=_transpose_select,
     operands=slice(1, None),
-    facts=Facts(sums=True, fresh=True, pointwise=True, into=lambda _p: _select_into),
+    access=pointwise,
+    facts=Facts(sums=True, fresh=True, into=lambda _p: _select_into),
 )
 
 
@@ -282,6 +314,16 @@ def _abstract_concatenate(p: Axis, *xs: ArrayType) -> Types:
     return (first.with_shape((*first.shape[: p.axis], length, *first.shape[p.axis + 1 :])),)
 
 
+def _access_concatenate(p: Axis, types: Types) -> Access:
+    labels = tuple(range(types[0].ndim))
+    ends = accumulate(t.shape[p.axis] for t in types)
+    starts = [end - t.shape[p.axis] for end, t in zip(ends, types, strict=True)]
+    return Access(
+        (labels,),
+        tuple([(*labels[: p.axis], Cut(p.axis, k), *labels[p.axis + 1 :]) for k in starts]),
+    )
+
+
 def _transpose_concatenate(p: Axis, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     result: list[Maybe] = []
     start = 0
@@ -298,6 +340,7 @@ concatenate_p: Final = linear(
     abstract=_abstract_concatenate,
     impl=lambda p: lambda *xs: np.concatenate(xs, axis=p.axis),
     transpose=_transpose_concatenate,
+    access=_access_concatenate,
     facts=Facts(sums=True, fresh=True),
 )
 
@@ -332,12 +375,18 @@ def _abstract_reverse(p: Reversal, x: ArrayType) -> Types:
     return (x,)
 
 
+def _access_reverse(p: Reversal, types: Types) -> Access:
+    turned = [Cut(k, n - 1, -1) if k in p.axes else k for k, n in enumerate(types[0].shape)]
+    return Access((tuple(turned),), (tuple(range(len(turned))),))
+
+
 reverse_p: Final = linear(
     "reverse",
     Reversal,
     abstract=_abstract_reverse,
     impl=_reverse_impl,
     transpose=lambda p, _types, cts, _xs: [reverse(cts[0], p.axes)],
+    access=_access_reverse,
     facts=_REARRANGING_VIEW,
 )
 
@@ -384,6 +433,9 @@ iota_p: Final = constant_op(
     Iota,
     abstract=lambda p: (ArrayType(p.shape, INT),),
     impl=_iota_impl,
+    access=lambda p, _types: Access(
+        (tuple([None if k == p.axis else k for k in range(len(p.shape))]),), ()
+    ),
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import pointwise
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
@@ -27,7 +28,8 @@ unknown_p: Final = symmetric(
     "unknown",
     Params,
     impl=lambda _p: _nan_unless_zero,
-    facts=Facts(fresh=True, pointwise=True),
+    access=pointwise,
+    facts=Facts(fresh=True),
 )
 
 

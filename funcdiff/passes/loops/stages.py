@@ -61,7 +61,7 @@ def is_batchable(eq: Equation, length: int) -> bool:
 def can_batch(eq: Equation) -> bool:
     """Whether an equation may be computed of all iterations at once."""
     facts = eq.primitive.facts
-    plain = facts.pointwise or facts.rearranges or facts.reduces is not None
+    plain = eq.primitive.pointwise or facts.rearranges or facts.reduces is not None
     known = plain or eq.primitive is contract_p or eq.primitive in _MOVES
     return known and not facts.calls_user and len(eq.results) == 1
 

@@ -31,7 +31,7 @@ from funcdiff.space import add_p, mul_p, neg_p, splat
 def is_analytic(head: Operation) -> bool:
     """Whether an elementwise operation is no part, conjugate or modulus of complex numbers."""
     real = head.results[0].dtype.kind != "c"
-    followed = head.primitive.facts.pointwise and head.primitive not in _OF_PARTS
+    followed = head.primitive.pointwise and head.primitive not in _OF_PARTS
     return followed and not (real and any(t.dtype.kind == "c" for t in head.operands))
 
 

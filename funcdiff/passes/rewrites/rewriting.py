@@ -112,7 +112,7 @@ class Rewriter:
 def fold(primitive: Primitive[Any], params: Params, xs: Sequence[Tracer]) -> Tracer | None:
     """Compute an operation on literals, of which the result is a literal."""
     facts = primitive.facts
-    if not facts.rearranges and not facts.pointwise:
+    if not facts.rearranges and not primitive.pointwise:
         return None
     values = [splat(x) for x in xs]
     (type_,) = primitive.abstract(params, *(x.type for x in xs))

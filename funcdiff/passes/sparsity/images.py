@@ -177,13 +177,15 @@ class Images:
             linear = [k in inside for k in range(count)]
         if facts.diagonal and not self.with_data:
             return self.of(eq.operands[0])
-        if facts.pointwise and (not facts.sums or all(linear)):
+        if eq.primitive.pointwise and (not facts.sums or all(linear)):
             return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
         known = [
             None if flag else self.known.value(atom)
             for atom, flag in zip(eq.operands, linear, strict=True)
         ]
-        if facts.pointwise and any(v is None and not f for v, f in zip(known, linear, strict=True)):
+        if eq.primitive.pointwise and any(
+            v is None and not f for v, f in zip(known, linear, strict=True)
+        ):
             return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
         found: Parts = []
         for k in places:

@@ -139,7 +139,7 @@ class Stacks(Images):
         if eq.primitive is contract_p:
             return self._product_of(eq, flags)
         facts = eq.primitive.facts
-        moves = facts.pointwise or facts.rearranges or facts.sums or facts.reduces is np.add
+        moves = eq.primitive.pointwise or facts.rearranges or facts.sums or facts.reduces is np.add
         if not moves or any(x is not None for x in xs):
             return None
         try:

@@ -89,7 +89,7 @@ class Body:
         if head is None:
             return None
         reshapes = head.primitive is reshape_p
-        if not reshapes and not head.primitive.facts.pointwise:
+        if not reshapes and not head.primitive.pointwise:
             return None
         operands = []
         for y in operands_of(x, head):
@@ -135,7 +135,7 @@ def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None
         head = maker(y)
         if head is not None and head.primitive is radial_p:
             waiting.append(operands_of(y, head)[0])
-        elif head is not None and (head.primitive is reshape_p or head.primitive.facts.pointwise):
+        elif head is not None and (head.primitive is reshape_p or head.primitive.pointwise):
             waiting += operands_of(y, head)
         elif recognise(y):
             return y

@@ -326,9 +326,9 @@ def rule_of(primitive: Primitive[Any]) -> Rule | None:
         return _diagonal
     if facts.reduces is np.add and facts.linear is not None:
         return _total
-    if facts.pointwise and facts.product:
+    if primitive.pointwise and facts.product:
         return _factor
-    return _union if facts.pointwise and facts.linear == slice(None) else None
+    return _union if primitive.pointwise and facts.linear == slice(None) else None
 
 
 def is_product(primitive: Primitive[Any]) -> bool:

@@ -106,7 +106,7 @@ def _fault(root: Root, word_of: Callable[[Any], str]) -> Fault:
     operands: list[tuple[str, str]] = []
     for atom, x in zip(eq.operands, root.found.operands, strict=True):
         if not isinstance(atom, Literal) and len(operands) < _OPERANDS:
-            same = eq.primitive.facts.pointwise and np.shape(x) == np.shape(flags)
+            same = eq.primitive.pointwise and np.shape(x) == np.shape(flags)
             operands.append((phrase_of(program, atom), value_text(x, index if same else None)))
     return Fault(
         "derivative" if origin.derived else "value", origin.place, phrase(program, eq),

@@ -72,7 +72,7 @@ def roots(
                 pulled = _pull_back(eq, k, live[v.number], found[v.number], found[atom.number])
                 if pulled.any():
                     live[atom.number] = live.get(atom.number, False) | pulled
-                    own = own & ~pulled if eq.primitive.facts.pointwise else np.False_
+                    own = own & ~pulled if eq.primitive.pointwise else np.False_
             if np.any(own):
                 origins.append(Root(program, v, own, found[v.number]))
     given = [v for v in reversed(program.inputs) if v.number in live]
@@ -93,7 +93,9 @@ def _pull_back(eq: Equation, k: int, flags: Any, result: NotFinite, operand: Not
     if eq.primitive is select_p:
         chosen = result.operands[0]
         return operand.flags & flags & (chosen if k == 1 else np.logical_not(chosen))
-    if shape == np.shape(flags) and (facts.pointwise or (eq.primitive in _WRITTEN and k == 0)):
+    if shape == np.shape(flags) and (
+        eq.primitive.pointwise or (eq.primitive in _WRITTEN and k == 0)
+    ):
         return operand.flags & flags
     if facts.rearranges or (eq.primitive is gather_p and k == 0):
         places = np.arange(np.size(operand.flags)).reshape(shape)

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import pointwise
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.evaluate import evaluate as run
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
@@ -168,7 +169,7 @@ entropy_slope_p: Final = Primitive(
     _abstract,
     impl=_implementation,
     jvp=_forward,
-    facts=Facts(pointwise=True),
+    access=pointwise,
 )
 
 STATEMENTS[entropy_slope_p.name] = from_outside(

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import pointwise
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
@@ -230,5 +231,5 @@ method_p: Final = Primitive(
     _abstract,
     impl=_implementation,
     jvp=_forward,
-    facts=Facts(pointwise=True),
+    access=pointwise,
 )

@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from funcdiff.core.access import along
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.dependencies import scipy_function
 from funcdiff.core.primitive import Params, Tangents, Types
@@ -101,6 +102,7 @@ cosine_p: Final = linear(
     abstract=_abstract,
     impl=_impl,
     transpose=_transpose,
+    access=along,
 )
 
 
