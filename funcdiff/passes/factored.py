@@ -9,43 +9,24 @@ rounded in another order than those of stacked arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
-from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Primitive
+import numpy as np
+
+from funcdiff.core.access import Access, Cut, numbers
 from funcdiff.core.program import Equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.elementwise.mathematics import sub
-from funcdiff.ops.products.contract import Contraction, Labels, contract, contract_p
-from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, slice_p
-from funcdiff.ops.structure.structural import (
-    Permutation,
-    Shape,
-    convert,
-    iota,
-    permute,
-    permute_p,
-    reshape,
-    reshape_p,
-)
-from funcdiff.space import (
-    Axes,
-    Broadcast,
-    add_p,
-    broadcast,
-    broadcast_p,
-    kept_axes,
-    reduce_sum,
-    reduce_sum_p,
-    splat,
-    zeros,
-)
+from funcdiff.ops.products.contract import Contraction, Labels, contract
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import convert, iota, permute, reshape
+from funcdiff.space import broadcast, kept_axes, reduce_sum
+from funcdiff.transforms.vmap import batched_equation
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +73,10 @@ class Factored:
         first = (*(numbers[k] for k in self.outer), *(own[axis] for axis in self.where))
         return first, (*(numbers[k] for k in self.inner), *own)
 
-    def with_second(self, second: Tracer, where: Sequence[int] | None = None) -> Factored:
-        """Return the stack with another second factor."""
-        return replace(self, second=second, where=self.where if where is None else tuple(where))
+    def has_first_of(self, other: Factored) -> bool:
+        """Whether the first factor is that of another stack."""
+        same = self.first.builder is other.first.builder and self.first.atom == other.first.atom
+        return same and (self.outer, self.where) == (other.outer, other.where)
 
     def dense(self) -> Tracer:
         """Return the stack as an array."""
@@ -150,134 +132,62 @@ Value: TypeAlias = Factored | Tracer
 def image(eq: Equation, xs: Sequence[Value]) -> Value | None:
     """Return what an equation makes of stacks with factors, and of arrays that all have in common.
 
-    A stack with factors, one that is an array, or None.
+    A stack with factors if the labels of the first factor stay, one that is an array if they are
+    summed over, or None.
     """
     (result,) = eq.results
-    stacks = [x for x in xs if isinstance(x, Factored)]
-    if any(x.type.dtype != result.type.dtype for x in stacks):
-        return None
-    if eq.primitive not in _RULES:
-        return _pointwise(eq, xs) if eq.primitive.pointwise else None
-    return _RULES[eq.primitive](eq, xs)
-
-
-def _pointwise(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    """Apply what is linear in a stack to its second factor."""
+    access, places = eq.operation.access, [k for k, x in enumerate(xs) if isinstance(x, Factored)]
     stack, *others = (x for x in xs if isinstance(x, Factored))
-    if others:
+    kept = [[access.operands[k][axis] for axis in stack.where] for k in places]
+    alike = all(labels == kept[0] for labels in kept) and all(map(stack.has_first_of, others))
+    if not alike or any(x.type.dtype != result.type.dtype for x in (stack, *others)):
         return None
-    ndim, shape = len(stack.inner), stack.second.shape
-    axes = tuple(range(ndim, len(shape)))
-    operands = [x.second if isinstance(x, Factored) else broadcast(x, shape, axes) for x in xs]
-    return stack.with_second(bind(eq.primitive, eq.params, *operands)[0])
+    places_of = numbers(access.results[0])
+    if all(type(k) is int and k in places_of for k in kept[0]):
+        return _beside(eq, xs, stack, [places_of.index(k) for k in kept[0]])
+    is_sum = access.combine is np.add and len(places) == 1 and len(xs) <= 2
+    if not is_sum or None in chain(*access.operands):
+        return None
+    return _summed(access, places[0], xs)
 
 
-def _first(xs: Sequence[Value]) -> Factored:
-    x = xs[0]
+def _beside(
+    eq: Equation, xs: Sequence[Value], stack: Factored, where: Sequence[int]
+) -> Factored | None:
+    """Apply an equation that leaves the axes of the first factor alone to the second one."""
+    shape, lengths = eq.results[0].type.shape, stack.second.shape[: len(stack.inner)]
+    size, flags = prod(lengths), [isinstance(x, Factored) for x in xs]
+    stacks = [
+        reshape(x.second, (size, *x.type.shape)) if isinstance(x, Factored) else x for x in xs
+    ]
+    (y,) = batched_equation(eq, size, stacks, flags)
+    first = stack.first
+    for k, axis in enumerate(where):
+        cut = eq.operation.access.results[0][axis]
+        if isinstance(cut, Cut):
+            if cut.step < 0:
+                return None
+            stop = cut.start + cut.step * (shape[axis] - 1) + 1
+            first = slice_along(first, len(stack.outer) + k, cut.start, stop, cut.step)
+    second = reshape(y, (*lengths, *shape))
+    return replace(stack, first=first, second=second, where=tuple(where))
+
+
+def _summed(access: Access, place: int, xs: Sequence[Value]) -> Tracer:
+    """Return the sums of products with all stacked arrays, where the first factor is summed."""
+    x = xs[place]
     assert isinstance(x, Factored)
-    return x
-
-
-def _places(xs: Sequence[Value]) -> list[int]:
-    return [k for k, x in enumerate(xs) if isinstance(x, Factored)]
-
-
-def _add(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    """Add stacks that have the first factor in common."""
-    x, y = xs
-    if not (isinstance(x, Factored) and isinstance(y, Factored)):
-        return _pointwise(eq, xs)
-    same = x.first.builder is y.first.builder and x.first.atom == y.first.atom
-    if not same or (x.outer, x.where) != (y.outer, y.where):
-        return None
-    return x.with_second(bind(eq.primitive, eq.params, x.second, y.second)[0])
-
-
-def _broadcast(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    x = _first(xs)
-    p, ndim = eq.params_as(Broadcast), len(x.inner)
-    shape = (*x.second.shape[:ndim], *p.shape)
-    axes = (*range(ndim), *(ndim + axis for axis in p.axes))
-    return x.with_second(broadcast(x.second, shape, axes), [p.axes[axis] for axis in x.where])
-
-
-def _permute(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    x = _first(xs)
-    order, ndim = eq.params_as(Permutation).axes, len(x.inner)
-    moved = permute(x.second, (*range(ndim), *(ndim + axis for axis in order)))
-    return x.with_second(moved, [order.index(axis) for axis in x.where])
-
-
-def _reshape(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    """Only axes of length 1 come and go, but for those that the first factor has."""
-    x = _first(xs)
-    before, after = x.type.shape, eq.params_as(Shape).shape
-    long, now = ([k for k, n in enumerate(shape) if n != 1] for shape in (before, after))
-    alike = [before[k] for k in long] == [after[k] for k in now]
-    if not alike or any(axis not in long for axis in x.where):
-        return None
-    second = reshape(x.second, (*x.second.shape[: len(x.inner)], *after))
-    return x.with_second(second, [now[long.index(axis)] for axis in x.where])
-
-
-def _slice(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    """Cut both factors, of all arrays."""
-    x, p = _first(xs), eq.params_as(Slice)
-    boxes = list(zip(p.starts, p.stops, p.steps, strict=True))
-    first = _cut(x.first, [boxes[axis] for axis in x.where])
-    return replace(x, first=first, second=_cut(x.second, boxes))
-
-
-def _cut(x: Tracer, boxes: Sequence[tuple[int, int, int]]) -> Tracer:
-    """Return an array with its last axes cut."""
-    whole = [(0, n, 1) for n in x.shape[: x.ndim - len(boxes)]]
-    box = Slice(*zip(*whole, *boxes, strict=True))
-    return x if box.lengths == x.shape else bind(slice_p, box, x)[0]
-
-
-def _add_slice(eq: Equation, xs: Sequence[Value]) -> Factored | None:
-    """Pad the second factor along axes that the first one does not have."""
-    (x, u), p = xs, eq.params_as(Slice)
-    if not (isinstance(u, Factored) and isinstance(x, Tracer) and splat(x) == 0):
-        return None
-    after = eq.results[0].type.shape
-    if any(u.type.shape[axis] != after[axis] for axis in u.where):
-        return None
-    numbers = u.second.shape[: len(u.inner)]
-    boxes = [*((0, n, 1) for n in numbers), *zip(p.starts, p.stops, p.steps, strict=True)]
-    place, nothing = Slice(*zip(*boxes, strict=True)), u.second.type.with_shape((*numbers, *after))
-    return u.with_second(add_slice(zeros(nothing), u.second, place))
-
-
-def _sum(eq: Equation, xs: Sequence[Value]) -> Value | None:
-    x = _first(xs)
-    axes, ndim = eq.params_as(Axes).axes, len(x.inner)
-    alone = tuple(axis for axis in axes if axis not in x.where)
-    kept = kept_axes(x.type.ndim, alone)
+    own, out, *others = (
+        tuple([k for k in labels if isinstance(k, int)])
+        for labels in (access.operands[place], *access.results, *access.operands)
+    )
+    factors = [(y, labels) for y, labels in zip(xs, others, strict=True) if isinstance(y, Tracer)]
+    needed = {*out, *(k for _, labels in factors for k in labels), *(own[k] for k in x.where)}
+    alone = tuple(axis for axis, k in enumerate(own) if k not in needed)
+    ndim, kept = len(x.inner), kept_axes(len(own), alone)
     second = reduce_sum(x.second, tuple(ndim + axis for axis in alone))
-    y = x.with_second(second, [kept.index(axis) for axis in x.where])
-    if len(alone) == len(axes):
-        return y
-    own = tuple(range(len(kept)))
-    return _product(y, own, tuple(k for k in own if kept[k] not in axes), None)
-
-
-def _contract(eq: Equation, xs: Sequence[Value]) -> Value | None:
-    p, places = eq.params_as(Contraction), _places(xs)
-    if len(places) > 1 or not isinstance(xs[1 - places[0]], Tracer):
-        return None
-    (place,), out = places, p.out
-    x, matrix = xs[place], xs[1 - place]
-    assert isinstance(x, Factored)
-    assert isinstance(matrix, Tracer)
-    axes, labels = (p.left, p.right) if place == 0 else (p.right, p.left)
-    if any(axes[axis] not in out for axis in x.where):
-        return _product(x, axes, out, (matrix, labels))
-    numbers = _numbers(x, (*axes, *labels))
-    _, second = x.labels(axes, numbers)
-    inner = tuple(numbers[k] for k in x.inner)
-    made = contract(x.second, matrix, second, labels, (*inner, *out))
-    return x.with_second(made, [out.index(axes[axis]) for axis in x.where])
+    x = replace(x, second=second, where=tuple(kept.index(axis) for axis in x.where))
+    return _product(x, tuple(own[k] for k in kept), out, factors[0] if factors else None)
 
 
 def _numbers(x: Factored, used: Labels) -> Labels:
@@ -315,17 +225,3 @@ def _size(sides: Sequence[tuple[Tracer, Labels]], last: int, out: Labels) -> int
     (a, left), (b, right) = (side for k, side in enumerate(sides) if k != last)
     lengths = dict(zip((*left, *right), (*a.shape, *b.shape), strict=True))
     return prod(lengths[k] for k in _kept(left, right, (*sides[last][1], *out)))
-
-
-_RULES: Final[dict[Primitive[Any], Callable[..., Factored | Tracer | None]]] = {
-    add_p: _add,
-    sub.primitive: _add,
-    broadcast_p: _broadcast,
-    permute_p: _permute,
-    reshape_p: _reshape,
-    slice_p: _slice,
-    add_slice_p: _add_slice,
-    reduce_sum_p: _sum,
-    contract_p: _contract,
-}
-"""Default for the others: `_pointwise`, if they are pointwise, or arrays."""
