@@ -18,19 +18,17 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.access import Label
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import Operation, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import maker, operands_of
 from funcdiff.ops.elementwise.mathematics import div, reciprocal, square, sub
-from funcdiff.ops.structure.structural import Permutation, Shape, permute_p, reshape_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
 from funcdiff.space import (
     Axes,
-    Broadcast,
     add_p,
-    broadcast_p,
     kept_axes,
     mul_p,
     neg_p,
@@ -75,15 +73,29 @@ class _Reader:
             raise _TooLongError
         head = maker(x)
         rule = _RULES.get(head.primitive) if head is not None else None
+        found = None
         if head is not None and rule is not None:
             found = rule(self, head.params, operands_of(x, head), places)
-            if found is not None and len(found) <= _TERMS:
-                return found
+        elif head is not None and head.primitive.facts.rearranges:
+            found = self._read_moved(head, operands_of(x, head)[0], places)
+        if found is not None and len(found) <= _TERMS:
+            return found
         unknown = (
             (id(x.builder), x.atom),
             tuple(place for place, n in zip(places, x.shape, strict=True) if n != 1),
         )
         return {frozenset({(unknown, 1)}): 1.0}
+
+    def _read_moved(
+        self, head: Operation, x: Tracer, places: Sequence[_Place]
+    ) -> _Polynomial | None:
+        """Return the normal form of an array of which axes move as a whole, or come and go."""
+        ((result,), (labels,), _) = head.access
+        pairs = zip(result, places, strict=True)
+        where: dict[Label, _Place] = {k: place for k, place in pairs if k is not None}
+        if any(n != 1 and k not in where for k, n in zip(labels, x.shape, strict=True)):
+            return None
+        return self.read(x, [where.get(k) for k in labels])
 
 
 def _constant(number: float) -> _Polynomial:
@@ -150,30 +162,6 @@ def _read_square(
 ) -> _Polynomial | None:
     x = reader.read(xs[0], places)
     return _times(x, x)
-
-
-def _read_broadcast(
-    reader: _Reader, p: Broadcast, xs: Sequence[Tracer], places: Sequence[_Place]
-) -> _Polynomial:
-    return reader.read(xs[0], [places[axis] for axis in p.axes])
-
-
-def _read_permutation(
-    reader: _Reader, p: Permutation, xs: Sequence[Tracer], places: Sequence[_Place]
-) -> _Polynomial:
-    return reader.read(xs[0], [places[p.axes.index(axis)] for axis in range(len(p.axes))])
-
-
-def _read_reshape(
-    reader: _Reader, p: Shape, xs: Sequence[Tracer], places: Sequence[_Place]
-) -> _Polynomial | None:
-    """Only axes of length 1 come and go."""
-    (x,) = xs
-    long = [(n, place) for n, place in zip(p.shape, places, strict=True) if n != 1]
-    if [n for n in x.shape if n != 1] != [n for n, _ in long]:
-        return None
-    rest = iter(long)
-    return reader.read(x, [None if n == 1 else next(rest)[1] for n in x.shape])
 
 
 def _read_sum(
@@ -244,12 +232,9 @@ _RULES: Final[dict[Primitive[Any], Callable[..., _Polynomial | None]]] = {
     square.primitive: _read_square,
     div.primitive: _read_quotient,
     reciprocal.primitive: _read_quotient,
-    broadcast_p: _read_broadcast,
-    permute_p: _read_permutation,
-    reshape_p: _read_reshape,
     reduce_sum_p: _read_sum,
 }
-"""What is multiplied out; results of other operations are unknowns."""
+"""What is multiplied out; what moves axes is seen through, results of others are unknowns."""
 
 
 # ---- the rewrites --------------------------------------------------------------------------------
