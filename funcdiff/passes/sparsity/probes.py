@@ -1,8 +1,7 @@
 """Element dependence of operations without links, by probing their support rules.
 
 Unit vectors go through a small program of booleans.  Along an axis of examples that do not meet
-each other, as solutions of many systems, all examples are asked at once; that they do not meet is
-asked before: of each binary digit of their numbers, what those examples reach that have it.
+each other, as solutions of many systems, all examples are asked at once; the labels of axes tell.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, used_atoms
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import rearrange
@@ -37,11 +37,10 @@ def asked(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Sums
     """Return what the support of an operation tells, or that all may depend on all."""
     x, y = eq.operands[place].type, eq.results[result].type
     reach = _reach(eq, place, result, linear)
-    if reach is None:
-        return Blocks(np.zeros(y.size, int), np.zeros(x.size, int))
-    batch = _batch_axes(x.shape, y.shape, reach)
+    batch = _batch_axes(eq.operation, place, result)
     inside = x.size // max(batch.size, 1)
-    if inside * y.size > MOST_PROBED or _mixes(x.shape, batch, inside, reach):
+    too_many = inside * y.size > MOST_PROBED
+    if reach is None or too_many or _mixes(x.shape, batch, inside, reach):
         return Blocks(batch.of(y.shape, batch.results), batch.of(x.shape, batch.operands))
     return _within(x.shape, y.shape, batch, reach)
 
@@ -97,27 +96,12 @@ class _Batch(NamedTuple):
         return np.broadcast_to(numbers, shape).ravel()
 
 
-def _batch_axes(x: tuple[int, ...], y: tuple[int, ...], reach: Reach) -> _Batch:
-    """Find the axes of examples."""
-    found = _Batch([], [], [])
-    for axis, length in enumerate(x):
-        others = [k for k, n in enumerate(y) if n == length and k not in found.results]
-        if length < 2 or not others or not prod(x):
-            continue
-        digits = np.arange(length) >> np.arange((length - 1).bit_length())[:, None] & 1 == 1
-        halves = np.concatenate([digits, ~digits])
-        masks = np.broadcast_to(_along(halves, axis, len(x)), (len(halves), *x))
-        reached = reach(masks)
-        same = [k for k in others if not np.any(reached & ~_along(halves, k, len(y)))]
-        if same:
-            for kept, new in zip(found, (axis, same[0], length), strict=True):
-                kept.append(new)
-    return found
-
-
-def _along(rows: Array, axis: int, ndim: int) -> Array:
-    """Return stacked vectors as arrays that vary along an axis."""
-    return rows.reshape(len(rows), *(-1 if k == axis else 1 for k in range(ndim)))
+def _batch_axes(op: Operation, place: int, result: int) -> _Batch:
+    """Return the axes of an operand that have the labels of axes of a result."""
+    labels, others = op.access.operands[place], op.access.results[result]
+    shared = [k for k, label in enumerate(labels) if label is not None and label in others]
+    lengths = [op.operands[place].shape[k] for k in shared]
+    return _Batch(shared, [others.index(labels[k]) for k in shared], lengths)
 
 
 def _units(x: tuple[int, ...], batch: _Batch, numbers: Sequence[int]) -> Array:
