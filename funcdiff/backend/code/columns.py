@@ -11,14 +11,16 @@ Without it bundle adjustment takes 3.7 times as long, and reprojection 1.8 times
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Final
 
+from funcdiff.backend.blocks.rows import rows
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import CLOSED
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -28,12 +30,11 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import (
     Axis,
     Permutation,
+    Reversal,
     Shape,
     concatenate_p,
     permute,
-    permute_p,
     reshape,
-    reshape_p,
 )
 from funcdiff.space import Axes, Broadcast, broadcast_p, mul, reduce_sum_p
 
@@ -45,9 +46,6 @@ _LOOP: Final = 8.0
 """Nanoseconds that a loop takes to begin."""
 _COPY: Final = 1.5
 """Nanoseconds that an element takes to be moved."""
-
-Rule: TypeAlias = "Callable[[_Turner, Equation], Tracer | None]"
-"""Records the result of an equation as columns, None if it needs rows."""
 
 
 def turn(program: Program) -> Program:
@@ -93,7 +91,10 @@ class _Turner:
             if made is not None:
                 self._columns[eq.results[0].number] = made
                 continue
-            made = _WITHOUT_ROWS.get(eq.primitive, _nothing)(self, eq)
+            if eq.primitive is reduce_sum_p:
+                made = _total(self, eq)
+            elif eq.primitive is contract_p:
+                made = _product(self, eq)
             if made is not None:
                 self._rows[eq.results[0].number] = made
                 continue
@@ -105,10 +106,22 @@ class _Turner:
         """Return the result of an equation as columns, if it works row by row on short rows."""
         if len(eq.results) != 1:
             return None
-        rule = _RULES.get(eq.primitive, _pointwise if eq.primitive.pointwise else None)
-        if eq.primitive.facts.reduces is not None:
-            rule = _reduce
-        return rule(self, eq) if rule is not None else None
+        if eq.primitive is contract_p:
+            fits = eq.results[0].type.ndim == 2 and self.fits(eq.results[0].type)
+            return _product(self, eq, turns=True) if fits else None
+        how, p = rows(eq), _turned(eq)
+        if how is None or how.combine is not None or p is None:
+            return None
+        operands = list(zip(eq.operands, how.blocked, strict=True))
+        apart = [atom for atom, flag in operands if flag]
+        if not all(self.fits(atom.type) for atom in (*eq.results, *apart)):
+            return None
+        if not eq.primitive.facts.view:
+            joined = eq.primitive is concatenate_p
+            loops = len(eq.operands) if joined else eq.primitive in _LOOPING
+            self.save(eq, self.length * loops)
+        xs = [self.columns(atom) if flag else self.rows(atom) for atom, flag in operands]
+        return bind(eq.primitive, p, *xs)[0]
 
     def is_turned(self, atom: Atom) -> bool:
         """Whether an operand is there as columns."""
@@ -163,111 +176,35 @@ class _Turner:
 
 def _behind(axes: Sequence[int]) -> tuple[int, ...]:
     """Return what belongs to axes with the first one behind."""
-    first, *others = axes
-    return (*others, first)
+    return (*axes[1:], *axes[:1])
 
 
 # ---- what works row by row -----------------------------------------------------------------------
 
-
-def _pointwise(turner: _Turner, eq: Equation) -> Tracer | None:
-    if not turner.fits(eq.results[0].type):
-        return None
-    turner.save(eq)
-    return bind(eq.primitive, eq.params, *map(turner.columns, eq.operands))[0]
+_LOOPING: Final = (reduce_max_p, reduce_min_p, reduce_prod_p, add_slice_p)
+"""What begins a loop for each row."""
 
 
-def _reduce(turner: _Turner, eq: Equation) -> Tracer | None:
-    (atom,), p = eq.operands, eq.params_as(Axes)
-    if not turner.fits(atom.type) or 0 in p.axes:
-        return None
-    turner.save(eq, atom.type.shape[0] if eq.primitive in _EXTREMA else 0.0)
-    x = turner.columns(atom)
-    return bind(eq.primitive, Axes(tuple(axis - 1 for axis in p.axes)), x)[0]
-
-
-_EXTREMA: Final = (reduce_max_p, reduce_min_p, reduce_prod_p)
-
-
-def _broadcast(turner: _Turner, eq: Equation) -> Tracer | None:
-    (atom,), p = eq.operands, eq.params_as(Broadcast)
-    if not turner.fits(eq.results[0].type):
-        return None
-    if p.axes[:1] == (0,):
-        x = turner.columns(atom)
-        axes = (*(axis - 1 for axis in p.axes[1:]), len(p.shape) - 1)
-    else:
-        x, axes = turner.rows(atom), tuple(axis - 1 for axis in p.axes)
-    return bind(broadcast_p, Broadcast(_behind(p.shape), axes), x)[0]
-
-
-def _same_rows(turner: _Turner, eq: Equation) -> bool:
-    """Whether operand and result have the same rows, and are turned around."""
-    return turner.fits(eq.operands[0].type) and turner.fits(eq.results[0].type)
-
-
-def _reshape(turner: _Turner, eq: Equation) -> Tracer | None:
-    if not _same_rows(turner, eq):
-        return None
-    shape = _behind(eq.params_as(Shape).shape)
-    return bind(reshape_p, Shape(shape), turner.columns(eq.operands[0]))[0]
-
-
-def _permute(turner: _Turner, eq: Equation) -> Tracer | None:
-    axes = eq.params_as(Permutation).axes
-    if not _same_rows(turner, eq) or axes[0] != 0:
-        return None
-    moved = Permutation((*(axis - 1 for axis in axes[1:]), len(axes) - 1))
-    return bind(permute_p, moved, turner.columns(eq.operands[0]))[0]
-
-
-def _slice(turner: _Turner, eq: Equation) -> Tracer | None:
-    p = eq.params_as(Slice)
-    if not _same_rows(turner, eq) or p.steps[0] != 1:
-        return None
-    moved = Slice(_behind(p.starts), _behind(p.stops), _behind(p.steps))
-    return bind(slice_p, moved, turner.columns(eq.operands[0]))[0]
-
-
-def _add_slice(turner: _Turner, eq: Equation) -> Tracer | None:
-    p, (x, u) = eq.params_as(Slice), eq.operands
-    if not (_same_rows(turner, eq) and turner.fits(u.type)) or p.steps[0] != 1:
-        return None
-    turner.save(eq, turner.length)
-    moved = Slice(_behind(p.starts), _behind(p.stops), _behind(p.steps))
-    return bind(eq.primitive, moved, turner.columns(x), turner.columns(u))[0]
-
-
-def _concatenate(turner: _Turner, eq: Equation) -> Tracer | None:
-    p = eq.params_as(Axis)
-    if not turner.fits(eq.results[0].type) or p.axis == 0:
-        return None
-    turner.save(eq, turner.length * len(eq.operands))
-    return bind(concatenate_p, Axis(p.axis - 1), *map(turner.columns, eq.operands))[0]
-
-
-def _contract(turner: _Turner, eq: Equation) -> Tracer | None:
-    fits = eq.results[0].type.ndim == 2 and turner.fits(eq.results[0].type)
-    return _product(turner, eq, turns=True) if fits else None
-
-
-_RULES: Final[dict[Primitive[Any], Rule]] = {
-    contract_p: _contract,
-    broadcast_p: _broadcast,
-    reshape_p: _reshape,
-    permute_p: _permute,
-    slice_p: _slice,
-    add_slice_p: _add_slice,
-    concatenate_p: _concatenate,
-}
-"""Default for the others: `_pointwise` and `_reduce` by their facts, or rows."""
+def _turned(eq: Equation) -> Params | None:
+    """Return the parameters of an equation with its first axis behind; None if it stays there."""
+    p = eq.params
+    if isinstance(p, Broadcast):
+        axes = tuple([axis - 1 for axis in p.axes if axis])
+        return Broadcast(_behind(p.shape), (*axes, *[len(p.shape) - 1][: len(p.axes) - len(axes)]))
+    if isinstance(p, Permutation):
+        return Permutation((*[axis - 1 for axis in p.axes[1:]], len(p.axes) - 1))
+    if isinstance(p, Slice):
+        return Slice(_behind(p.starts), _behind(p.stops), _behind(p.steps))
+    if isinstance(p, Shape):
+        return Shape(_behind(p.shape))
+    if isinstance(p, Axes | Reversal):
+        return replace(p, axes=tuple([axis - 1 for axis in p.axes]))
+    if isinstance(p, Axis):
+        return Axis(p.axis - 1)
+    return p if eq.primitive.pointwise else None
 
 
 # ---- what makes something else of rows -----------------------------------------------------------
-
-
-def _nothing(_turner: _Turner, _eq: Equation) -> None:
-    return None
 
 
 def _total(turner: _Turner, eq: Equation) -> Tracer | None:
@@ -295,7 +232,3 @@ def _product(turner: _Turner, eq: Equation, *, turns: bool = False) -> Tracer | 
     )
     out = _behind(p.out) if turns else p.out
     return bind(contract_p, Contraction(left, right, out), x, y)[0]
-
-
-_WITHOUT_ROWS: Final[dict[Primitive[Any], Rule]] = {reduce_sum_p: _total, contract_p: _product}
-"""Rules that make rows of columns.  Default for the others: of rows."""
