@@ -110,12 +110,12 @@ class _Turner:
             fits = eq.results[0].type.ndim == 2 and self.fits(eq.results[0].type)
             return _product(self, eq, turns=True) if fits else None
         how, p = rows(eq), _turned(eq)
-        if how is None or how.combine is not None or p is None:
+        if how is None or p is None:
             return None
         operands = list(zip(eq.operands, how.blocked, strict=True))
         apart = [atom for atom, flag in operands if flag]
         if not all(self.fits(atom.type) for atom in (*eq.results, *apart)):
-            return None
+            return None  # what adds rows up has none itself
         if not eq.primitive.facts.view:
             joined = eq.primitive is concatenate_p
             loops = len(eq.operands) if joined else eq.primitive in _LOOPING
