@@ -38,12 +38,17 @@ class Access(NamedTuple):
         One label for each axis of each.
     combine
         The ufunc that puts together what parts of the operands along a label give, if no result
-        has this label; None if nothing does.
+        has this label; None if nothing does.  An operation of one operand is its reduction.
     """
 
     results: tuple[Labels, ...]
     operands: tuple[Labels, ...]
     combine: np.ufunc | None = None
+
+    @property
+    def reduces(self) -> np.ufunc | None:
+        """The ufunc of which an operation of one operand is the reduction, None if it is none."""
+        return self.combine if len(self.operands) == 1 else None
 
     def lengths(self, operands: Types, results: Types) -> dict[int, int]:
         """Return how many places there are along the labels, given the types of both."""

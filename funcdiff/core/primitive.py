@@ -169,9 +169,6 @@ class Facts(NamedTuple):
         ``pairs(p, types, values) -> (results, {k: elements, m: elements})``: the result adds up
         products of elements of operands k and m; the numbers of those that meet, and where they go.
         Of the values those of integers are given.
-    reduces
-        The ufunc of which it is the reduction over axes ``p.axes``, which puts the results of parts
-        together, too: compiled code may call ``ufunc.reduce`` instead of `impl`.
     spectral
         It gives eigenvalues or singular values, or functions of them.
     hands_on
@@ -205,7 +202,6 @@ class Facts(NamedTuple):
     adds: bool = False
     product: bool = False
     pairs: Callable[..., tuple[Any, dict[int, Any]]] | None = None
-    reduces: np.ufunc | None = None
     spectral: bool = False
     hands_on: bool = False
     model: Callable[[Any], Any] | None = None

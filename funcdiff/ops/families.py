@@ -329,7 +329,7 @@ def reduction(
         impl=lambda p: lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype),
         tangent=tangent or (lambda *_: None),
         access=reducing(ufunc),
-        facts=Facts(fresh=True, reduces=ufunc),
+        facts=Facts(fresh=True),
     )
 
 

@@ -20,6 +20,10 @@ from funcdiff.testing.differences import disagreement, rounding
 def check_labels(eq: Equation, operands: Sequence[Any], values: Sequence[Any]) -> None:
     """Assert what the labels of an equation say, at some operands and their results."""
     access, op = eq.operation.access, eq.operation
+    if access.reduces is not None:
+        axes = tuple(k for k, x in enumerate(access.operands[0]) if x not in access.results[0])
+        expected = access.reduces.reduce(operands[0], axis=axes, dtype=op.results[0].dtype)
+        _require(eq, "that is reduced", [expected], values)
     for label, length in access.lengths(op.operands, op.results).items():
         if not any(label in numbers(y) for y in access.results):
             _check_combination(eq, label, length, operands, values)
@@ -80,7 +84,7 @@ def _numbers(axis: Label, label: int, places: Any, length: int) -> Any:
     return (places[axis.start + axis.step * np.arange(length)] - axis.start) // axis.step
 
 
-def _require(eq: Equation, label: int, found: Sequence[Any], expected: Sequence[Any]) -> None:
+def _require(eq: Equation, label: int | str, found: Sequence[Any], expected: Sequence[Any]) -> None:
     for x, y in zip(found, expected, strict=True):
         wrong = disagreement(x, y, rounding([x, y]))
         if wrong:

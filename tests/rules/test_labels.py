@@ -99,7 +99,7 @@ def test_labels_hold_for_all_axes_and_lengths(shape: tuple[int, ...]) -> None:
         _check_rows(eq, operands, value)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(24)
 @pytest.mark.parametrize("entry", NAMED.values(), ids=NAMED)
 def test_equations_run_row_by_row_if_labels_say_so(entry: Sample) -> None:
     xs = [np.asarray(x)[()] for x in entry.args]

@@ -64,7 +64,7 @@ def is_ufunc(eq: Equation) -> bool:
 
 def reduction_ufunc(eq: Equation) -> np.ufunc | None:
     """Return the ufunc of which an equation is a reduction, None if it is none."""
-    ufunc = eq.primitive.facts.reduces
+    ufunc = eq.operation.access.reduces
     same = ufunc is not None and eq.results[0].type.dtype == eq.operands[0].type.dtype
     return ufunc if same else None
 

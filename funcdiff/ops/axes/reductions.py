@@ -155,7 +155,7 @@ reduce_count_p: Final = constant_op(
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
     impl=_count_impl,
     access=reducing(np.add),
-    facts=Facts(fresh=True, reduces=np.add),
+    facts=Facts(fresh=True),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from funcdiff.core.atoms import Atom, Literal, Var
@@ -17,14 +18,12 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import add_slice_p, slice_p
-from funcdiff.ops.structure.structural import concatenate_p
 from funcdiff.space import add_p
 
 _WIDEST: Final = 1 << 13
 """Elements up to which the results of an iteration are worth putting together with the others."""
 _MOST: Final = 1 << 23
 """Elements of all iterations together, at most."""
-_MOVES: Final = frozenset((slice_p, add_slice_p, concatenate_p))
 
 
 class Term(NamedTuple):
@@ -59,10 +58,10 @@ def is_batchable(eq: Equation, length: int) -> bool:
 
 
 def can_batch(eq: Equation) -> bool:
-    """Whether an equation may be computed of all iterations at once."""
-    facts = eq.primitive.facts
-    plain = eq.primitive.pointwise or facts.rearranges or facts.reduces is not None
-    known = plain or eq.primitive is contract_p or eq.primitive in _MOVES
+    """Whether an equation may be computed of all iterations at once: nothing in it is mixed."""
+    facts, access = eq.primitive.facts, eq.operation.access
+    apart = facts.rearranges or None not in chain(*access.results, *access.operands)
+    known = apart and eq.primitive.access is not None
     return known and not facts.calls_user and len(eq.results) == 1
 
 

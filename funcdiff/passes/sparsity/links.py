@@ -89,7 +89,7 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     facts = eq.primitive.facts
     if facts.pairs is not None:
         return _paired(eq, place, known)
-    if facts.rearranges or facts.reduces is np.add:
+    if facts.rearranges or eq.operation.access.reduces is np.add:
         t, y = eq.operands[0].type, eq.results[0].type
         if facts.rearranges:
             return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))

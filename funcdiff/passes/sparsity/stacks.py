@@ -139,7 +139,8 @@ class Stacks(Images):
         if eq.primitive is contract_p:
             return self._product_of(eq, flags)
         facts = eq.primitive.facts
-        moves = eq.primitive.pointwise or facts.rearranges or facts.sums or facts.reduces is np.add
+        plain = eq.primitive.pointwise or facts.rearranges or facts.sums
+        moves = plain or eq.operation.access.reduces is np.add
         if not moves or any(x is not None for x in xs):
             return None
         try:

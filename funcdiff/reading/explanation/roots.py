@@ -109,6 +109,6 @@ def _pull_back(eq: Equation, k: int, flags: Any, result: NotFinite, operand: Not
         axis = eq.params_as(Axis).axis
         start = sum(atom.type.shape[axis] for atom in eq.operands[:k])
         return operand.flags & np.take(flags, range(start, start + shape[axis]), axis=axis)
-    if facts.reduces is not None:
+    if eq.operation.access.reduces is not None:
         return operand.flags & np.expand_dims(flags, eq.params_as(Axes).axes)
     return operand.flags
