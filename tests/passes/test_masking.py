@@ -82,7 +82,7 @@ CASES = [
         ([6, 0, 0], [0, 0, 0]),
     ),
     Masking(
-        "_scale_padded",
+        "work_inside",
         "%0: f64[2], %1: f64[3]",
         """
         %2: f64[3] = add_slice{starts=(0,), stops=(3,), steps=(2,)} 0.0:f64[3], %0
@@ -100,7 +100,7 @@ CASES = [
         ([6, 0, -INF], [6, 0, -INF]),
     ),
     Masking(
-        "_reshape_padded",
+        "work_inside",
         "%0: f64[2,1], %1: f64[1,3]",
         """
         %2: f64[3,1] = add_slice{starts=(0, 0), stops=(3, 1), steps=(2, 1)} 0.0:f64[3,1], %0
@@ -178,7 +178,7 @@ CASES = [
         operation="written in pieces",
     ),
     Masking(
-        "_contract_padded",
+        "work_inside",
         "%0: f64[2,2], %1: f64[3,4], %2: f64[4,5]",
         """
         %3: f64[3,4] = add_slice{starts=(1, 0), stops=(3, 4), steps=(1, 2)} 0.0:f64[3,4], %0
@@ -205,7 +205,7 @@ CASES = [
         ),
     ),
     Masking(
-        "_contract_padded",
+        "work_inside",
         "%0: f64[2], %1: f64[2], %2: f64[2,3]",
         """
         %3: f64[3] = add_slice{starts=(0,), stops=(3,), steps=(2,)} 0.0:f64[3], %0

@@ -57,13 +57,14 @@ class Slice(Params):
 
     def is_apart_from(self, other: Slice) -> bool:
         """Whether no element is surely in both: along an axis, places or remainders differ."""
-        for (a, b, step), (c, d, its) in zip(self._ranges, other._ranges, strict=True):
+        for (a, b, step), (c, d, its) in zip(self.ranges, other.ranges, strict=True):
             if b <= c or d <= a or (step == its and (a - c) % step):
                 return True
         return False
 
     @property
-    def _ranges(self) -> list[tuple[int, int, int]]:
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """Start, stop and step along each axis."""
         return list(zip(self.starts, self.stops, self.steps, strict=True))
 
     def with_rows(self, count: int) -> Slice:

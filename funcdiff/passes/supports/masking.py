@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.access import Label, Labels
 from funcdiff.core.primitive import NONE, Params, Primitive, operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
@@ -25,7 +26,7 @@ from funcdiff.core.walk import made_by
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
 from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.products.contract import Contraction, Labels, contract_p
+from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from funcdiff.ops.products.masked import (
     masked_contract_p,
@@ -41,6 +42,8 @@ from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.rules import is_product, shift_by_one
 from funcdiff.passes.supports.support import Support
 from funcdiff.space import mul_p, splat, zeros
+
+Bounds: TypeAlias = dict[Label, tuple[int, int, int]]
 
 _div_p: Final = div.primitive
 """Only in rules that users have written: derivatives of the library's own multiply."""
@@ -104,15 +107,37 @@ def _mask_last_rule(primitive: Primitive[Any], linear: Sequence[int]) -> Rule:
     return mask_last
 
 
-def _scale_padded(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """add_slice(0, u) · c = add_slice(0, u · slice(c)): slices of products of matrices, 1.1."""
-    for padded, c in ((x, y), (y, x)):
-        found = _split_padding(padded)
-        if found:
-            p, u = found
-            scaled = emit(mul_p, NONE, u, emit(slice_p, p, c))
-            return emit(add_slice_p, p, zeros(padded.type), scaled)
-    return None
+def _work_inside_rule(primitive: Primitive[Any]) -> Rule:
+    def work_inside(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
+        """f(add_slice(0, u), c) = add_slice(0, f(u, slice(c))), by the labels of what is padded.
+
+        Slices of products of matrices: 1.1 to 1.5; of a function with a new axis: 1.5.
+        """
+        op = operation(primitive, p, tuple([x.type for x in xs]))
+        (out,), (result,) = op.access.results, op.results
+        for k, padded in enumerate(xs):
+            found = _split_padding(padded)
+            if not found or not found[1].type.size:
+                continue
+            pad, u = found
+            bounds = dict(zip(op.access.operands[k], pad.ranges, strict=True))
+            whole = zip(op.access.operands[k], pad.lengths, padded.shape, strict=True)
+            if any(label is None and n != length for label, n, length in whole):
+                continue
+            sides = zip(xs, op.access.operands, strict=True)
+            places = [_slice_at(bounds, labels, x.shape) for x, labels in sides]
+            parts = [
+                u if x is padded else x if place.lengths == x.shape else emit(slice_p, place, x)
+                for x, place in zip(xs, places, strict=True)
+            ]
+            if primitive is mul_p:
+                parts.sort(key=lambda x: x is not u)  # so that products of the same are shared
+            place = _slice_at(bounds, out, result.shape)
+            small = emit(primitive, Shape(place.lengths) if isinstance(p, Shape) else p, *parts)
+            return small if small.type is result else emit(add_slice_p, place, zeros(result), small)
+        return None
+
+    return work_inside
 
 
 def _scale_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
@@ -126,29 +151,6 @@ def _scale_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | N
             p, (zero, u, *indices) = found
             scaled = emit(mul_p, NONE, u, emit(gather_p, p, c, *indices))
             return emit(scatter_add_p, p, zero, scaled, *indices)
-    return None
-
-
-def _contract_padded(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
-    """contract(add_slice(0, u), c) = add_slice(0, contract(u, slice(c))), label by label.
-
-    Slices of products of matrices: 1.5.
-    """
-    for padded, c, labels, others in ((x, y, p.left, p.right), (y, x, p.right, p.left)):
-        found = _split_padding(padded)
-        if found:
-            pad, u = found
-            bounds = {
-                label: (pad.starts[k], pad.stops[k], pad.steps[k]) for k, label in enumerate(labels)
-            }
-            place = _slice_at(bounds, others, c.shape)
-            part = c if place.lengths == c.shape else emit(slice_p, place, c)
-            small = emit(contract_p, p, *((u, part) if padded is x else (part, u)))
-            (result,) = contract_p.abstract(p, x.type, y.type)
-            if small.type is result:
-                return small
-            place = _slice_at(bounds, p.out, result.shape)
-            return emit(add_slice_p, place, zeros(result), small)
     return None
 
 
@@ -173,27 +175,6 @@ def _convolve_padded(emit: Emit, p: Convolution, x: Tracer, y: Tracer) -> Tracer
     return None
 
 
-def _reshape_padded(emit: Emit, p: Shape, x: Tracer) -> Tracer | None:
-    """reshape(add_slice(0, u)) = add_slice(0, reshape(u)), if only axes of length 1 come and go.
-
-    Slices of a function with a new axis: 1.5.
-    """
-    found = _split_padding(x)
-    if not found:
-        return None
-    pad, u = found
-    axes = zip(x.shape, pad.starts, pad.stops, pad.steps, strict=True)
-    long = [axis for axis in axes if axis[0] != 1]
-    if [n for n in p.shape if n != 1] != [n for n, *_ in long] or not u.type.size:
-        return None
-    bounds = iter(long)
-    moved = [(0, 1, 1) if n == 1 else next(bounds)[1:] for n in p.shape]
-    starts, stops, steps = zip(*moved, strict=True) if moved else ((), (), ())
-    place = Slice(starts, stops, steps)
-    small = emit(reshape_p, Shape(place.lengths), u)
-    return emit(add_slice_p, place, zeros(x.type.with_shape(p.shape)), small)
-
-
 def _at_slice(
     k: int, steps: tuple[int, int, int], offset: int, start: int, step: int
 ) -> tuple[tuple[int, int, int], int]:
@@ -203,24 +184,22 @@ def _at_slice(
     return moved, offset - steps[k] * start
 
 
-def _slice_at(
-    bounds: dict[int, tuple[int, int, int]], labels: Labels, shape: tuple[int, ...]
-) -> Slice:
+def _slice_at(bounds: Bounds, labels: Labels, shape: tuple[int, ...]) -> Slice:
     """Return the slice of an array at the labels that have bounds, whole at the others."""
-    found = [bounds.get(label, (0, n, 1)) for label, n in zip(labels, shape, strict=True)]
-    starts, stops, steps = zip(*found, strict=True) if found else ((), (), ())
-    return Slice(tuple(starts), tuple(stops), tuple(steps))
+    whole = [(0, n, 1) for n in shape]
+    found = [b if k is None else bounds.get(k, b) for k, b in zip(labels, whole, strict=True)]
+    return Slice(*zip(*found, strict=True)) if found else Slice((), (), ())
 
 
 rules: Final[Rules] = {
     **logic.masks,
     (mul_p, select_p): (_mask_last_rule(mul_p, (0, 1)),),
     (_div_p, select_p): (_mask_last_rule(_div_p, (0,)),),
-    (mul_p, add_slice_p): (_scale_padded,),
+    (mul_p, add_slice_p): (_work_inside_rule(mul_p),),
     (mul_p, scatter_add_p): (_scale_scattered,),
-    (contract_p, add_slice_p): (_contract_padded,),
+    (contract_p, add_slice_p): (_work_inside_rule(contract_p),),
     (convolve_p, add_slice_p): (_convolve_padded,),
-    (reshape_p, add_slice_p): (_reshape_padded,),
+    (reshape_p, add_slice_p): (_work_inside_rule(reshape_p),),
 }
 
 
