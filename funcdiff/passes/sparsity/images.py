@@ -35,9 +35,9 @@ from funcdiff.passes.sparsity.links import (
     Sums,
     is_contraction,
     links,
-    product_blocks,
     product_count,
     products,
+    shared_axes,
 )
 from funcdiff.passes.sparsity.parts import (
     Data,
@@ -205,7 +205,8 @@ class Images:
             raise UnknownImageError
         nonzero = self.known.where_nonzero(eq.operands[1 - place])
         if not self.with_data and (nonzero is None or nonzero.all()):
-            return product_blocks(eq, place)
+            shapes = eq.operands[place].type.shape, eq.results[0].type.shape
+            return shared_axes(eq, place).blocks(*shapes)
         self._check_count(product_count(eq, place, nonzero))
         return products(eq, place, nonzero)
 

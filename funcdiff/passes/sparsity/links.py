@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -184,6 +184,39 @@ def _gathered_back(
     return Sums(rows.ravel()[sources] - 1, sources)
 
 
+class Shared(NamedTuple):
+    """Axes along which examples do not meet, of operand and result, and their lengths."""
+
+    operands: list[int]
+    results: list[int]
+    lengths: list[int]
+
+    @property
+    def size(self) -> int:
+        """How many examples there are."""
+        return prod(self.lengths)
+
+    def of(self, shape: tuple[int, ...], axes: Sequence[int]) -> Array:
+        """Return the number of the example of each element of an array with these axes."""
+        order = sorted(range(len(axes)), key=lambda k: axes[k])
+        spread = [n if axis in axes else 1 for axis, n in enumerate(shape)]
+        numbers = np.arange(self.size).reshape(self.lengths).transpose(order).reshape(spread)
+        return np.broadcast_to(numbers, shape).ravel()
+
+    def blocks(self, x: tuple[int, ...], y: tuple[int, ...]) -> Blocks:
+        """Return that elements depend on all of their example, given the shapes of both."""
+        return Blocks(self.of(y, self.results), self.of(x, self.operands))
+
+
+def shared_axes(eq: Equation, place: int, result: int = 0) -> Shared:
+    """Return the axes of an operand that have the labels of axes of a result."""
+    op = eq.operation
+    labels, others = op.access.operands[place], op.access.results[result]
+    axes = [k for k, label in enumerate(labels) if label is not None and label in others]
+    lengths = [op.operands[place].shape[k] for k in axes]
+    return Shared(axes, [others.index(labels[k]) for k in axes], lengths)
+
+
 # ---- products ------------------------------------------------------------------------------------
 
 
@@ -230,21 +263,6 @@ def products(eq: Equation, place: int, nonzero: Array | None) -> Sums:
         return np.broadcast_to(total, (len(factors), count)).ravel()
 
     return Sums(numbers(product.out), numbers(product.own), np.repeat(factors, count), 1 - place)
-
-
-def product_blocks(eq: Equation, place: int) -> Blocks:
-    """Return on which elements each result of a product without known zeros depends."""
-    product = _Product(eq, place)
-    shared = tuple([label for label in product.own if label in product.out])
-
-    def numbers(labels: Labels) -> Array:
-        own = product.shape(shared)
-        order = sorted(range(len(shared)), key=lambda k: labels.index(shared[k]))
-        spread = [product.lengths[label] if label in shared else 1 for label in labels]
-        grid = np.arange(prod(own)).reshape(own).transpose(order).reshape(spread)
-        return np.broadcast_to(grid, product.shape(labels)).ravel()
-
-    return Blocks(numbers(product.out), numbers(product.own))
 
 
 def _coordinates(numbers: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, used_atoms
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import rearrange
 from funcdiff.passes.sparsity.known import Array
-from funcdiff.passes.sparsity.links import Blocks, Sums
+from funcdiff.passes.sparsity.links import Blocks, Shared, Sums, shared_axes
 from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.rules import rule_of
 from funcdiff.passes.supports.support import Maybe, from_mask
@@ -37,11 +36,11 @@ def asked(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Sums
     """Return what the support of an operation tells, or that all may depend on all."""
     x, y = eq.operands[place].type, eq.results[result].type
     reach = _reach(eq, place, result, linear)
-    batch = _batch_axes(eq.operation, place, result)
+    batch = shared_axes(eq, place, result)
     inside = x.size // max(batch.size, 1)
     too_many = inside * y.size > MOST_PROBED
     if reach is None or too_many or _mixes(x.shape, batch, inside, reach):
-        return Blocks(batch.of(y.shape, batch.results), batch.of(x.shape, batch.operands))
+        return batch.blocks(x.shape, y.shape)
     return _within(x.shape, y.shape, batch, reach)
 
 
@@ -77,46 +76,19 @@ def _reach(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Rea
     return reach
 
 
-class _Batch(NamedTuple):
-    """Axes along which examples do not meet, of operand and result, and their lengths."""
-
-    operands: list[int]
-    results: list[int]
-    lengths: list[int]
-
-    @property
-    def size(self) -> int:
-        return prod(self.lengths)
-
-    def of(self, shape: tuple[int, ...], axes: Sequence[int]) -> Array:
-        """Return the number of the example of each element of an array with these axes."""
-        order = sorted(range(len(axes)), key=lambda k: axes[k])
-        spread = [n if axis in axes else 1 for axis, n in enumerate(shape)]
-        numbers = np.arange(self.size).reshape(self.lengths).transpose(order).reshape(spread)
-        return np.broadcast_to(numbers, shape).ravel()
-
-
-def _batch_axes(op: Operation, place: int, result: int) -> _Batch:
-    """Return the axes of an operand that have the labels of axes of a result."""
-    labels, others = op.access.operands[place], op.access.results[result]
-    shared = [k for k, label in enumerate(labels) if label is not None and label in others]
-    lengths = [op.operands[place].shape[k] for k in shared]
-    return _Batch(shared, [others.index(labels[k]) for k in shared], lengths)
-
-
-def _units(x: tuple[int, ...], batch: _Batch, numbers: Sequence[int]) -> Array:
+def _units(x: tuple[int, ...], batch: Shared, numbers: Sequence[int]) -> Array:
     """Return masks of one element of every example each, by their numbers in the example."""
     shape = [1 if axis in batch.operands else n for axis, n in enumerate(x)]
     units = np.equal.outer(np.array(numbers, int), np.arange(prod(shape)))
     return np.broadcast_to(units.reshape(len(numbers), *shape), (len(numbers), *x))
 
 
-def _mixes(x: tuple[int, ...], batch: _Batch, inside: int, reach: Reach) -> bool:
+def _mixes(x: tuple[int, ...], batch: Shared, inside: int, reach: Reach) -> bool:
     """Whether the first and the last element of an example reach all of its results."""
     return inside > 2 and bool(np.all(reach(_units(x, batch, [0, inside - 1]))))
 
 
-def _within(x: tuple[int, ...], y: tuple[int, ...], batch: _Batch, reach: Reach) -> Sums:
+def _within(x: tuple[int, ...], y: tuple[int, ...], batch: Shared, reach: Reach) -> Sums:
     """Ask one element of every example at once, for each."""
     inside = prod(x) // max(batch.size, 1)
     which, rows = np.nonzero(reach(_units(x, batch, range(inside))).reshape(inside, prod(y)))
