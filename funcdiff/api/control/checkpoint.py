@@ -19,6 +19,7 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
@@ -88,7 +89,7 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
 
     @name_after(f, "checkpoint")
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
-        if current_builder() is None:
+        if current_builder() is None or errors_are_heard():  # of each operation, when it is there
             return f(*args, **kwargs)
         invocation = Operands((args, kwargs))
         trace = _trace(f, invocation, names)

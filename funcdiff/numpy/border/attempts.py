@@ -77,12 +77,15 @@ def _decide(builder: Builder, number: int) -> int:
     del builder.entries[number:]
     program = program_of_operation(op)
     errors, exception = floating_errors()
-    for kinds in [errors] if exception is not None else [(kind,) for kind in errors]:
+    warning = [kind for kind, what in np.geterr().items() if what == "warn" and kind in errors]
+    raising = tuple([kind for kind in errors if kind not in warning])
+    groups = [(kind,) for kind in warning] if exception is None else [tuple(warning)]
+    for kinds in [*([raising] if raising or not warning else []), *(groups if warning else [])]:
         outcome = _outcome(
             builder, operation(fails_p, Fails(program, (), kinds), op.operands), refs
         )
         failure = error_of(program, outcome) if outcome else None
-        if isinstance(failure, FloatingPointError) and exception is not FloatingPointError:
+        if isinstance(failure, FloatingPointError) and kinds != raising:
             failure = RuntimeWarning(*failure.args)
             if exception is None:
                 warnings.warn(failure, stacklevel=2)
