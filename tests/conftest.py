@@ -9,6 +9,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import is_hypothesis_test, settings
 
+from funcdiff.core.patience import patience
 from tests.numpy import agreement
 
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
@@ -18,6 +19,9 @@ settings.register_profile("by hand", settings.get_profile("slow"), max_examples=
 
 # the first execution of a compiled program is held against the interpreter: see below
 os.environ["FUNCDIFF_CHECK"] = "1"
+
+# what is done again is derived at the second time and compiled after few more
+patience.least = 1
 
 # processes share the cores: threads of the products of small matrices would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

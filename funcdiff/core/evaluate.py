@@ -13,6 +13,7 @@ from funcdiff.core.late import late
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
+from funcdiff.core.patience import runs_before
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.running import as_run
@@ -31,7 +32,7 @@ class Promotion:
 
     compiler = staticmethod(late("funcdiff.backend.code.translation", "compile_source"))
     after = 4
-    """Runs in the interpreter before a program is compiled."""
+    """Runs in the interpreter before a program is compiled, at the least: see `runs_before`."""
 
 
 promotion: Final = Promotion()
@@ -46,7 +47,8 @@ class Executable:
 
     def __init__(self, program: Program) -> None:
         self.program = as_run(program)
-        self._runs = 0
+        sizes = [y.type.size for eq in self.program.equations for y in eq.results]
+        self._runs_left = max(promotion.after, runs_before(sizes))
         self._compiled: Callable[..., list[Any]] | None = None
         self._steps: list[Step] = []
         self._template: list[Any] = []
@@ -64,14 +66,14 @@ class Executable:
                 if not is_repeatable(self.program.equations):
                     raise
                 return self.interpret(*arrays)  # which raises again, and says where
-        self._runs += 1
-        if self._runs > promotion.after:
+        self._runs_left -= 1
+        if self._runs_left < 0:
             self.promote()
         return self.interpret(*arrays)
 
     def promote(self) -> None:
         """Compile the program, if the compiler takes it."""
-        self._runs = 0
+        self._runs_left = promotion.after
         self._compiled = promotion.compiler(self.program)
 
     def interpret(self, *arrays: Any) -> list[Any]:

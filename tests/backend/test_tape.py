@@ -18,6 +18,8 @@ from funcdiff.api.derivatives.programs import (
 )
 from funcdiff.backend.tape import sightings, tape
 from funcdiff.backend.tape.steps import NeedsProgramError
+from funcdiff.core.evaluate import executable
+from funcdiff.core.patience import patience
 from funcdiff.errors import InternalError
 from funcdiff.passes import recorded
 
@@ -69,6 +71,26 @@ def test_what_a_derivative_adds_to_is_kept_where_it_is_not_zero() -> None:
     first = fd.grad(of_factors)(a)
     assert derived() == 0
     np.testing.assert_allclose(first, fd.jit(fd.grad(of_factors))(a), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "calls"), [(1, 9), (3000, 4), (10_000, 2)])
+def test_a_program_is_derived_when_it_has_come_back_a_few_times(
+    size: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "least", 8)
+    x = np.ones(size)
+    for call in range(calls):
+        assert derived() == 0, call
+        fd.grad(lambda x: np.sin(np.cos(x) * x)[0])(x)
+    assert derived() == 1
+
+
+def test_a_derived_program_is_compiled_when_it_has_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "least", 8)
+    programs = [fd.trace(lambda x: np.sin(x))(np.ones(n)) for n in (3, 9000)]
+    assert [executable.__wrapped__(program)._runs_left for program in programs] == [8, 4]
 
 
 def test_long_programs_wait_longer() -> None:

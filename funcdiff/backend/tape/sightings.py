@@ -7,17 +7,9 @@ from typing import Final
 
 import funcdiff.passes as passes
 from funcdiff.core.atoms import Entry
+from funcdiff.core.patience import runs_before
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
-
-_EQUATIONS_A_SIGHT: Final = 64
-_MOST_SIGHTS: Final = 32
-_ELEMENTS: Final = 256
-"""A program is derived after one sight for so many equations, at the latest after so many sights:
-half of them if its arrays have so many elements, and none if they have 32 times more.
-
-To derive an equation takes some 45 µs, and saves one or two of each run on small arrays.
-"""
 
 _SIGHTS_OF_A_LOOP: Final = 6
 _ROLLED: Final = 8
@@ -43,7 +35,7 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
     entries = recording[0]
     if _has_new_operations(entries):
         return True
-    often = min(max(len(entries) // _EQUATIONS_A_SIGHT, 1), _sights(entries))
+    often = runs_before([entry[0].size for entry in entries if entry], len(entries))
     return seen > often or (seen > _SIGHTS_OF_A_LOOP and _is_loop(recording))
 
 
@@ -54,12 +46,6 @@ def _is_loop(recording: Recording) -> bool:
         count >= passes.recorded.LONG
         and len(passes.recorded.recorded(recording).equations) * _ROLLED <= count
     )
-
-
-def _sights(entries: Sequence[Entry]) -> int:
-    """Return after how many sights a long program on such arrays is worth deriving."""
-    elements = sum([entry[0].size for entry in entries if entry]) / max(len(entries), 1)
-    return int(_MOST_SIGHTS / (1 + elements / _ELEMENTS))
 
 
 def _has_new_operations(entries: Sequence[Entry]) -> bool:
