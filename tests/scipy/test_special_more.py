@@ -120,3 +120,9 @@ def test_by_degrees_of_freedom_students_distribution_keeps_its_digits(point: Any
     single = fd.grad(S.stdtr)(*map(np.float32, point))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, slope, rtol=1e-3)
+
+
+def test_the_periods_of_a_sinc_may_be_a_list() -> None:
+    ours: Any = fd.scipy.special.diric
+    found = fd.vjp(lambda x: ours(x, [1, 3, 5]), np.array(0.7))[0]
+    np.testing.assert_allclose(found, S.diric(0.7, [1, 3, 5]), rtol=1e-14)

@@ -137,7 +137,7 @@ def test_a_missing_module_disables_the_functions_that_need_it_alone(tmp_path: Pa
         capture_output=True,
         text=True,
         check=False,
-        env=dict(os.environ, PYTHONPATH=str(HERE.parent)),
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), *sys.path])),
     )
     assert run.returncode == 0, run.stderr
     said = run.stdout.splitlines()

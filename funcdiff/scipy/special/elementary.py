@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
+from funcdiff.numpy import asarray
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.special.calls import floating, for_traced, widened
@@ -71,7 +72,7 @@ def diric(x: Any, n: Any) -> Any:
     >>> print(fd.grad(fd.grad(lambda x: special.diric(x, 3)))(0.0).round(12))
     -0.666666666667
     """
-    x = floating(x)
+    x, n = floating(x), asarray(n)
     turns = np.round(x / (2 * np.pi))
     rest = x / (2 * np.pi) - turns
     whole = np.logical_and(n > 0, n == np.floor(n))
