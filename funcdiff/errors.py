@@ -204,7 +204,7 @@ def location_of(error: Exception) -> str:
     return f"{code.co_filename!r}, line {found.tb_lineno}, in {code.co_name}"
 
 
-def raised_by_user(error: Exception) -> bool:
+def is_raised_by_user(error: Exception) -> bool:
     """Whether an error that was caught comes from the user's own code, called on the way."""
     trace = _end(error)
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))

@@ -227,7 +227,7 @@ def _broadcast_impl(p: Broadcast) -> Any:
     return function
 
 
-def _filled(p: Broadcast) -> Any:
+def _fill(p: Broadcast) -> Any:
     expand = tuple(slice(None) if a in p.axes else None for a in range(len(p.shape)))
 
     def function(x: Any) -> Any:
@@ -251,7 +251,7 @@ broadcast_p: Final = Primitive(
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
     access=_access_broadcast,
-    facts=Facts(view=True, rearranges=True, linear=slice(None), of_few=_filled),
+    facts=Facts(view=True, rearranges=True, linear=slice(None), of_few=_fill),
 )
 
 

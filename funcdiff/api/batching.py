@@ -81,7 +81,7 @@ def vmap(
     check_function(f, "vmap")
 
     @name_after(f, "vmap", in_axes=in_axes or None)
-    def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def vmap_f(*args: P.args, **kwargs: P.kwargs) -> Any:
         leaves, structure = pytree.flatten((args, kwargs))
         axes = leaf_axes(in_axes, args, "in_axes", "args")
         axes += [0 for _ in leaves[len(axes) :]]
@@ -119,14 +119,14 @@ def vmap(
         policy = nested_policy(0, eager=False)
         agreed = partial(_Agreement, size)
         trace = record(f, moved, call, policy, types=types, decisions=agreed)
-        program, varies = _batched_program(trace.recording, size, len(moved))
+        program, varies = _batch_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
         value = rebuild(trace.structure, trace.numeric, results, trace.others)
         if type(out_axes) is int and out_axes == 0:
             return value
         return _place_axes(value, out_axes, trace.numeric, varies)
 
-    return batched
+    return vmap_f
 
 
 def stack_rows(rows: Sequence[Any]) -> Any:
@@ -151,7 +151,7 @@ class _Agreement(Decisions):
         builder = self._builder
         type_ = type_of_variable(builder, atom)
         recording = builder.recording([Builder.handle(builder, atom, type_)])
-        program, _ = _batched_program(recording, self._size, len(self._stacks))
+        program, _ = _batch_program(recording, self._size, len(self._stacks))
         with recording_in(builder.parent):
             (outcomes,) = run(program, [*self._stacks, *builder.captures])
             agree = self._size > 0 and bool(np.all(outcomes == outcomes[0]))
@@ -178,7 +178,7 @@ def _show_path(path: str) -> str:
 
 
 @memoised
-def _batched_program(recording: Recording, size: int, count: int) -> tuple[Program, Mask]:
+def _batch_program(recording: Recording, size: int, count: int) -> tuple[Program, Mask]:
     """Return the batched program, and which of its outputs differ from example to example."""
     program = passes.recorded.recorded(recording)
     flags: Mask = (True,) * count + (False,) * (len(program.inputs) - count)

@@ -56,7 +56,7 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
     check_function(f, "trace")
 
     @name_after(f, "trace")
-    def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
+    def trace_f(*args: P.args, **kwargs: P.kwargs) -> Program:
         invocation = Operands((args, kwargs))
         recorded = record(
             f, invocation.xs, on_operands(f, invocation), nested_policy(0, lifts=False), taps={},
@@ -64,7 +64,7 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
         )  # fmt: skip
         return simplify(program_of(*recorded.recording))
 
-    return traced
+    return trace_f
 
 
 def stop_gradient(x: X) -> X:

@@ -23,7 +23,7 @@ from funcdiff.api.calls.arguments import (
     FunctionName,
     check_function,
 )
-from funcdiff.api.calls.naming import shown_name
+from funcdiff.api.calls.naming import display_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.transformed import ByParts
@@ -87,7 +87,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._harmless: Any = None
 
     def __repr__(self) -> str:
-        return f"jit({shown_name(self._function)})"
+        return f"jit({display_name(self._function)})"
 
     def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
         return jit, (self._function,), self._options
@@ -179,10 +179,10 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Return the program for these arguments and its Python source."""
-        program = self.traced(*args, **kwargs).program
+        program = self.trace_call(*args, **kwargs).program
         return Lowered(program, kernel(program, native=self._native).source.text)
 
-    def traced(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
+    def trace_call(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
         """Return a trace of a call, and its program with a guard for all that decided."""
         kind = self._statics.kind(args, kwargs)
         trace = self._record(args, kwargs, kind, decides=Decisions if self._guards else None)
@@ -241,7 +241,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         whole = Operands(self._statics.dynamic(args, kwargs))
 
         def call(tracers: list[Tracer]) -> Any:
-            given, named = self._statics.completed(whole.tree(tracers), args, kwargs)
+            given, named = self._statics.complete(whole.tree(tracers), args, kwargs)
             return self._function(*given, **named)
 
         return record(

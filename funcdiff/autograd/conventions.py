@@ -34,27 +34,27 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
         ``fun(x)``.
     """
     value, pullback = vjp(fun, cast(x))
-    return partial(pulled, pullback, value, True), value
+    return partial(apply_pullback, pullback, value, True), value
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return the function of a tangent like `x` that returns ``(fun(x), J·tangent)``."""
     x = cast(x)
-    return lambda g: jvp(fun, (x,), (matched(g, x),))
+    return lambda g: jvp(fun, (x,), (match_dtypes(g, x),))
 
 
-def pulled(
+def apply_pullback(
     pullback: Callable[[Any], tuple[Any, ...]],
     value: Any,
     alone: bool,  # noqa: FBT001
     g: Any,
 ) -> Any:
     """Return what a pullback gives in autograd's convention, of one argument `alone` or of all."""
-    found = conjugated(pullback(conjugated(matched(g, value))))
+    found = conj_leaves(pullback(conj_leaves(match_dtypes(g, value))))
     return found[0] if alone else found
 
 
-def conjugated(tree: Any) -> Any:
+def conj_leaves(tree: Any) -> Any:
     """Return a container with its complex leaves conjugated."""
     return _map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, tree)
 
@@ -94,22 +94,22 @@ def _is_array_of_integers(x: Any) -> bool:
     return issubclass(type(x), np.ndarray) and x.dtype.kind in "iub"
 
 
-def matched(tree: Any, like: Any) -> Any:
+def match_dtypes(tree: Any, like: Any) -> Any:
     """Return vectors in the dtypes of others: of the float width, and real where these are.
 
     The real part is what a complex covector of a real value is for.  Integers become floats.
     """
     if _is_leaf(tree) and _is_leaf(like):
-        return _matched(tree, like)
+        return _match_dtype(tree, like)
     leaves, structure = pytree.flatten(tree)
     others, form = pytree.flatten(like)
     if structure != form:  # for which others have words
         return floating(tree)
     pairs = zip(leaves, others, strict=True)
-    return pytree.unflatten(structure, [_matched(x, other) for x, other in pairs])
+    return pytree.unflatten(structure, [_match_dtype(x, other) for x, other in pairs])
 
 
-def _matched(x: Any, like: Any) -> Any:
+def _match_dtype(x: Any, like: Any) -> Any:
     given, wanted = _dtype(x), _dtype(like)
     if given == wanted or given is None or wanted is None or wanted.kind not in "fc":
         return _floating(x)

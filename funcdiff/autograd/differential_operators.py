@@ -23,7 +23,7 @@ from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Differentiable, P
 from funcdiff.autograd import conventions, rows, wrap_util
-from funcdiff.autograd.conventions import cast_at, conjugated, matched, pulled
+from funcdiff.autograd.conventions import apply_pullback, cast_at, conj_leaves, match_dtypes
 from funcdiff.autograd.names import attributes
 from funcdiff.autograd.signatures import (
     Argnum,
@@ -53,7 +53,7 @@ def _positions(argnum: Argnum) -> int | tuple[int, ...]:
     return argnum if isinstance(argnum, int) else tuple(argnum)
 
 
-def _named(fun: Function, operator: str, argnum: Argnum) -> Callable[[F], F]:
+def _with_name(fun: Function, operator: str, argnum: Argnum) -> Callable[[F], F]:
     """Give a derivative the name and the documentation that say what it is of."""
 
     def name(function: F) -> F:
@@ -66,9 +66,9 @@ def _named(fun: Function, operator: str, argnum: Argnum) -> Callable[[F], F]:
     return name
 
 
-def _composed(fun: Function, operator: str, argnum: Argnum, found: Function) -> Function:
+def _name_composition(fun: Function, operator: str, argnum: Argnum, found: Function) -> Function:
     """Name a derivative that is made of others."""
-    return _named(fun, operator, argnum)(lambda *args, **kwargs: found(*args, **kwargs))
+    return _with_name(fun, operator, argnum)(lambda *args, **kwargs: found(*args, **kwargs))
 
 
 def _scalar(fun: Function) -> Function:
@@ -108,10 +108,10 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, 
     """
     positions = _positions(argnum)
 
-    @_named(fun, "make_vjp", argnum)
+    @_with_name(fun, "make_vjp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
         value, pullback = products.vjp(fun, *cast_at(args, argnum), argnums=positions, **kwargs)
-        return partial(pulled, pullback, value, isinstance(argnum, int)), value
+        return partial(apply_pullback, pullback, value, isinstance(argnum, int)), value
 
     return make
 
@@ -122,17 +122,17 @@ def make_jvp(fun: Function, argnum: Argnum = 0) -> Callable[..., Callable[[Any],
     """Return a function that returns ``jvp``, and ``jvp(tangent)`` is ``(value, J·tangent)``."""
     positions = _positions(argnum)
 
-    @_named(fun, "make_jvp", argnum)
+    @_with_name(fun, "make_jvp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
-        return partial(_pushed, fun, positions, cast_at(args, argnum), kwargs)
+        return partial(_push, fun, positions, cast_at(args, argnum), kwargs)
 
     return make
 
 
-def _pushed(fun: Function, positions: Any, args: Any, kwargs: Any, tangent: Any) -> Any:
+def _push(fun: Function, positions: Any, args: Any, kwargs: Any, tangent: Any) -> Any:
     """Return the value at some arguments, and the derivative along a tangent."""
     chosen, ts = ((positions,), (tangent,)) if isinstance(positions, int) else (positions, tangent)
-    ts = tuple(matched(t, args[k]) for k, t in zip(chosen, ts, strict=True))
+    ts = tuple(match_dtypes(t, args[k]) for k, t in zip(chosen, ts, strict=True))
     return products.jvp(fun, args, ts, argnums=positions, **kwargs)
 
 
@@ -168,8 +168,8 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     12.0
     """
     found = gradient.grad(_scalar(fun), _positions(argnum))
-    named = _named(fun, "grad", argnum)
-    return named(lambda *args, **kwargs: conjugated(found(*cast_at(args, argnum), **kwargs)))
+    named = _with_name(fun, "grad", argnum)
+    return named(lambda *args, **kwargs: conj_leaves(found(*cast_at(args, argnum), **kwargs)))
 
 
 @typed_as[ValueAndGradient]()
@@ -178,12 +178,12 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any
     """Return a function that computes ``(value, gradient)``, as `grad` does."""
     both = gradient.value_and_grad(_scalar_and_axes(fun), _positions(argnum), has_aux=True)
 
-    @_named(fun, "value_and_grad", argnum)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    @_with_name(fun, "value_and_grad", argnum)
+    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         (value, axes), found = both(*cast_at(args, argnum), **kwargs)
-        return (value if axes is None else axes(value)), conjugated(found)
+        return (value if axes is None else axes(value)), conj_leaves(found)
 
-    return computed
+    return value_and_grad_f
 
 
 @typed_as[GradientAndAux]()
@@ -195,18 +195,18 @@ def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, 
     """
 
     @functools.wraps(fun)
-    def summed(*args: Any, **kwargs: Any) -> Any:
+    def sum_and_aux(*args: Any, **kwargs: Any) -> Any:
         y, aux = fun(*args, **kwargs)
         return np.sum(y), aux
 
-    both = gradient.grad(summed, _positions(argnum), has_aux=True)
+    both = gradient.grad(sum_and_aux, _positions(argnum), has_aux=True)
 
-    @_named(fun, "grad_and_aux", argnum)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    @_with_name(fun, "grad_and_aux", argnum)
+    def grad_and_aux_f(*args: Any, **kwargs: Any) -> Any:
         found, aux = both(*cast_at(args, argnum), **kwargs)
-        return conjugated(found), aux
+        return conj_leaves(found), aux
 
-    return computed
+    return grad_and_aux_f
 
 
 @typed_as[Gradient]()
@@ -217,8 +217,8 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     For an elementwise function this is the derivative of each element.
     """
     found = elementwise.elementwise_grad(fun, _positions(argnum))
-    named = _named(fun, "elementwise_grad", argnum)
-    return named(lambda *args, **kwargs: conjugated(found(*cast_at(args, argnum), **kwargs)))
+    named = _with_name(fun, "elementwise_grad", argnum)
+    return named(lambda *args, **kwargs: conj_leaves(found(*cast_at(args, argnum), **kwargs)))
 
 
 @typed_as[Tangent]()
@@ -226,12 +226,12 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
 def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the derivative in the direction of ones, in forward mode."""
 
-    @_named(fun, "deriv", argnum)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    @_with_name(fun, "deriv", argnum)
+    def deriv_f(*args: Any, **kwargs: Any) -> Any:
         x = args[argnum] if isinstance(argnum, int) else tuple(args[k] for k in argnum)
         return make_jvp(fun, argnum)(*args, **kwargs)(vspace(x).ones())[1]
 
-    return computed
+    return deriv_f
 
 
 @typed_as[Matrix]()
@@ -247,7 +247,7 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
     by_rows = partial(rows.stack_rows, make_vjp(fun, argnum), argnum)
     either = rows.Either(_jacobian(fun, _positions(argnum)), by_rows)
 
-    @_named(fun, "jacobian", argnum)
+    @_with_name(fun, "jacobian", argnum)
     def computed(*args: Any, **kwargs: Any) -> Any:
         args = tuple(cast_at(args, argnum))
         is_complex = isinstance(argnum, int) and np.iscomplexobj(args[argnum])
@@ -260,7 +260,7 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
 @transform
 def hessian(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the Hessian, of shape ``output + input + input``."""
-    return _composed(fun, "hessian", argnum, jacobian(jacobian(fun, argnum), argnum))
+    return _name_composition(fun, "hessian", argnum, jacobian(jacobian(fun, argnum), argnum))
 
 
 @typed_as[Gradient]()
@@ -269,13 +269,13 @@ def holomorphic_grad(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the complex derivative of a holomorphic function."""
     of_real = grad(functools.wraps(fun)(lambda *args, **kw: np.real(fun(*args, **kw))), argnum)
 
-    @_named(fun, "holomorphic_grad", argnum)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    @_with_name(fun, "holomorphic_grad", argnum)
+    def holomorphic_grad_f(*args: Any, **kwargs: Any) -> Any:
         if not np.iscomplexobj(args[argnum]):
             warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
         return of_real(*args, **kwargs)
 
-    return computed
+    return holomorphic_grad_f
 
 
 def grad_named(fun: Callable[P, Differentiable], argname: str) -> Callable[P, Any]:
@@ -288,7 +288,7 @@ def grad_named(fun: Callable[P, Differentiable], argname: str) -> Callable[P, An
 @transform
 def make_hvp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(hvp, gradient)``; ``hvp(v)`` is the Hessian times `v`."""
-    return _composed(fun, "make_hvp", argnum, make_vjp(grad(fun, argnum), argnum))
+    return _name_composition(fun, "make_hvp", argnum, make_vjp(grad(fun, argnum), argnum))
 
 
 @typed_as[HessianProduct]()
@@ -311,7 +311,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     def reverse(*args: Any, **kwargs: Any) -> Any:
         return pull(*args[:-1], **kwargs)[0](args[-1])
 
-    return _composed(fun, "hessian_tensor_product", argnum, rows.Either(forward, reverse))
+    return _name_composition(fun, "hessian_tensor_product", argnum, rows.Either(forward, reverse))
 
 
 @typed_as[JacobianProduct]()
@@ -319,11 +319,11 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
 def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
     """Return a function of ``(*args, tensor)`` that computes a tensor times the Jacobian."""
 
-    def contracted(*args: Any, **kwargs: Any) -> Any:
+    def contract(*args: Any, **kwargs: Any) -> Any:
         *point, tensor = args
         return np.tensordot(tensor, fun(*point, **kwargs), np.ndim(tensor))
 
-    return _composed(fun, "tensor_jacobian_product", argnum, jacobian(contracted, argnum))
+    return _name_composition(fun, "tensor_jacobian_product", argnum, jacobian(contract, argnum))
 
 
 @transform
@@ -363,7 +363,7 @@ def make_ggnvp(
         The `argnum` of `f`.
     """
 
-    @_named(f, "make_ggnvp", f_argnum)
+    @_with_name(f, "make_ggnvp", f_argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
         args = tuple(cast_at(args, f_argnum))
         y, push = linearize(f, *args, argnums=f_argnum, **kwargs)
@@ -375,7 +375,7 @@ def make_ggnvp(
 
 
 def _gauss_newton(x: Any, push: Product, hvp: Product, pull: Product, v: Any) -> Any:
-    return pull(hvp(push(matched(v, x))))
+    return pull(hvp(push(match_dtypes(v, x))))
 
 
 @transform

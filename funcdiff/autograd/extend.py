@@ -23,7 +23,7 @@ from funcdiff.api.rules.opaque import OpaqueFunction
 from funcdiff.api.rules.opaque import primitive as opaque_function
 from funcdiff.api.rules.private_values import map_arrays
 from funcdiff.autograd.boxes import Box, getval, isbox
-from funcdiff.autograd.conventions import conjugated, matched
+from funcdiff.autograd.conventions import conj_leaves, match_dtypes
 from funcdiff.autograd.names import attributes
 from funcdiff.autograd.primitive_rules import primitive_jvps, primitive_vjps
 from funcdiff.autograd.rows import NeedsRows, wants_matrix
@@ -153,15 +153,15 @@ class primitive:  # noqa: N801
         fixed = [k for k in range(arity) if k not in argnums]
 
         @functools.wraps(self.fun)
-        def called(kwargs: dict[str, Any], *args: Any) -> Any:
-            return self.fun(*_given(args), **_given(kwargs))
+        def call(kwargs: dict[str, Any], *args: Any) -> Any:
+            return self.fun(*_unwrap(args), **_unwrap(kwargs))
 
-        def sampled(kwargs: dict[str, Any], *args: Any) -> Any:
-            return self.fun(*[map_arrays(_sample, x) for x in _given(args)], **_given(kwargs))
+        def call_on_samples(kwargs: dict[str, Any], *args: Any) -> Any:
+            return self.fun(*[map_arrays(_sample, x) for x in _unwrap(args)], **_unwrap(kwargs))
 
         positions = (0, *[k + 1 for k in fixed])
         function = opaque_function(
-            called, nondiff_argnums=positions, result=None if has_values else sampled
+            call, nondiff_argnums=positions, result=None if has_values else call_on_samples
         )
 
         def forward(kwargs: dict[str, Any], *args: Any) -> Any:
@@ -170,22 +170,22 @@ class primitive:  # noqa: N801
 
         def backward(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, ...]:
             *others, (moving, ans), g = rest
-            args = _merged(fixed, others, argnums, moving)
+            args = _merge(fixed, others, argnums, moving)
             if vjp is None:
                 raise _no_rule(self, "VJP", asked[0])
-            found = vjp(asked, *writable((ans, *_given((args, kwargs)))))(writable(conjugated(g)))
+            found = vjp(asked, *writable((ans, *_unwrap((args, kwargs)))))(writable(conj_leaves(g)))
             known = dict(zip(asked, found, strict=True))
             pairs = ((known.get(k), x) for k, x in zip(argnums, moving, strict=True))
-            return tuple(None if t is None else conjugated(matched(t, x)) for t, x in pairs)
+            return tuple(None if t is None else conj_leaves(match_dtypes(t, x)) for t, x in pairs)
 
         def rule(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, Any]:
             *others, moving, tangents = rest
-            args = _merged(fixed, others, argnums, moving)
+            args = _merge(fixed, others, argnums, moving)
             ans = function(kwargs, *args)
             given = [(k, t) for k, t in zip(argnums, tangents, strict=True) if t is not None]
             assert jvp is not None
-            found = jvp(*writable((*zip(*given, strict=True), ans, *_given((args, kwargs)))))
-            return ans, matched(found, ans)
+            found = jvp(*writable((*zip(*given, strict=True), ans, *_unwrap((args, kwargs)))))
+            return ans, match_dtypes(found, ans)
 
         if vjp is not None or jvp is None:
             function.defvjp(forward, backward)  # type: ignore[arg-type]  # positions are not typed
@@ -209,7 +209,7 @@ def _hold(x: Any) -> Any:
     return x if isinstance(x, np.ndarray | Tracer) or getattr(x, "__hash__", None) else _Held(x)
 
 
-def _given(tree: Any) -> Any:
+def _unwrap(tree: Any) -> Any:
     """Return a container with what is held."""
     return map_arrays(lambda x: x.held if type(x) is _Held else x, tree)
 
@@ -230,7 +230,7 @@ def _sample(x: Any) -> Any:
     return (rest + (np.eye(x.shape[-1]) if is_square else 0.0)).astype(x.dtype)
 
 
-def _merged(
+def _merge(
     fixed: Sequence[int], others: Sequence[Any], argnums: Sequence[int], moving: Sequence[Any]
 ) -> tuple[Any, ...]:
     found = dict(zip([*fixed, *argnums], [*others, *moving], strict=True))
@@ -250,10 +250,10 @@ def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that is called with plain values and has no derivative."""
 
     @functools.wraps(f_raw)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def notrace_f(*args: Any, **kwargs: Any) -> Any:
         return f_raw(*[pytree.map(getval, x) for x in args], **kwargs)
 
-    return called
+    return notrace_f
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def defjvp(
     def maker(argnum: int, g: Any, ans: Any, args: Any, kwargs: Any) -> Any:
         found = _rule(fun, "JVP", known, argnum)
         if found == _SAME:
-            return _applied(fun, argnum, g, args, kwargs)
+            return _call_at_tangent(fun, argnum, g, args, kwargs)
         return None if found is None else found(g, ans, *args, **kwargs)
 
     defjvp_argnum(fun, maker)
@@ -339,10 +339,10 @@ def defjvp(
 
 def def_linear(fun: Callable[..., Any]) -> None:
     """Declare that a function is linear in each of its arguments."""
-    defjvp_argnum(fun, lambda argnum, g, _ans, *call: _applied(fun, argnum, g, *call))
+    defjvp_argnum(fun, lambda argnum, g, _ans, *call: _call_at_tangent(fun, argnum, g, *call))
 
 
-def _applied(fun: Callable[..., Any], argnum: int, g: Any, args: Any, kwargs: Any) -> Any:
+def _call_at_tangent(fun: Callable[..., Any], argnum: int, g: Any, args: Any, kwargs: Any) -> Any:
     """Return a function of a tangent in the place of an argument."""
     return fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
 

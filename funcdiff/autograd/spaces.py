@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.autograd.conventions import conjugated
+from funcdiff.autograd.conventions import conj_leaves
 from funcdiff.errors import InputError, user_location
 
 
@@ -102,7 +102,7 @@ class VSpace:
 
     def covector(self, x: Any) -> Any:
         """Return the covector of a vector: its conjugate."""
-        return conjugated(x)
+        return conj_leaves(x)
 
     @classmethod
     def register(cls, value_type: type, vspace_maker: Any = None) -> NoReturn:

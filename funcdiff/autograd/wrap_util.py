@@ -55,13 +55,13 @@ def wraps(
 ) -> Callable[[Any], Any]:
     """Return a decorator that gives name and documentation, of those of another function."""
 
-    def named(f: Any) -> Any:
+    def decorate(f: Any) -> Any:
         words = {"fun": get_name(fun), "doc": get_doc(fun), **kwargs}
         with suppress(AttributeError, TypeError):  # of what has no name
             f.__name__, f.__doc__ = namestr.format(**words), docstr.format(**words)
         return f
 
-    return named
+    return decorate
 
 
 def wrap_nary_f(fun: Callable[..., Any], op: Callable[..., Any], argnum: Any) -> Callable[..., Any]:

@@ -197,7 +197,7 @@ class Builder:
         """Return the operand that stands for a tracer or an array here."""
         return self.ref(x) if isinstance(x, Tracer) else self.capture(x).atom
 
-    def found(self, x: Tracer | np.ndarray[Any, Any] | np.generic) -> Ref | None:
+    def find(self, x: Tracer | np.ndarray[Any, Any] | np.generic) -> Ref | None:
         """Return the operand that stands for `x` here, None if it has not been put here."""
         if not isinstance(x, Tracer):
             return self._snapshots.number(x)
@@ -305,7 +305,7 @@ class Builder:
 
     def _origins(self) -> Origins | None:
         entries = self.entries
-        return entries.named_origins(self._outside) if isinstance(entries, LocatedEntries) else None
+        return entries.name_origins(self._outside) if isinstance(entries, LocatedEntries) else None
 
 
 def builders() -> Iterator[Builder]:

@@ -65,7 +65,7 @@ class Values:
             if any(x is _UNKNOWN for x in operands):
                 values.extend(_UNKNOWN for _ in op.results)
                 continue
-            result = _asked(op, operands, builder) if op.calls_user else op.function(*operands)
+            result = _ask(op, operands, builder) if op.calls_user else op.function(*operands)
             if len(op.results) == 1:
                 values.append(result)
             else:
@@ -107,7 +107,7 @@ class Values:
             op, *refs = self._entries[number]
             if number not in values:
                 xs = [ref.array if isinstance(ref, Literal) else values[ref] for ref in refs]
-                found = _asked(op, xs, builder) if op.calls_user else op.function(*xs)
+                found = _ask(op, xs, builder) if op.calls_user else op.function(*xs)
                 values.update(enumerate([found] if len(op.results) == 1 else found, number))
         return values[atom]
 
@@ -137,7 +137,7 @@ class Values:
         return _UNKNOWN if value is None else value
 
 
-def _asked(op: Operation, operands: Sequence[Any], builder: Recorder) -> Any:
+def _ask(op: Operation, operands: Sequence[Any], builder: Recorder) -> Any:
     """Return a value of the user's code, which is not called again when the program runs."""
     with effects.asking(builder):
         return op.function(*operands)

@@ -91,7 +91,7 @@ def key_of(code: Hashable, operands: Sequence[Any]) -> Hashable:
     return code, tuple([(x.shape, x.dtype, x.tobytes()) for x in arrays])
 
 
-def called_once(
+def call_once(
     code: Hashable, operands: Sequence[Any], call: Callable[[], Sequence[Any]]
 ) -> Sequence[Any]:
     """Return what ``call()`` returns; of a call that was made while tracing, what it returned."""

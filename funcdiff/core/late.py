@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 
-def unforked_lock() -> RLock:
+def lock_against_forks() -> RLock:
     """Return a lock that another thread never holds in a child that is forked.
 
     A fork takes the locks that were made later first, as do those who take several.
@@ -28,9 +28,9 @@ def unforked_lock() -> RLock:
     return lock
 
 
-making: Final = unforked_lock()
+making: Final = lock_against_forks()
 """Held while something is made once, by code that imports nothing."""
-_importing: Final = unforked_lock()
+_importing: Final = lock_against_forks()
 _complete: Final[set[str]] = set()
 """Packages of which every module is imported."""
 

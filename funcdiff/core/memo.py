@@ -120,7 +120,7 @@ class Memoised(Generic[P, R]):
         _store.enter(key, result, _weight(args[0]))
         return result
 
-    def kept(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
+    def peek(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Return the result if it is kept, and compute nothing; None is never kept."""
         found = _store.find((self, *args, *kwargs.items()))
         return None if found is None else cast("R", found.result)

@@ -43,7 +43,7 @@ class Origin(NamedTuple):
         """Return the origin of the cotangent of a variable, or of a tangent."""
         return Origin(self.name and f"d_{self.name.removeprefix('t_')}", self.place, derived=True)
 
-    def merged(self, other: Origin) -> Origin:
+    def merge(self, other: Origin) -> Origin:
         """Return the origin of what is found to be another variable, too.
 
         A value of the user's is not called a derivative.
@@ -129,11 +129,11 @@ class LocatedEntries(list[Entry]):
         super().__delitem__(places)
         del self.origins[places]
 
-    def named_origins(self, captured: Mapping[int, Any]) -> Origins:
+    def name_origins(self, captured: Mapping[int, Any]) -> Origins:
         """Return the origins; what is captured has its name from outside."""
         self._reader.look_again()
         for number, value in captured.items():
-            self.origins[number] = self.origins[number].merged(origin_of(value))
+            self.origins[number] = self.origins[number].merge(origin_of(value))
         for number, word in self.words.items():
             _, place, derived = self.origins[number]
             self.origins[number] = Origin(word.text, place, derived)
@@ -182,4 +182,4 @@ def note(x: Any, origin: Origin) -> None:
     """Let a traced value come from where something else does, too."""
     entries = x.builder.entries if isinstance(x, Tracer) and x.builder is not None else None
     if isinstance(entries, LocatedEntries) and isinstance(x.atom, int):
-        entries.origins[x.atom] = entries.origins[x.atom].merged(origin)
+        entries.origins[x.atom] = entries.origins[x.atom].merge(origin)

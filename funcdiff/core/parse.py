@@ -150,12 +150,12 @@ def _equation(reader: Reader, defined: list[Var]) -> Equation:
     operands = () if reader.is_at_end_of_line else _atoms(reader, defined)
     if not reader.is_at_end_of_line:
         raise reader.error(reader.next, "',' or the end of the line after an equation")
-    eq = _checked_equation(reader, name, primitive, params, operands, tuple(results))
+    eq = _check_equation(reader, name, primitive, params, operands, tuple(results))
     defined.extend(results)
     return eq
 
 
-def _checked_equation(
+def _check_equation(
     reader: Reader,
     name: Token,
     primitive: Primitive[Any],

@@ -55,7 +55,7 @@ def program_of(
 
 def _live(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[int]:
     """Return the numbers of the equations that the outputs need, in order."""
-    needed = needed_variables(entries, outputs)
+    needed = live_variables(entries, outputs)
     return [
         number
         for number, entry in enumerate(entries)
@@ -90,7 +90,7 @@ def operands_needed(
     return sorted(found)
 
 
-def needed_variables(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[bool]:
+def live_variables(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[bool]:
     """Return, by number, whether the outputs need a variable; of several results, the first too.
 
     They need all that may end the program.

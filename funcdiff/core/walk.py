@@ -73,13 +73,13 @@ def following(
     hand_on(program, program.inputs, operands)
     is_copy = rule is copy_equation
 
-    def followed(eq: Equation, xs: list[Any]) -> Sequence[Any]:
+    def follow(eq: Equation, xs: list[Any]) -> Sequence[Any]:
         with copying_from(program, eq, derives=derives, is_copy=is_copy):
             ys = rule(eq, xs)
         hand_on(program, eq.results, ys)
         return ys
 
-    return followed
+    return follow
 
 
 def hand_on(
@@ -190,7 +190,7 @@ def rearrange(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -
     """
     with Builder("rearrange", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
-        places = needed_equations(program, outputs)
+        places = live_equations(program, outputs)
         copy = following(program, [xs.get(v.number) for v in program.inputs], copy_equation)
         for index, eq in enumerate(program.equations):
             if index in places:
@@ -205,7 +205,7 @@ def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
     return env[atom.number]
 
 
-def needed_equations(program: Program, outputs: Sequence[int]) -> set[int]:
+def live_equations(program: Program, outputs: Sequence[int]) -> set[int]:
     """Return the places of the equations that some outputs need."""
     wanted = {program.outputs[k] for k in outputs}
     places = set()

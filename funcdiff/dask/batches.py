@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from funcdiff.dask.blocks import Block
-from funcdiff.dask.parts import Part, merged
+from funcdiff.dask.parts import Part, merge_siblings
 from funcdiff.dask.shipping import Code, Given
 
 _LEAST_SECONDS: Final = 0.005
@@ -93,7 +93,7 @@ def run_batch(batch: Batch, code: Code, given: Given, *values: Any) -> list[Part
         for block in batch.blocks:
             yield Part(block.number, 1, _results(code, given, batch.total, block.load(known)))
 
-    first, *others = merged(results())
+    first, *others = merge_siblings(results())
     return [replace(first, seconds=time.perf_counter() - started), *others]
 
 
@@ -109,7 +109,7 @@ def _results(code: Code, given: Given, total: int | None, block: list[Any]) -> l
 # ---- which blocks --------------------------------------------------------------------------------
 
 
-def dealt(
+def make_batches(
     blocks: Sequence[Block], length: int, places: Mapping[Any, Any], *, whole: bool
 ) -> list[list[Block]]:
     """Return blocks in batches of about `length`, each on one machine.

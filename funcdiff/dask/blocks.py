@@ -45,20 +45,20 @@ class Blocks:
         """Return what loads the data, after Dask's optimizations."""
         key = tuple((id(x.dask), x.name) for x in data.arrays)
         if key not in _known:
-            _known[key] = cls._found(data)
+            _known[key] = cls._find(data)
             for x in data.arrays:
                 finalize(x.dask, _known.pop, key, None).atexit = False
         return _known[key]
 
     @classmethod
-    def _found(cls, data: Data) -> Blocks:
+    def _find(cls, data: Data) -> Blocks:
         graph: dict[Any, Any] = {}
         for x in optimize(*data.arrays):
             graph |= dict(x.__dask_graph__())
         rows = zip(*(flatten(x.__dask_keys__()) for x in data.arrays), strict=True)
         keys = list(map(list, rows))
         largest_first = sorted(range(len(data.arrays)), key=lambda k: -data.arrays[k].nbytes)
-        needs = [_needed(graph, [row[k] for k in largest_first]) for row in keys]
+        needs = [_dependences(graph, [row[k] for k in largest_first]) for row in keys]
         uses = Counter(key for needed in needs for key in needed)
         each = []
         for number, (row, needed) in enumerate(zip(keys, needs, strict=True)):
@@ -70,7 +70,7 @@ class Blocks:
         return cls(each, {k: graph[k] for k in uses if k in graph and uses[k] > 1}, held)
 
 
-def _needed(graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[Any]:
+def _dependences(graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[Any]:
     """Return keys of all that some need of a graph, each behind what it needs itself."""
     found: dict[Any, None] = {}
     waiting = [(key, False) for key in keys][::-1]

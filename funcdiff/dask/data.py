@@ -60,7 +60,7 @@ class Data:
         pairs = zip(scalars, self.arrays, strict=True)
         return [np.broadcast_to(zero, (count, *x.shape[1:])) for zero, x in pairs]
 
-    def described(self) -> str:
+    def description(self) -> str:
         """Return what Dask says of the arrays."""
         types = [ArrayType(x.shape, x.dtype.newbyteorder("=")) for x in self.arrays]
         return f"{', '.join(map(str, types))} in chunks of {max(self.counts)}"

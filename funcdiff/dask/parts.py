@@ -22,21 +22,21 @@ class Part:
     seconds: float = 0.0  # how long all blocks took
 
 
-def merged(parts: Iterable[Part]) -> list[Part]:
+def merge_siblings(parts: Iterable[Part]) -> list[Part]:
     """Return parts, in their order, with neighbours added that are added first in the tree."""
     found: list[Part] = []
     for part in parts:
         found.append(part)
         while len(found) > 1 and _are_siblings(*found[-2:]):
-            found[-2:] = [_added(*found[-2:])]
+            found[-2:] = [_add(*found[-2:])]
     return found
 
 
-def joined(parts: Iterable[Part]) -> Part:
+def sum_parts(parts: Iterable[Part]) -> Part:
     """Return the sum of all parts from the beginning of one in the tree, in their order."""
-    waiting = merged(parts)
+    waiting = merge_siblings(parts)
     while len(waiting) > 1:
-        waiting[-2:] = [_added(*waiting[-2:])]
+        waiting[-2:] = [_add(*waiting[-2:])]
     return waiting[0]
 
 
@@ -45,7 +45,7 @@ def _are_siblings(left: Part, right: Part) -> bool:
     return after and left.size == right.size and left.start % (2 * left.size) == 0
 
 
-def _added(left: Part, right: Part) -> Part:
+def _add(left: Part, right: Part) -> Part:
     if left.leaves is None or right.leaves is None:
         leaves = right.leaves if left.leaves is None else left.leaves
     else:

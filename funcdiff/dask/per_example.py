@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api import batching
 from funcdiff.api.calls.arguments import check_function, describe
-from funcdiff.api.calls.naming import name_after, shown_name
+from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import jacobian as jacobians
@@ -55,18 +55,18 @@ def jacobian(f: Callable[..., Any]) -> Callable[..., Any]:
     array([-1., -2., -3., -4., -5.])
     """
 
-    def checked(params: Any, *block: Any) -> Any:
+    def call_and_check(params: Any, *block: Any) -> Any:
         found = f(params, *block)
         for y in pytree.flatten(found)[0]:
             if np.shape(y)[:1] != (len(block[0]),):
                 raise OutputError(
                     f"fd.dask.jacobian needs a function that returns a row for each of the "
-                    f"{len(block[0])} examples of a block; {shown_name(f)} returned "
+                    f"{len(block[0])} examples of a block; {display_name(f)} returned "
                     f"{describe(y)}, at {user_location()}. Use fd.dask.grad for sums over examples."
                 )
         return found
 
-    return _rows("jacobian", f, jacobians.jacobian(checked, 0))
+    return _rows("jacobian", f, jacobians.jacobian(call_and_check, 0))
 
 
 @transform
@@ -112,7 +112,7 @@ def vmap(f: Callable[..., Any]) -> Callable[..., Any]:
 def _rows(name: str, f: Callable[..., Any], of_block: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that computes rows of all blocks."""
     check_function(f, f"dask.{name}")
-    shown = f"fd.dask.{name}({shown_name(f)})"
+    shown = f"fd.dask.{name}({display_name(f)})"
 
     @name_after(f, f"dask.{name}")
     def of_all(*args: Any, **named: Any) -> Any:

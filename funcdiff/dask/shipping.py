@@ -82,11 +82,11 @@ class Given:
 
     @computed
     def _operands(self) -> list[Any]:
-        return list(map(_laid_out, self.operands))
+        return list(map(_align, self.operands))
 
     @computed
     def _captures(self) -> dict[Types, list[Any]]:
-        return {types: list(map(_laid_out, xs)) for types, xs in self.captures.items()}
+        return {types: list(map(_align, xs)) for types, xs in self.captures.items()}
 
     def beside(self, block: Sequence[Any], types: Types) -> list[Any]:
         """Return the inputs of a block's program: parameters, the block, what is closed over."""
@@ -111,7 +111,7 @@ class Code:
 
     def __call__(self, given: Given, block: Sequence[Any]) -> list[Any]:
         """Return the results of a block; raise `InputError` if it is not what Dask says."""
-        xs = [_laid_out(operand(x)) for x in block]
+        xs = [_align(operand(x)) for x in block]
         types = tuple(map(type_of, xs))
         program = self.programs.get(types)
         if program is None:
@@ -135,7 +135,7 @@ class Step:
         return self.code(self.given, block)
 
 
-def _laid_out(x: Any) -> Any:
+def _align(x: Any) -> Any:
     """Return an array in C order at an address that fits its dtype.
 
     What arrives by a network often is not, and NumPy then adds in another order.
@@ -157,19 +157,19 @@ def step_of(
     programs: dict[Types, BlockProgram] = {}
     captures: dict[Types, list[Any]] = {}
     for block in blocks.values():
-        program, trace = copy_context().run(_traced, name, f, (*given, *block))
+        program, trace = copy_context().run(_trace, name, f, (*given, *block))
         types = tuple(map(type_of, block))
         programs[types] = BlockProgram(replace(program, origins=None), program.origins)
         captures[types] = copy_arrays(trace.captures)
-    code = Code(f"{name}, called at {user_location()}", programs, data.described())
+    code = Code(f"{name}, called at {user_location()}", programs, data.description())
     return Step(code, Given(copy_arrays(Operands(tuple(given)).xs), captures)), trace
 
 
-def _traced(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Trace]:
+def _trace(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Trace]:
     """Trace a call without values, noting lines: what Python decides holds for every block."""
     reader.set(Reader())
     try:
-        program, trace = jit(f, guards=False).traced(*args)
+        program, trace = jit(f, guards=False).trace_call(*args)
     except ConcreteValueError as error:
         error.add_note(
             f"funcdiff: {name} traces one program for all blocks, so nothing may be decided by the "

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions
-from funcdiff.api.calls.naming import name_after, shown_name
+from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import curvature, gradient
@@ -237,7 +237,7 @@ def _total(
             f"fd.dask.{name}: reduce={reduce!r} is neither 'sum' nor 'mean', at "
             f"{user_location()}. It says what the loss of a block is over its examples."
         )
-    shown = f"fd.dask.{name}({shown_name(f)})"
+    shown = f"fd.dask.{name}({display_name(f)})"
 
     @name_after(f, f"dask.{name}", reduce=reduce)
     def of_all(*args: Any, **named: Any) -> Any:

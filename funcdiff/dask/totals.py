@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 
 from funcdiff.core.late import late_import
 from funcdiff.core.progress import Progress
-from funcdiff.dask.batches import Batch, dealt, length_of, note_time, run_batch
+from funcdiff.dask.batches import Batch, length_of, make_batches, note_time, run_batch
 from funcdiff.dask.blocks import Blocks
 from funcdiff.dask.data import Data
 from funcdiff.dask.graphs import unique_name
 from funcdiff.dask.library import Callback, HighLevelGraph, get_scheduler
-from funcdiff.dask.parts import Part, joined, merged
+from funcdiff.dask.parts import Part, merge_siblings, sum_parts
 from funcdiff.dask.shipping import Code, Given, Step
 
 _SUMMANDS: Final = 8
@@ -51,11 +51,11 @@ def total(step: Step, data: Data, *, mean: bool, progress: str | None = None) ->
     length = length_of(kind, count, sum(x.nbytes for x in data.arrays) / count, _threads(cluster))
     held = blocks.held
     places = _places(cluster, held) if length > 1 and held else {}
-    members = dealt(blocks.each, length, places, whole=not small)
+    members = make_batches(blocks.each, length, places, whole=not small)
     batches = [Batch.of(some, sum(data.counts) if mean else None) for some in members]
 
     name = unique_name("blocks")
-    graph, given = dict(blocks.shared), _given_on(cluster, step.given)
+    graph, given = dict(blocks.shared), _scatter(cluster, step.given)
     if not small:
         graph[f"{name}-given"] = given
         given = f"{name}-given"
@@ -69,9 +69,9 @@ def total(step: Step, data: Data, *, mean: bool, progress: str | None = None) ->
         found = scheduler(graph, wanted)
     else:
         counts = {key: len(batch.blocks) for key, batch in zip(keys, batches, strict=True)}
-        found = _shown(progress, scheduler, graph, wanted, counts)
+        found = _run_with_progress(progress, scheduler, graph, wanted, counts)
     parts = sorted((part for parts in found for part in parts), key=lambda part: part.start)
-    whole = joined(parts)
+    whole = sum_parts(parts)
     note_time(kind, whole.seconds / count)
     leaves: list[Any] = whole.leaves  # type: ignore[assignment]  # some block has examples
     return leaves
@@ -79,12 +79,12 @@ def total(step: Step, data: Data, *, mean: bool, progress: str | None = None) ->
 
 def add_some(*several: list[Part]) -> list[Part]:
     """Return the sums of parts that follow on each other."""
-    return merged(part for parts in several for part in parts)
+    return merge_siblings(part for parts in several for part in parts)
 
 
 def add_all(*several: list[Part]) -> list[Part]:
     """Return the sum of all parts."""
-    return [joined(part for parts in several for part in parts)]
+    return [sum_parts(part for parts in several for part in parts)]
 
 
 def _add_in_tasks(graph: dict[Any, Any], keys: list[Any], batches: list[Batch]) -> list[Any]:
@@ -104,7 +104,7 @@ def _add_in_tasks(graph: dict[Any, Any], keys: list[Any], batches: list[Batch]) 
     return keys
 
 
-def _shown(
+def _run_with_progress(
     progress: str, scheduler: Any, graph: dict[Any, Any], wanted: list[Any], counts: dict[Any, int]
 ) -> Any:
     """Run a graph, and say how many blocks are done, by keys of batches."""
@@ -145,7 +145,7 @@ def _code_on(cluster: Any, code: Code) -> Any:
     return future
 
 
-def _given_on(cluster: Any, given: Given) -> Any:
+def _scatter(cluster: Any, given: Given) -> Any:
     """Return what tasks refer to arrays by: large ones are sent to each worker once a call.
 
     Others go with the graph, of which Dask makes them again when a worker is lost.

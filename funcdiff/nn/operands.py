@@ -106,7 +106,7 @@ def elementwise(function: Callable[[Any], Any]) -> OfFloats[[]]:
     """Let a function of a floating array take all that `OfFloats` says."""
 
     @wraps(function)
-    def prepared(x: Any) -> Any:
+    def wrapper(x: Any) -> Any:
         return function(floating(x, f"nn.{function.__name__}"))
 
-    return of_floats(prepared)
+    return of_floats(wrapper)

@@ -28,7 +28,7 @@ from funcdiff.ops.structure.unknown import shortened, trimmed, unknown, whole_of
 # ---- values and roots --------------------------------------------------------------------------
 
 
-def _given(p: Any) -> Any:
+def _vector(p: Any) -> Any:
     """Return the coefficients of a polynomial as a vector."""
     return np.atleast_1d(p.coeffs if isinstance(p, np.poly1d) else array(p))
 
@@ -92,7 +92,7 @@ def roots(p: Any) -> Any:
     There are as many roots at 0 as trailing coefficients that are 0: of more than one the
     derivative by these is nan.
     """
-    p = whole_of(array(_given(p)))
+    p = whole_of(array(_vector(p)))
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array")
     nonzero = np.flatnonzero(np.asarray(p != 0))
@@ -136,16 +136,16 @@ def _follow_roots(roots: Any, p: Any) -> Any:
 @implements(np.polyadd)
 def polyadd(a1: Any, a2: Any) -> Any:
     """Return the sum of two polynomials."""
-    return _like((a1, a2), _of_whole(partial(_aligned, np.add), _given(a1), _given(a2)))
+    return _like((a1, a2), _of_whole(partial(_combine, np.add), _vector(a1), _vector(a2)))
 
 
 @implements(np.polysub)
 def polysub(a1: Any, a2: Any) -> Any:
     """Return the difference of two polynomials."""
-    return _like((a1, a2), _of_whole(partial(_aligned, np.subtract), _given(a1), _given(a2)))
+    return _like((a1, a2), _of_whole(partial(_combine, np.subtract), _vector(a1), _vector(a2)))
 
 
-def _aligned(ufunc: Any, x: Any, y: Any) -> Any:
+def _combine(ufunc: Any, x: Any, y: Any) -> Any:
     """Combine two vectors of coefficients, the shorter one with zeros in front."""
     missing = len(y) - len(x)
     if missing > 0:
@@ -161,7 +161,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
     Where the trace has no values, leading zeros stay.
     """
-    x, y = (p if len(p) else np.zeros(1, p.dtype) for p in map(_given, (a1, a2)))
+    x, y = (p if len(p) else np.zeros(1, p.dtype) for p in map(_vector, (a1, a2)))
     x, y = (_cut(p, _leading_zeros(p)) for p in (x, y))
     return _like((a1, a2), _of_whole(np.convolve, x, y))
 
@@ -181,7 +181,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
     Long division: of what is left of `u`, a step changes only as many coefficients as `v` has.
     """
-    dividend, divisor = _given(u) + 0.0, _given(v) + 0.0
+    dividend, divisor = _vector(u) + 0.0, _vector(v) + 0.0
     dtype = (dividend[0] + divisor[0]).dtype
     m, n = len(dividend) - 1, len(divisor) - 1
     scale = 1.0 / divisor[0]
@@ -217,7 +217,7 @@ def _without_leading_zeros(p: Any, count: int) -> Any:
 def polyval(p: Any, x: Any) -> Any:
     """Return the value of a polynomial, by Horner's rule; of a poly1d `x`, the composition."""
     y: Any = 0 if isinstance(x, np.poly1d) else np.zeros_like(x := array(x))
-    coefficients: Any = whole_of(array(_given(p)))
+    coefficients: Any = whole_of(array(_vector(p)))
     for coefficient in coefficients:
         y = y * x + coefficient
     return y
@@ -232,12 +232,12 @@ def polyder(p: Any, m: int = 1) -> Any:
     if not order:
         return _like((p,), p.coeffs if isinstance(p, np.poly1d) else array(p))
 
-    def derived(x: Any) -> Any:
+    def derive(x: Any) -> Any:
         for _ in range(order):
             x = x[:-1] * np.arange(len(x) - 1, 0, -1)
         return x
 
-    return _like((p,), _of_whole(derived, _given(p)))
+    return _like((p,), _of_whole(derive, _vector(p)))
 
 
 @implements(np.polyint)
@@ -252,14 +252,14 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     if len(constants) < order:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
 
-    def integrated(x: Any) -> Any:
+    def integrate(x: Any) -> Any:
         for step in range(order):
             divided = np.true_divide(x, np.arange(len(x), 0, -1))
             x = np.concatenate((divided, constants[step : step + 1]))
         return x
 
     given = p.coeffs if isinstance(p, np.poly1d) else array(p)
-    return _like((p,), _of_whole(integrated, given))
+    return _like((p,), _of_whole(integrate, given))
 
 
 # ---- least squares -------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def _chains(program: Program, makers: Mapping[Atom, Equation]) -> Iterator[tuple
             pieces.append(piece)
             base = link.operands[0]
             link = makers.get(base) if base in inner else None
-        merged = _merged(pieces[::-1])
+        merged = _merge(pieces[::-1])
         if len(merged) < len(pieces):
             yield result, _Chain(base, merged)
 
@@ -126,7 +126,7 @@ def _piece(eq: Equation, makers: Mapping[Atom, Equation]) -> _Piece | None:
     return _Piece(whole, axis, start - first, first, first + length)
 
 
-def _merged(pieces: Sequence[_Piece]) -> list[tuple[_Piece, ...]]:
+def _merge(pieces: Sequence[_Piece]) -> list[tuple[_Piece, ...]]:
     """Return pieces of which neighbours are one, and those with a place in common are together."""
     alike: dict[tuple[Atom, int, int], list[_Piece]] = defaultdict(list)
     for piece in pieces:

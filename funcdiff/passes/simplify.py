@@ -20,7 +20,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import map_nested, needed_equations, walk
+from funcdiff.core.walk import live_equations, map_nested, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.linalg.degeneracy import Settling, eigen_differential_p
 from funcdiff.ops.user.custom_rules import Tangent
@@ -71,7 +71,7 @@ def inline_simplified(
     rewrite = _rewrite_rule(program)
     if all(values):
         return walk(program, operands, rewrite)
-    exact = needed_equations(program, [k for k, flag in enumerate(values) if flag])
+    exact = live_equations(program, [k for k, flag in enumerate(values) if flag])
     places = count()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:

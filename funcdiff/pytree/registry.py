@@ -45,13 +45,13 @@ class Kinds(dict[type, Kind | None]):
         self[kind.cls] = kind
 
 
-def _registered(
+def _kind_of_registered(
     cls: type,
     to_children: Callable[[Any], tuple[Iterable[Any], Any]],
     from_children: Callable[[Any, list[Any]], Any],
     names: Sequence[str] | None,
 ) -> Kind:
-    def checked(tree: Any) -> tuple[Iterable[Any], Any]:
+    def check_children(tree: Any) -> tuple[Iterable[Any], Any]:
         opened = to_children(tree)
         if not isinstance(opened, tuple) or len(opened) != 2:
             raise ContainerError(
@@ -76,8 +76,8 @@ def _registered(
         return f"{cls.__name__}({', '.join(shown + extra)})"
 
     if names is None:
-        return Kind(cls, checked, from_children, by_index, show)
-    return Kind(cls, checked, from_children, lambda _, __: (f".{n}" for n in names), show)
+        return Kind(cls, check_children, from_children, by_index, show)
+    return Kind(cls, check_children, from_children, lambda _, __: (f".{n}" for n in names), show)
 
 
 kinds: Final = Kinds()
@@ -148,4 +148,4 @@ def register(
             "each child, such as names=('radius',)."
         )
     fixed = None if names is None else tuple(names)
-    kinds.register(_registered(cls, to_children, from_children, fixed))
+    kinds.register(_kind_of_registered(cls, to_children, from_children, fixed))

@@ -232,10 +232,10 @@ def leaves_like(structure: Structure, tree: Any) -> list[Any]:
     in which they differ.
     """
     leaves, found = flatten(tree)
-    return _aligned(structure, found, leaves, "")
+    return _align(structure, found, leaves, "")
 
 
-def _aligned(expected: Structure, found: Structure, leaves: list[Any], path: str) -> list[Any]:
+def _align(expected: Structure, found: Structure, leaves: list[Any], path: str) -> list[Any]:
     """Put the leaves of one structure into the order of another that differs in order of keys."""
     if expected == found:
         return leaves
@@ -252,7 +252,7 @@ def _aligned(expected: Structure, found: Structure, leaves: list[Any], path: str
     result: list[Any] = []
     for entry, child, i in zip(entries, expected._children, order, strict=True):
         part = leaves[starts[i] : starts[i + 1]]
-        result += _aligned(child, found._children[i], part, path + entry)
+        result += _align(child, found._children[i], part, path + entry)
     return result
 
 

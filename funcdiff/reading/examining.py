@@ -39,7 +39,7 @@ class Examined(NamedTuple):
         invocation = Operands((args, kwargs))
         caller = user_frame()
 
-        def examined() -> Examined:
+        def examine() -> Examined:
             with taking_notes(Notes(caller)) as notes:
                 guarded = _guarded_trace(f, args, kwargs)
                 if guarded is not None:
@@ -51,7 +51,7 @@ class Examined(NamedTuple):
                 program = as_run(simplify(program_of(*trace.recording)))
             return cls(program, trace, notes, invocation.xs)
 
-        return run_isolated(examined)
+        return run_isolated(examine)
 
 
 def check_outside() -> None:
@@ -69,5 +69,5 @@ def _guarded_trace(
     """Return the trace of a compiled function that decides by values; None of any other."""
     if not isinstance(f, JittedFunction) or f.has_static_parameters:
         return None
-    traced = f.traced(*args, **kwargs)
+    traced = f.trace_call(*args, **kwargs)
     return traced if traced.trace.decisions else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from funcdiff.api.calls.naming import shown_name
+from funcdiff.api.calls.naming import display_name
 from funcdiff.core.late import late_import
 from funcdiff.errors import InputError, user_location
 from funcdiff.reading.examining import Examined
@@ -78,6 +78,6 @@ def check_target(f: Callable[..., Any], target: str) -> None:
     """Refuse what is no target."""
     if target not in TARGETS:
         raise InputError(
-            f"export({shown_name(f)}) got the target {target!r} at {user_location()}. Give one of "
-            f"{', '.join(map(repr, TARGETS))}."
+            f"export({display_name(f)}) got the target {target!r} at {user_location()}. Give "
+            f"one of {', '.join(map(repr, TARGETS))}."
         )

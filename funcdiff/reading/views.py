@@ -124,10 +124,10 @@ def export(f: Callable[P, Any], target: Target) -> Callable[P, Exported]:
     check_target(f, target)
 
     @name_after(f, "export", target=target)
-    def written(*args: P.args, **kwargs: P.kwargs) -> Exported:
+    def export_f(*args: P.args, **kwargs: P.kwargs) -> Exported:
         return export_call(f, target, args, kwargs)
 
-    return written
+    return export_f
 
 
 @transform
@@ -164,11 +164,11 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     check_function(f, "cost")
 
     @name_after(f, "cost")
-    def counted(*args: P.args, **kwargs: P.kwargs) -> Cost:
+    def cost_f(*args: P.args, **kwargs: P.kwargs) -> Cost:
         examined = Examined.of(f, args, kwargs)
         return cost_of(examined.program)
 
-    return counted
+    return cost_f
 
 
 @transform
@@ -207,10 +207,10 @@ def explain(f: Callable[P, Any]) -> Callable[P, Report]:
     check_function(f, "explain")
 
     @name_after(f, "explain")
-    def explained(*args: P.args, **kwargs: P.kwargs) -> Report:
+    def explain_f(*args: P.args, **kwargs: P.kwargs) -> Report:
         return quiet(explanation, summary_of(f), f, args, kwargs)
 
-    return explained
+    return explain_f
 
 
 @overload
@@ -262,7 +262,7 @@ def draw(f: Any, *, sizes: bool = False) -> Callable[..., Drawing]:
     check_function(f, "draw")
 
     @name_after(f, "draw", sizes=sizes)
-    def drawn(*args: Any, **kwargs: Any) -> Drawing:
+    def draw_f(*args: Any, **kwargs: Any) -> Drawing:
         examined = Examined.of(f, args, kwargs)
         program, trace = examined.program, examined.trace
         found = None
@@ -273,4 +273,4 @@ def draw(f: Any, *, sizes: bool = False) -> Callable[..., Drawing]:
         captured = [examined.notes.array_name(x) for x in trace.captures]
         return drawing_of(summary_of(f), program, captured=captured, trace=trace, sizes=found)
 
-    return drawn
+    return draw_f

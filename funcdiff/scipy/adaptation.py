@@ -44,7 +44,7 @@ from funcdiff.scipy.equalities import (
     is_known_to_fail,
     less_of,
     negligible_of,
-    trimmed_of,
+    trim_zeros_of,
 )
 
 BORROW: Final = "borrow_what_is_imported"
@@ -90,7 +90,7 @@ def _int(x: Any) -> int:
     return int(given.astype(int) if isinstance(x, Tracer) else given)
 
 
-def _typed(dtype: Any, x: Any) -> Any:
+def _convert(dtype: Any, x: Any) -> Any:
     return x.astype(dtype) if isinstance(x, Tracer) else dtype(x)  # type: ignore[attr-defined]
 
 
@@ -127,13 +127,13 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "greater_of": greater_of,
     "any_of": any_of,
     "negligible_of": negligible_of,
-    "trimmed_of": trimmed_of,
+    "trim_zeros_of": trim_zeros_of,
     "view_of": _view,
     "array_of": _array_of,
     "may_share": _may_share,
     "float_of": _float,
     "int_of": _int,
-    "typed_of": _typed,
+    "typed_of": _convert,
     "set_flags_of": _set_flags,
     "method_of": _method,
     "changed_by": _change_in_place,
@@ -145,12 +145,12 @@ _ANSWERED: Final = {
     "asarray_chkfinite": "array_of",
     "may_share_memory": "may_share",
     "shares_memory": "may_share",
-    "trim_zeros": "trimmed_of",
+    "trim_zeros": "trim_zeros_of",
 }
 """Functions of NumPy's -> what is called in their place."""
 
 
-def adapted_code(plain: FunctionType) -> CodeType:
+def adapt_code(plain: FunctionType) -> CodeType:
     """Return the code of a function, in which these questions are answered."""
     return _adapt(plain.__code__, plain.__qualname__.split(".")[-2:][0])
 
@@ -182,7 +182,7 @@ def _definition(code: CodeType) -> ast.FunctionDef | None:
     """Return the definition of a function in its file; None if there is none."""
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno - 1
     try:
-        tree = _parsed(lines[first : _last_line(code)]) or _parsed(getblock(lines[first:]))
+        tree = _parse(lines[first : _last_line(code)]) or _parse(getblock(lines[first:]))
     except (SyntaxError, IndexError):
         return None
     if tree is None:
@@ -194,7 +194,7 @@ def _definition(code: CodeType) -> ast.FunctionDef | None:
     return ast.increment_lineno(node, before) if is_its else None  # type: ignore[return-value]
 
 
-def _parsed(block: list[str]) -> ast.Module | None:
+def _parse(block: list[str]) -> ast.Module | None:
     """Return the tree of some lines; None if they are not whole."""
     is_method = "".join(block)[:1].isspace()  # methods stand indented
     try:

@@ -28,7 +28,7 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.scipy import array_api
-from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapted_code
+from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapt_code
 from funcdiff.scipy.covered import Holder, holds_traced, load, replacement_of, table
 from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.instances import metaclass_of
@@ -216,7 +216,7 @@ def _scope(names: dict[str, Any]) -> _Scope:
 def _function(plain: FunctionType, cells: dict[int, CellType] | None = None) -> FunctionType:
     """Return a function of the same code, whose global names mean those for traced arrays."""
     closure = tuple(_cell(c, cells or {}) for c in plain.__closure__ or ())
-    code, scope = adapted_code(plain), _scope(plain.__globals__)
+    code, scope = adapt_code(plain), _scope(plain.__globals__)
     found = FunctionType(code, scope, plain.__name__, plain.__defaults__, closure)
     found.__kwdefaults__ = plain.__kwdefaults__
     found.__qualname__ = plain.__qualname__

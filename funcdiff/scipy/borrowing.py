@@ -10,9 +10,9 @@ import funcdiff.numpy
 from funcdiff.core.builder import current_builder
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, undelegated
+from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, without_delegation
 from funcdiff.scipy.equalities import run_watched
-from funcdiff.scipy.places import needed_by, place
+from funcdiff.scipy.places import place, requirements_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +45,7 @@ def borrow_functions(
         plain = getattr(load(code or module), name, None)
         if plain is not None:
             call = _call_borrowed if read is None else partial(_call_with_table, read)
-            ours = wraps(plain)(partial(call, undelegated(plain)))
+            ours = wraps(plain)(partial(call, without_delegation(plain)))
             covers(module, name, note=note, closures=closures)(ours)
 
 
@@ -88,7 +88,7 @@ def method_of(
     """
 
     def enter(method: F) -> F:
-        with needed_by(module.partition("._")[0], owner.lstrip("_")):
+        with requirements_of(module.partition("._")[0], owner.lstrip("_")):
             attach(method)
         return method
 
@@ -101,13 +101,13 @@ def method_of(
         is_static = isinstance(vars(kind).get(name), staticmethod)
 
         @wraps(plain)
-        def chosen(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             given = [*args[0 if is_static else 1 :], *kwargs.values()]
             traced = always or holds_traced(given) or not (is_static or _is_plain(args[0]))
             is_ours = current_builder() is not None and traced
             return (method if is_ours else plain)(*args, **kwargs)
 
-        setattr(kind, name, staticmethod(chosen) if is_static else chosen)
+        setattr(kind, name, staticmethod(wrapper) if is_static else wrapper)
 
     return enter
 

@@ -31,7 +31,7 @@ def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
         return otherwise
 
 
-def known_rank(count: Any, name: str) -> int:
+def concrete_rank(count: Any, name: str) -> int:
     """Return a rank, of which values or shapes depend; raises ConcreteValueError if unknown."""
     found = known_integer(array(count))
     if found is None:

@@ -98,7 +98,7 @@ def _lacking(module: str, name: str, why: Exception) -> MissingDependencyError:
     )
 
 
-def _disabled(module: str, name: str, why: Exception) -> Any:
+def _disable(module: str, name: str, why: Exception) -> Any:
     """Return what takes no traced array, since this version of SciPy lacks a part of it.
 
     Of a class or an object that is SciPy's own, whose methods name the reason: see `cure`.
@@ -107,13 +107,13 @@ def _disabled(module: str, name: str, why: Exception) -> Any:
     if not (inspect.isroutine(plain) or isinstance(plain, np.ufunc)):
         return plain
 
-    def disabled(*args: Any, **kwargs: Any) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(kwargs):
             raise _lacking(module, name, why)
         return plain(*args, **kwargs)
 
-    disabled.__name__ = disabled.__qualname__ = name
-    return disabled
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
 
 
 def _choose(
@@ -128,7 +128,7 @@ def _choose(
     """Return a function that is SciPy's where nothing is traced: `plain`, or the public one."""
 
     @wraps(ours)
-    def chosen(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None or not (
             closures or holds_traced(args) or holds_traced(kwargs)
         ):
@@ -144,9 +144,9 @@ def _choose(
         except MissingDependencyError as why:
             raise _lacking(module, name, why) from None
 
-    chosen.__name__ = chosen.__qualname__ = name
-    vars(chosen)["for_code"] = partial(_choose, module, name, ours, closures=closures, joins=joins)
-    return chosen
+    wrapper.__name__ = wrapper.__qualname__ = name
+    vars(wrapper)["for_code"] = partial(_choose, module, name, ours, closures=closures, joins=joins)
+    return wrapper
 
 
 @cache
@@ -200,13 +200,13 @@ def replacement_of(plain: Any) -> Any:
         theirs = getattr(sys.modules.get(module), name, None) if name in known else None
         if theirs is not None and plain is theirs:
             return known[name]
-        if theirs is not None and plain is undelegated(theirs):  # the public one takes less
+        if theirs is not None and plain is without_delegation(theirs):  # the public one takes less
             for_code = getattr(known[name], "for_code", None)
             return known[name] if for_code is None else for_code(plain=plain)
     return None
 
 
-def undelegated(plain: Any) -> Any:
+def without_delegation(plain: Any) -> Any:
     """Return what SciPy's own code calls, if with SCIPY_ARRAY_API=1 another is public for it."""
     code = getattr(plain, "__code__", None)
     delegates = code is not None and code.co_filename.endswith("_support_alternative_backends.py")
@@ -255,7 +255,7 @@ def namespace(
         found = table[module].get(name)
         why = missing.get((module, name))
         if why is not None:
-            found = _disabled(module, name, why)
+            found = _disable(module, name, why)
         if found is None:
             plain = load(module)
             if not hasattr(plain, name):

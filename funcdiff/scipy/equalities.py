@@ -214,7 +214,7 @@ def negligible_of(x: Any, bound: float) -> Any:
     return np.logical_and(small, equal_of(x, 0)) if is_exact else small
 
 
-def trimmed_of(filt: Any, trim: Any = "fb") -> Any:
+def trim_zeros_of(filt: Any, trim: Any = "fb") -> Any:
     """Return ``np.trim_zeros(filt)``, or all of it if numbers are taken for different from 0."""
     watch = _watched.get()
     if watch is None or not isinstance(filt, Tracer):

@@ -20,9 +20,9 @@ class Borrowed(type):
 
 def metaclass_of(plain: type) -> Any:
     """Return the metaclass of what is borrowed from a class."""
-    return _checked_class(type(plain))
+    return _class_with_instances(type(plain))
 
 
 @cache
-def _checked_class(kind: Any) -> Any:
+def _class_with_instances(kind: Any) -> Any:
     return Borrowed if kind is type else type(kind.__name__, (Borrowed, kind), {})

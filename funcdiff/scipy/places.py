@@ -195,7 +195,7 @@ class Private:
 
 
 @contextmanager
-def needed_by(module: str, names: str) -> Iterator[None]:
+def requirements_of(module: str, names: str) -> Iterator[None]:
     """Disable functions of a public module if what they need of SciPy is not there.
 
     Parameters

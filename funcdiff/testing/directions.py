@@ -92,7 +92,7 @@ class _Reverse:
         outputs = Layout(f.outputs, vs)
         weights = outputs.row(vs)
 
-        def weighted(zs: Sequence[Any]) -> list[Any]:
+        def weigh(zs: Sequence[Any]) -> list[Any]:
             return [np.dot(weights, outputs.row(f.call(zs)))]
 
         ys = f.call(xs)
@@ -102,7 +102,7 @@ class _Reverse:
                 for v, y in zip(vs, ys, strict=True)
             )
         noise, coarsest = np.array([np.sqrt(terms)]), precision([*xs, *ys])
-        self.near = Neighbourhood(weighted, xs, [""], noise, coarsest)
+        self.near = Neighbourhood(weigh, xs, [""], noise, coarsest)
         self._others: list[Any] = []
 
     def effects(self) -> Any:

@@ -59,16 +59,16 @@ def check_jvp(
     subject, point, xs = take_apart(f, args, "check_jvp", directions=directions)
     primals = point.arguments(xs)
 
-    def pushed(at: Sequence[Any], ts: Sequence[Any]) -> tuple[Any, Any]:
+    def push_at(at: Sequence[Any], ts: Sequence[Any]) -> tuple[Any, Any]:
         returned = f_jvp(point.arguments(at), point.tangents(ts))
         return _pair(returned, f"the jvp of {subject.name}", "(y, ty)")
 
     def push(at: Sequence[Any], ts: Sequence[Any]) -> Values:
-        y, ty = pushed(at, ts)
+        y, ty = push_at(at, ts)
         found = dict(pytree.flatten_with_paths(_like(y, ty, f"the tangent of {subject.name}"))[0])
         return [found[path] for path, _ in smooth_leaves(y)]
 
-    value = pushed(xs, tangent(xs, np.random.default_rng(0)))[0]
+    value = push_at(xs, tangent(xs, np.random.default_rng(0)))[0]
     _same_value(f(*primals), value, f"the jvp of {subject.name}")
     check_forward(subject, xs, push, Accuracy(rtol, atol, eps), "jvp")
 

@@ -82,7 +82,7 @@ class _Table:
         while steps[-1] > 4 * least:
             h = steps[-1] / 4
             helps = self._near.noise / h < self.truncation + self.blur
-            if not np.any(self.unsettled() & helps):
+            if not np.any(self.open_entries() & helps):
                 return
             steps.append(h)
             quotients.append(self._quotient(h))
@@ -137,7 +137,7 @@ class _Table:
         firsts = [largest(quotients[0]) for _, quotients in self._series]
         return np.maximum(largest(self.value), functools.reduce(np.minimum, firsts))
 
-    def unsettled(self) -> Any:
+    def open_entries(self) -> Any:
         """Return which entries might be known better."""
         aim = max(_AIM, 1000 * self._near.precision)
         return ~(_SAFETY * (self.truncation + self.blur) <= aim * self.size)
@@ -204,10 +204,10 @@ def mismatch(
         return judge.verdict(table)
     digits = round(-0.23 * math.log2(near.precision))
     table.add([2.0**-digits, 2.0 ** (-digits - 1)])
-    if not table.unsettled().any() and judge.verdict(table) is None:
+    if not table.open_entries().any() and judge.verdict(table) is None:
         return None
     table.refine()
-    if judge.verdict(table) is not None and table.unsettled().any():
+    if judge.verdict(table) is not None and table.open_entries().any():
         table.add(2.0**-k for k in range(1, digits + 1))
     if judge.verdict(table) is None or not thorough:
         return judge.verdict(table)
@@ -252,11 +252,13 @@ class _Judge:
         wrong = np.where(distance <= self._tolerance(table), 0.0, distance)
         if wrong.any():
             k = int(np.argmax(wrong))
-            return self._found(k, wanted, "by differences")
+            return self._mismatch(k, wanted, "by differences")
         vague = ~same & self._vague(table)
         if vague.any():
             k = int(np.argmax(vague))
-            return self._found(k, wanted, "by differences that do not settle as their steps shrink")
+            return self._mismatch(
+                k, wanted, "by differences that do not settle as their steps shrink"
+            )
         return None
 
     def _tolerance(self, table: _Table) -> Any:
@@ -277,7 +279,7 @@ class _Judge:
         coarse = _SAFETY * table.truncation > _UNTRUSTED * size
         return coarse & (table.truncation > 10 * table.blur)
 
-    def _found(self, k: int, wanted: Any, how: str) -> Mismatch:
+    def _mismatch(self, k: int, wanted: Any, how: str) -> Mismatch:
         layout = self._near.layout
         leaf, place, _ = layout.place(k)
         where = f"entry {place}: " if place else ""

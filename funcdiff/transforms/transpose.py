@@ -43,7 +43,7 @@ def transpose(program: Program, linear: Mask, present: Mask = ()) -> Program:
 
 def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tracer]:
     """Emit the cotangents of those inputs whose `xs` is None, in order."""
-    env = _known(program, xs)
+    env = _evaluate_known(program, xs)
     gathered: dict[int, Tracer] = {}
 
     def deposit(atom: Atom, ct: Maybe) -> None:
@@ -84,7 +84,7 @@ def is_zero(ct: Atom) -> bool:
     return isinstance(ct, Literal) and bool(ct.value == 0)
 
 
-def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
+def _evaluate_known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
     """Return the value of every variable that does not depend on a linear input, else None."""
     env: list[Maybe] = list(xs)
     copy = following(program, xs, copy_equation)

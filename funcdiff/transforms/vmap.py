@@ -51,7 +51,7 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
             if not any(flags):
                 return bind(eq.primitive, eq.params, *operands)
             marked.update(v.number for v in eq.results)
-            return batched_equation(eq, size, operands, flags)
+            return batch_equation(eq, size, operands, flags)
 
         ys = walk(program, xs, rule)
         mask = [getattr(atom, "number", -1) in marked for atom in program.outputs]
@@ -62,7 +62,7 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
         return builder.program(ys), tuple(mask)
 
 
-def batched_equation(
+def batch_equation(
     eq: Equation, size: int, operands: list[Tracer], flags: Sequence[bool]
 ) -> Sequence[Tracer]:
     """Record an equation of operands of which those that are flagged have a batch axis."""
@@ -72,6 +72,6 @@ def batched_equation(
     return eq.primitive.batch(eq.params, size, operands, flags)
 
 
-def mapped(program: Program, size: int, batched: Sequence[bool]) -> Program:
+def batch_outputs(program: Program, size: int, batched: Sequence[bool]) -> Program:
     """Return the batched program of which every output has the batch axis."""
     return vmap(program, size, tuple(batched), (True,) * len(program.outputs))[0]

@@ -18,10 +18,10 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.dask import batches, blocks, totals
-from funcdiff.dask.batches import dealt
+from funcdiff.dask.batches import make_batches
 from funcdiff.dask.blocks import Block, Blocks
 from funcdiff.dask.data import Data
-from funcdiff.dask.parts import Part, joined, merged
+from funcdiff.dask.parts import Part, merge_siblings, sum_parts
 from tests.dask.losses import PARAMS, X, Y, total
 from tests.dask.test_sums import Tasks
 
@@ -48,24 +48,24 @@ def test_parts_are_added_as_a_tree_however_they_are_cut(count: int) -> None:
     numbers = list(rng.normal(size=count) * 10.0 ** np.arange(count))
     parts = [Part(k, 1, [x]) for k, x in enumerate(numbers)]
     for length in (1, 2, 3, 8, 32):
-        pieces = [merged(parts[k : k + length]) for k in range(0, count, length)]
-        assert joined(part for piece in pieces for part in piece).leaves == [tree(numbers)]
+        pieces = [merge_siblings(parts[k : k + length]) for k in range(0, count, length)]
+        assert sum_parts(part for piece in pieces for part in piece).leaves == [tree(numbers)]
     where = rng.integers(3, size=count)  # machines
-    pieces = [merged(part for part in parts if where[part.start] == k) for k in range(3)]
+    pieces = [merge_siblings(part for part in parts if where[part.start] == k) for k in range(3)]
     found = sorted((part for piece in pieces for part in piece), key=lambda part: part.start)
-    assert joined(found).leaves == [tree(numbers)]
+    assert sum_parts(found).leaves == [tree(numbers)]
     assert tree([1e16, 1.0, 1.0, 1.0]) != functools.reduce(operator.add, [1e16, 1.0, 1.0, 1.0])
 
 
 def test_empty_blocks_add_nothing() -> None:
-    assert joined([Part(0, 1, None), Part(1, 1, [2.0]), Part(2, 1, None)]).leaves == [2.0]
-    assert joined([Part(0, 1, None), Part(1, 1, None)]).leaves is None
+    assert sum_parts([Part(0, 1, None), Part(1, 1, [2.0]), Part(2, 1, None)]).leaves == [2.0]
+    assert sum_parts([Part(0, 1, None), Part(1, 1, None)]).leaves is None
 
 
 def numbers_of(places: Sequence[str], length: int, *, whole: bool) -> list[list[int]]:
     blocks = [Block(k, [], {}, [k]) for k in range(len(places))]
     known = {k: place for k, place in enumerate(places) if place != "?"}
-    return [[x.number for x in some] for some in dealt(blocks, length, known, whole=whole)]
+    return [[x.number for x in some] for some in make_batches(blocks, length, known, whole=whole)]
 
 
 def test_batches_lie_on_one_machine() -> None:

@@ -44,7 +44,7 @@ class SplitCall:
     ) -> Trace:
         """Trace it, at other leaves if they are given."""
         f, inputs = self._f, self.inputs
-        traced = partial(
+        record_call = partial(
             record, f, operands or inputs.operands, self, policy,
             has_aux=has_aux, keeps_aux=True, weak=inputs.weak,
         )  # fmt: skip
@@ -53,7 +53,7 @@ class SplitCall:
         given += [x for item in kwargs.items() if item[0] not in places for x in item]
         kind = (policy, has_aux, places, len(args), *kwargs)
         known = known_call(f, inputs, given, kind)
-        return traced() if known is None else trace_again(*known, traced)
+        return record_call() if known is None else trace_again(*known, record_call)
 
 
 def trace_call(

@@ -19,20 +19,20 @@ def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callabl
         if value is not None and value is not False:
             told += f", {name}={value!r}"
 
-    def named(function: F) -> F:
+    def decorate(function: F) -> F:
         update_wrapper(function, f)
-        function.__qualname__ = f"{transform}({_told_name(f)}{told})"
+        function.__qualname__ = f"{transform}({_inner_name(f)}{told})"
         return function
 
-    return named
+    return decorate
 
 
-def _told_name(f: Callable[..., Any]) -> str:
+def _inner_name(f: Callable[..., Any]) -> str:
     """Return what a function is called in the name of one that is made of it."""
-    return repr(f) if hasattr(f, "_parts") else shown_name(f)
+    return repr(f) if hasattr(f, "_parts") else display_name(f)
 
 
-def shown_name(f: Callable[..., Any]) -> str:
+def display_name(f: Callable[..., Any]) -> str:
     """Return the name of a function without the functions around it; of others, the type's."""
     name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
     return name.rpartition("<locals>.")[2] if "<" in name else name

@@ -68,7 +68,7 @@ class Operands:
         """Return those of other leaves that stand where operands are."""
         return [leaf for leaf, flag in zip(leaves, self.flags, strict=True) if flag]
 
-    def changed(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
+    def changes(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
         """Yield path, value and new value of what is no operand, where it is not as it was."""
         paths = pytree.paths(self.structure)
         for path, flag, before, leaf in zip(paths, self.flags, self.leaves, leaves, strict=True):

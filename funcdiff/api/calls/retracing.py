@@ -15,7 +15,7 @@ from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import raised_by_user
+from funcdiff.errors import is_raised_by_user
 
 Finder: TypeAlias = Callable[[Builder, Recording], Place | None]
 """Finds a place in what was recorded with lines."""
@@ -39,7 +39,7 @@ def place_in(
     if any(call.is_opaque for call in builder.rule_calls or ()) or not is_repeatable(operations):
         return None
 
-    def located() -> Place | None:
+    def locate() -> Place | None:
         reader.set(Reader())
         with Builder(builder.name, Policy(eager=True)) as again:
             found = repeat_call(again)
@@ -48,9 +48,9 @@ def place_in(
             return again.values.first_failure(again) if builder.policy.eager else None
 
     try:
-        return copy_context().run(located)
+        return copy_context().run(locate)
     except Exception as error:
-        if not (builder.rule_calls or raised_by_user(error)):
+        if not (builder.rule_calls or is_raised_by_user(error)):
             raise
     return None  # what runs on values, or again, may fail in its own way
 

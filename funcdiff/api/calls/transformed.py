@@ -118,8 +118,8 @@ def transform(function: F) -> F:
     explained = explains_calls(function)
 
     @functools.wraps(function)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def apply(*args: Any, **kwargs: Any) -> Any:
         found = explained(*args, **kwargs)
-        return Transformed(found, made, args, kwargs) if type(found) is FunctionType else found
+        return Transformed(found, apply, args, kwargs) if type(found) is FunctionType else found
 
-    return cast(F, made)
+    return cast(F, apply)

@@ -35,7 +35,7 @@ def explains_calls(transform: F) -> F:
     """
 
     @wraps(transform)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return transform(*args, **kwargs)
         except TypeError as error:
@@ -43,7 +43,7 @@ def explains_calls(transform: F) -> F:
                 raise  # it is not the call that fails, but something in it
             raise InputError(_explanation(transform, args, kwargs, error)) from None
 
-    return cast("F", called)
+    return cast("F", wrapper)
 
 
 def _explanation(

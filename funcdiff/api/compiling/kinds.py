@@ -95,7 +95,7 @@ class Statics:
         positional = tuple(None if k in self._numbers else x for k, x in enumerate(args))
         return positional, {k: x for k, x in kwargs.items() if k not in self._names}
 
-    def completed(
+    def complete(
         self, dynamic: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return what `dynamic` gave, or stands for that, with the static arguments of a call."""

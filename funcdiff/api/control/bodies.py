@@ -28,11 +28,11 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
     if any(isinstance(x, Tracer) for x in operands):
         return list(rule(as_tracers(operands)))
 
-    def recorded() -> Program:
+    def record_body() -> Program:
         with Builder("control flow", CLOSED) as builder:
             return builder.program(rule([builder.input(type_of(x)) for x in operands]))
 
-    return run(run_isolated(recorded), operands)
+    return run(run_isolated(record_body), operands)
 
 
 def runs_in_python(operands: Sequence[Any]) -> bool:
@@ -69,7 +69,7 @@ def forbid_changes(
     and the k-th tracer.
     """
 
-    def preserved(tracers: list[Tracer]) -> Any:
+    def call_and_check(tracers: list[Tracer]) -> Any:
         before = [x.atom for x in tracers]
         result = call(tracers)
         for k, (x, atom) in enumerate(zip(tracers, before, strict=True)):
@@ -81,7 +81,7 @@ def forbid_changes(
                 )
         return result
 
-    return preserved
+    return call_and_check
 
 
 def is_array(leaf: Any) -> bool:
@@ -142,7 +142,7 @@ class Carry(Operands):
         leaves, structure = pytree.flatten(result)
         if structure != self.structure:
             self._refuse_structure(structure, f)
-        for path, first, leaf in self.changed(leaves):
+        for path, first, leaf in self.changes(leaves):
             raise OutputError(
                 f"the carry{path} of {self._loop} came as {first!r} but {FunctionName(f)} returned "
                 f"{leaf!r}, at {user_location()}: what is no array must stay as it is. Use a "

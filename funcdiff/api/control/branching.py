@@ -93,10 +93,10 @@ def cond(
     if not isinstance(pred, Tracer) or errors_are_heard():  # each operation, when it is there
         return _call_branch(true_fn if pred else false_fn, operands)
 
-    def chosen(index: Tracer) -> Tracer:
+    def branch_index(index: Tracer) -> Tracer:
         return convert(operations["not_equal"](index, zeros(index.type)), INT)
 
-    result: Y = _record_branches("cond", pred, chosen, (false_fn, true_fn), operands)
+    result: Y = _record_branches("cond", pred, branch_index, (false_fn, true_fn), operands)
     return result
 
 
@@ -178,13 +178,13 @@ def _record_branches(
     given = Operands(operands)
     xs = given.xs
 
-    def applied(f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
+    def body_of(f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         who = f"{FunctionName(f)} is a branch of {name}, but"
         return forbid_changes(
             lambda tracers: f(*given.tree(tracers)), who, lambda k: f"operands{given.paths[k]}"
         )
 
-    traces = [record_body(f, xs, given.types, applied(f), weak=given.weak) for f in functions]
+    traces = [record_body(f, xs, given.types, body_of(f), weak=given.weak) for f in functions]
     programs = [program_of(*trace.recording) for trace in traces]
     for k in range(1, len(functions)):
         _check_pair(name, [traces[0], traces[k]], [programs[0], programs[k]],

@@ -88,7 +88,7 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
         )
 
     @name_after(f, "checkpoint")
-    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checkpoint_f(*args: P.args, **kwargs: P.kwargs) -> R:
         if current_builder() is None or errors_are_heard():  # of each operation, when it is there
             return f(*args, **kwargs)
         invocation = Operands((args, kwargs))
@@ -100,7 +100,7 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
         value: R = rebuild(trace.structure, trace.numeric, results, trace.others)
         return value
 
-    return checkpointed
+    return checkpoint_f
 
 
 def _trace(f: Callable[..., Any], invocation: Operands, names: tuple[str, ...]) -> Trace:

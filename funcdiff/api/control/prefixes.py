@@ -62,7 +62,7 @@ def associative_scan(
     xs, paths = given.xs, given.paths
     _check_lengths([x.shape for x in xs], paths, axis)
 
-    def combined(left: list[Any], right: list[Any]) -> list[Any]:
+    def combine(left: list[Any], right: list[Any]) -> list[Any]:
         """Apply `fn` to leaves that have the elements in front."""
         a, b = ([np.moveaxis(x, 0, axis) for x in side] for side in (left, right))
         leaves, found = pytree.flatten(fn(given.tree(a), given.tree(b)))
@@ -72,7 +72,7 @@ def associative_scan(
                 f"{FunctionName(fn)} returned {found}, at {user_location()}. Return the same "
                 "containers."
             )
-        for path, before, leaf in given.changed(leaves):
+        for path, before, leaf in given.changes(leaves):
             raise OutputError(
                 f"the function of associative_scan was given elems{path} as {before!r}, but "
                 f"{FunctionName(fn)} returned {leaf!r}, at {user_location()}: what is no array "
@@ -91,7 +91,7 @@ def associative_scan(
     moved = [np.moveaxis(x, axis, 0) for x in xs]
     if reverse:
         moved = [x[::-1] for x in moved]
-    ys = _prefixes(combined, moved)
+    ys = _prefixes(combine, moved)
     placed = [np.moveaxis(y[::-1] if reverse else y, 0, axis) for y in ys]
     result: X = given.tree(placed)
     return result

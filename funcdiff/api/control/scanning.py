@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.api.batching import stack_rows, vmap
 from funcdiff.api.calls.arguments import FunctionName, check_function, describe, is_int
-from funcdiff.api.calls.naming import shown_name
+from funcdiff.api.calls.naming import display_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
@@ -280,7 +280,7 @@ def map(  # noqa: A001
             "number of rows to compute at once, or None for one."
         )
     if progress and length > 1 and not any(builders()):
-        with Progress(f"map of {shown_name(f)}", wanted=True, total=length, unit="rows") as bar:
+        with Progress(f"map of {display_name(f)}", wanted=True, total=length, unit="rows") as bar:
             return _join(_parts_of_map(f, rows, length, batch_size or 1, bar))
     return _map(f, rows, length, batch_size)
 

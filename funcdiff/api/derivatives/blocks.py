@@ -13,7 +13,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import is_int, type_of
 from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
 from funcdiff.api.calls.inputs import Inputs
-from funcdiff.api.calls.naming import name_after, shown_name
+from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
 from funcdiff.api.derivatives import unit_vectors
@@ -30,7 +30,7 @@ def _in_one_pass(
 ) -> list[Any]:
     """Run the program of the Jacobian; at first sight its tape, on one unit vector at a time."""
     recording, results = trace.recording, sum(trace.numeric)
-    if jacobian_program.kept(recording, count, results, mode, wants_value=wants_value) is None:
+    if jacobian_program.peek(recording, count, results, mode, wants_value=wants_value) is None:
         ys = [y.type for y in trace.outputs[:results]]
         forward = is_forward([type_of(x) for x in operands[:count]], ys, mode)
         found = unit_vectors.jacobian(
@@ -102,7 +102,7 @@ def jacobian_function(
         elif passes is None or passes.chunk == passes.size:
             results = _in_one_pass(trace, operands, count, mode, wants_value=wants_value)
         else:
-            what = f"{selection.transform} of {shown_name(of or f)}"
+            what = f"{selection.transform} of {display_name(of or f)}"
             with Progress(what, wanted=says, total=passes.size, unit="directions") as bar:
                 results = run_in_chunks(passes, operands, rows, trace, bar, wants_value=wants_value)
         J = _assemble(results[: rows * count], inputs, trace, selection)

@@ -29,7 +29,7 @@ from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.stacks import Stacks
 from funcdiff.space import add, broadcast, zeros
 from funcdiff.transforms.linearize import Linearized
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 _NUMBER: Final = ArrayType((), INT)
 
@@ -99,7 +99,7 @@ def jacobian_passes(
     chunk = min(-(-size // _CHUNKS) if chunk_size is None else chunk_size, size)
     types = derivative.split.linear.input_types[count:]
     batched = derivative.operands(_every(sources), (False,) * len(types))
-    stacked = mapped(derivative.linear, chunk, batched)
+    stacked = batch_outputs(derivative.linear, chunk, batched)
     with Builder("jacobian", SHARED) as builder:
         start, *residuals = [builder.input(t) for t in (_NUMBER, *types)]
         vectors = _unit_vectors(sources, start, chunk)

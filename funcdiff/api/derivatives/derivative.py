@@ -85,7 +85,7 @@ def derivative(
     selection = Selection(f, "derivative", argnums, argnames)
 
     @name_after(f, "derivative", n=n if n != 1 else None, **selection.given, has_aux=has_aux)
-    def derived(*args: Any, **kwargs: Any) -> Any:
+    def derivative_f(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux, orders=n)
         _check_numbers(inputs, selection, holomorphic=holomorphic)
         check_outputs(trace, selection)
@@ -101,7 +101,7 @@ def derivative(
         value = selection.of(tuple(found))
         return arrange_results(value, None, trace, results[count:], wants_value=False)
 
-    return derived
+    return derivative_f
 
 
 def _check_numbers(inputs: Inputs, selection: Selection, *, holomorphic: bool) -> None:

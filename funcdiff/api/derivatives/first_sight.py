@@ -119,17 +119,17 @@ class LinearMap:
         self._tape: Tape | None = None
         self._calls = 0
         self._evaluated = {"evaluated": len(trace.evaluated)} if trace.evaluated else {}
-        derived = kind.programs.kept(trace.recording, *self._size, **self._evaluated)
+        derived = kind.programs.peek(trace.recording, *self._size, **self._evaluated)
         if derived is None and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
-            self.outputs = self._derived.outputs
+            self.outputs = self._programs.outputs
             return
         self._evaluated = {}  # they may be views of what has changed when programs are asked for
         self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
         if checking.is_asked_for():
-            programs, _, residuals = self._derived
+            programs, _, residuals = self._programs
             found = [*self.outputs, *residuals]
             checking.compare(programs.primal, found, self._operands, exact=False)
 
@@ -141,7 +141,7 @@ class LinearMap:
             found = attempt(self._by_tape, self._tape, vectors)
         if found is not None and not checking.is_asked_for():
             return found
-        programs, _, residuals = self._derived
+        programs, _, residuals = self._programs
         program, given = self._kind.by_program(programs, residuals, vectors)
         if found is None:
             return run(program, given, self._trace)
@@ -149,7 +149,7 @@ class LinearMap:
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        programs, _, residuals = self._derived
+        programs, _, residuals = self._programs
         return _Applied, (self._kind is PULLBACK, programs, residuals)
 
     def _by_tape(self, tape: Tape, vectors: Sequence[Any]) -> list[Any]:
@@ -160,7 +160,7 @@ class LinearMap:
         return copy_aliased(completed, [*vectors, *tape.values])
 
     @computed
-    def _derived(self) -> _Derived:
+    def _programs(self) -> _Derived:
         """The programs, and what the first of them computes."""
         programs = self._kind.programs(self._trace.recording, *self._size, **self._evaluated)
         known = [self._trace.evaluated[k] for k in programs.known] if self._evaluated else []

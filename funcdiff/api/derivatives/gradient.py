@@ -157,7 +157,7 @@ def gradient_function(
         inputs, trace = call.inputs, call.trace(nested_policy(on_values=on_values), has_aux=has_aux)
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
         asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
-        derived = gradient_program.kept(trace.recording, count, **asked)
+        derived = gradient_program.peek(trace.recording, count, **asked)
         results = None if derived else first_sight.gradient(trace, count, operands, **kind)
         if results is None:
             program, output, known = derived or gradient_program(trace.recording, count, **asked)

@@ -17,9 +17,9 @@ from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.derivatives.sparse import (
     Patterns,
     Plan,
-    followed_plan,
     jacobian_patterns,
     mixing_place,
+    plan_by_entries,
     product_plan,
 )
 from funcdiff.api.signatures.variables import Mode
@@ -113,7 +113,7 @@ def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: 
         pattern = _check_pattern(as_pattern(sparse.pattern), own)
     of = (trace.recording, count, results, given)
     by_columns = sparse.format == "csc"
-    plan = followed_plan(*of, by_columns=by_columns, pattern=pattern)
+    plan = plan_by_entries(*of, by_columns=by_columns, pattern=pattern)
     if plan is not None:
         patterns = plan.patterns
     else:

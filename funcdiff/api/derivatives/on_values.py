@@ -85,12 +85,12 @@ class RulesPullback:
         self._expected = copy_arrays(self.outputs)
         calls: Sequence[Any] = trace.rule_calls or ()
         if any(call.is_refused for call in calls):
-            self._traced_pullback  # noqa: B018  (which raises now, if the derivative needs that rule)
+            self._pullback_by_program  # noqa: B018  (which raises now, if the derivative needs that rule)
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the inputs for those of all results."""
         if any(isinstance(ct, Tracer) for ct in cts):
-            return self._traced_pullback(cts)
+            return self._pullback_by_program(cts)
         try:
             found = self._pull(cts)
         except RuleFailure as failure:
@@ -99,7 +99,7 @@ class RulesPullback:
         if decided and not _is_to_be_compared(self._trace):
             return found
         try:
-            traced = self._traced_pullback(cts)
+            traced = self._pullback_by_program(cts)
         except InternalError:
             raise
         except Exception:  # as above
@@ -109,10 +109,10 @@ class RulesPullback:
         return traced
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return self._traced_pullback.__reduce__()
+        return self._pullback_by_program.__reduce__()
 
     @computed
-    def _traced_pullback(self) -> LinearMap:
+    def _pullback_by_program(self) -> LinearMap:
         """The pullback with the rules traced."""
         trace = self._again(self._point)
         pull = LinearMap(PULLBACK, trace, self._count, [*self._point, *trace.captures])

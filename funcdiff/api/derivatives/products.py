@@ -99,10 +99,10 @@ def vjp(
 def _tracing(call: SplitCall, *, has_aux: bool) -> Callable[..., Trace]:
     """Return what traces a call at some operands, with rules on values as `Policy` has it."""
 
-    def traced(operands: Sequence[Any], on_values: str = "") -> Trace:
+    def trace_at(operands: Sequence[Any], on_values: str = "") -> Trace:
         return call.trace(nested_policy(on_values=on_values), operands, has_aux=has_aux)
 
-    return traced
+    return trace_at
 
 
 def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
@@ -180,7 +180,7 @@ def jvp(
     def compute(on_values: str) -> Computed:
         trace = traced(inputs.operands, on_values)
         operands, sizes = [*inputs.operands, *trace.captures], (len(ts), sum(trace.numeric))
-        program = jvp_program.kept(trace.recording, *sizes)
+        program = jvp_program.peek(trace.recording, *sizes)
         results = None if program else pushforward(trace, operands, ts, sizes[1])
         if results is None:
             program = program or jvp_program(trace.recording, *sizes)

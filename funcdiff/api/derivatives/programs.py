@@ -264,7 +264,7 @@ def linearize_programs(recording: Recording, count: int, results: int) -> Linear
 
 
 @memoised
-def transposed_program(recording: Recording, count: int) -> Program | None:
+def transpose_recording(recording: Recording, count: int) -> Program | None:
     """Transpose a program that is linear in its first `count` inputs.
 
     The result is a function of the other inputs and the cotangents.  There is none if the

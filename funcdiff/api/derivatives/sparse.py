@@ -103,7 +103,7 @@ def _derivative(recording: Recording, count: int, results: int, given: Given) ->
 
 
 @memoised
-def followed_plan(
+def plan_by_entries(
     recording: Recording, count: int, results: int, given: Given, *, by_columns: bool, pattern: Any
 ) -> Plan | None:
     """Plan the Jacobian of the first `results` outputs by `count` inputs, entry by entry.

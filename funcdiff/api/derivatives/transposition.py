@@ -14,7 +14,7 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.derivatives.linear_maps import Applied, Transposed
 from funcdiff.api.derivatives.products import check_point
-from funcdiff.api.derivatives.programs import transposed_program
+from funcdiff.api.derivatives.programs import transpose_recording
 from funcdiff.api.derivatives.queries import has_rules
 from funcdiff.api.signatures.products import Transposes
 from funcdiff.api.signatures.typed import typed_as
@@ -78,7 +78,7 @@ def linear_transpose(
     selection = Selection(f, "linear_transpose", argnums, argnames, every=True)
     inputs, trace = trace_call(f, selection, primals, kwargs)
     count = len(inputs.operands)
-    program = transposed_program(trace.recording, count)
+    program = transpose_recording(trace.recording, count)
     if program is None:
         why = "its derivative depends on the point, or knows nothing of a part, as of np.floor(x)"
         raise _not_linear(selection.name, why)

@@ -101,7 +101,7 @@ class CustomFunction(ByParts, Generic[P, R]):
         """Call the function; where derivatives are taken, its rules are used."""
         builder = current_builder()
         if builder is None:
-            return self.untraced(*args, **kwargs)
+            return self.call_plain(*args, **kwargs)
         has_rule = self._jvp is not None or self._vjp is not None
         if not has_rule and not self._is_opaque:
             raise InputError(
@@ -124,7 +124,7 @@ class CustomFunction(ByParts, Generic[P, R]):
             result = self._code(*positional)
         return result
 
-    def untraced(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call_plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function with plain arrays, perhaps from one of its rules."""
         same = call_of_rule()
         if same is not None and same is not NO_CALL and not kwargs and same.is_of(self, args):

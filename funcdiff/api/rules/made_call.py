@@ -104,7 +104,7 @@ def explain(error: Exception, who: object, how: str = "ran on values") -> None:
 class Turned(NamedTuple):
     """A rule recorded in its tangents or cotangents, and transposed."""
 
-    program: Program | None  # of `transposed_rule`
+    program: Program | None  # of `transpose_recorded`
     known: list[Any]  # values of what the rule captured
     refusal: str  # the message if it is not linear
 
@@ -120,7 +120,7 @@ def turn_rule(trace: Trace, count: int, refusal: str) -> Turned:
     known = [_lasting(x) for x in trace.captures]
     # a rule that returns 0 * x means a zero, whose sign at some x is minus
     vanishing = tuple([x.dtype.kind in "fc" and not x.any() for x in known])
-    program = transposed_rule(trace.recording, count, vanishing)
+    program = transpose_recorded(trace.recording, count, vanishing)
     return Turned(program, known, refusal)
 
 
@@ -132,7 +132,7 @@ def _lasting(capture: Any) -> Any:
 
 
 @memoised
-def transposed_rule(
+def transpose_recorded(
     recording: Recording, count: int, vanishing: tuple[bool, ...]
 ) -> Program | None:
     """Return ``(*known, *cts) -> cts`` for a rule linear in its first inputs, None if it is not.

@@ -173,7 +173,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         if before is None and self._result is not None:
             blank = [np.broadcast_to(np.zeros((), t.dtype), t.shape) for t in types]
             declared: Callable[..., Any] = self._result
-            before = known[types] = self._made_of(declared(*rebuilt(blank)))[1]
+            before = known[types] = self._take_apart(declared(*rebuilt(blank)))[1]
         if before is not None and self._result is not None and not before.others:
             return before
         try:
@@ -181,14 +181,14 @@ class OpaqueFunction(CustomFunction[P, R]):
         except ConcreteValueError as error:
             if before is not None and not before.others:
                 return before
-            raise self._unknown(before, differs=types in known) from error
+            raise self._error_without_values(before, differs=types in known) from error
         key, made = key_of(name, values), _made.get()
         if made is not None and key in made:
             return made[key]
         function: Callable[..., Any] = self._function
         with without_recording():
             shown = function(*rebuilt(list(map(private_copy, values))))
-        numbers, found = self._made_of(shown)
+        numbers, found = self._take_apart(shown)
         # for nothing but what it is made of: the equation will have these results
         key_of_equation = key_of(Opaque(name, found.types, ()), values)
         calls_of(innermost()).note(key_of_equation, numbers, None)
@@ -201,7 +201,7 @@ class OpaqueFunction(CustomFunction[P, R]):
             known[types] = found if before is not None and before[:4] == found[:4] else None
         return found
 
-    def _unknown(self, known: _Result | None, *, differs: bool) -> ConcreteValueError:
+    def _error_without_values(self, known: _Result | None, *, differs: bool) -> ConcreteValueError:
         """Return the error for a call without values whose result cannot be told."""
         where = (
             f"is not known at {user_location()}: its arguments have no values here (inside vmap, "
@@ -220,7 +220,7 @@ class OpaqueFunction(CustomFunction[P, R]):
             "or an integer for a choice."
         )
 
-    def _made_of(self, shown: Any) -> tuple[list[Any], _Result]:
+    def _take_apart(self, shown: Any) -> tuple[list[Any], _Result]:
         """Return the numbers in a result that was returned, or declared, and what it is made of."""
         leaves, structure = pytree.flatten(shown)
         numeric = tuple(map(is_numeric, leaves))
@@ -233,7 +233,7 @@ class OpaqueFunction(CustomFunction[P, R]):
 
     def _numbers(self, result: Any, known: _Result | None) -> list[Any]:
         """Return the numbers in a result, in the container that was taken for granted if any."""
-        numbers, found = self._made_of(result)
+        numbers, found = self._take_apart(result)
         if known is None or (found.structure, found.numeric) == (known.structure, known.numeric):
             return numbers
         raise OutputError(

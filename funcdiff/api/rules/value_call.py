@@ -107,7 +107,9 @@ class ValueCall(Call):
     def _run_known(self) -> Any:
         """Call the function with arguments of which none is traced."""
         same = call_of_rule() or NO_CALL
-        return call_on_values(self._custom.untraced, self.args, self.name, self.builder, same=same)
+        return call_on_values(
+            self._custom.call_plain, self.args, self.name, self.builder, same=same
+        )
 
     def _find_values(self, mode: str) -> None:
         """Find the values of all arguments."""
@@ -195,7 +197,7 @@ class ValueCall(Call):
     ) -> Turned:
         types = [t for t in call.result.types if t.differentiable]
 
-        def applied(tracers: list[Tracer]) -> list[Tracer]:
+        def apply_rule(tracers: list[Tracer]) -> list[Tracer]:
             cotangent = call.result.like([conj(ct) for ct in tracers])
             returned = backward(*self.fixed, residuals, cotangent)
             found = match_cotangents(self.kind.arguments, backward, self.name, returned)
@@ -206,7 +208,7 @@ class ValueCall(Call):
             f"forward mode was asked of {self.name}, whose backward rule is not linear in its "
             f"cotangent. Give it a forward rule, too: {self.name}.defjvp(rule)."
         )
-        return self._turn(backward, "backward", applied, types, refusal)
+        return self._turn(backward, "backward", apply_rule, types, refusal)
 
     def _run_jvp_rule(self, call: MadeCall, rule: Callable[..., Any]) -> Any:
         """Run the rule on the values of the primals, recording what it does to the tangents."""
@@ -215,7 +217,7 @@ class ValueCall(Call):
         types, places = self.kind.floating, self.kind.places
         found: list[Any] = []
 
-        def applied(tracers: list[Tracer]) -> list[Tracer]:
+        def apply_rule(tracers: list[Tracer]) -> list[Tracer]:
             moving = dict(zip(places, tracers, strict=True))
             # other tangents are zeros that the rule cannot turn into constants
             given = [moving.get(n, zeros(t)) for n, t in enumerate(types)]
@@ -234,7 +236,7 @@ class ValueCall(Call):
             f"Give it a backward rule, too: {self.name}.defvjp(forward, backward)."
         )
         with running_rule(same):
-            call.linear = self._turn(rule, "JVP", applied, self.kind.operands, refusal)
+            call.linear = self._turn(rule, "JVP", apply_rule, self.kind.operands, refusal)
         return found[0]
 
     def _result_of_rule(self, leaf: Any) -> Any:
@@ -314,7 +316,7 @@ class ValueCall(Call):
             if builder.rule_calls is None:
                 builder.rule_calls = RuleCalls()
             index = builder.capture_private(builder.rule_calls.enter(call), INDEX)
-            op = _known_operation(self.name, has_rule, result.types, kind.operands)
+            op = _operation_of_call(self.name, has_rule, result.types, kind.operands)
             moving = [builder.ref(self.xs[k]) for k in kind.moving]
             ys = builder.record(op, [*made, index, *moving])
             for y, value in zip(ys, values, strict=True):
@@ -330,7 +332,7 @@ class ValueCall(Call):
 
 
 @lru_cache(maxsize=1024)
-def _known_operation(name: str, has_rule: bool, results: Types, operands: Types) -> Operation:  # noqa: FBT001
+def _operation_of_call(name: str, has_rule: bool, results: Types, operands: Types) -> Operation:  # noqa: FBT001
     return operation(known_p, Known(name, len(results), has_rule), (*results, INDEX, *operands))
 
 

@@ -138,14 +138,14 @@ def tap_values(
     chosen = _names_asked(names)
 
     @name_after(f, "tap_values")
-    def named_values(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+    def tap_values_f(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         invocation, trace, taps = _trace(f, args, kwargs, orders=0)
         wanted = _find_names(f, taps, chosen)
         program = values_program(trace.recording, wanted)
         results = run(program, [*invocation.xs, *trace.captures], trace)
         return _by_name(results, taps, wanted)
 
-    return named_values
+    return tap_values_f
 
 
 @transform
@@ -191,7 +191,7 @@ def tap_grads(
     chosen = _names_asked(names)
 
     @name_after(f, "tap_grads")
-    def named_gradients(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+    def tap_grads_f(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         invocation, trace, taps = _trace(f, args, kwargs, orders=1)
         wanted = _find_names(f, taps, chosen)
         program, output = gradients_program(trace.recording, wanted)
@@ -200,7 +200,7 @@ def tap_grads(
         results = run(program, [*invocation.xs, *trace.captures], trace)
         return _by_name(results, taps, wanted)
 
-    return named_gradients
+    return tap_grads_f
 
 
 def _names_asked(names: str | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -68,10 +68,10 @@ def flatten_func(
 ) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
     """Return a function of containers as one of vectors, the way back, and the example's vector."""
     vector, unflatten = flatten(example)
-    return partial(_flattened, func, unflatten), unflatten, vector
+    return partial(_call_flat, func, unflatten), unflatten, vector
 
 
-def _flattened(
+def _call_flat(
     func: Callable[..., Any], unflatten: Callable[[Any], Any], x: Any, *args: Any
 ) -> Any:
     return flatten(func(unflatten(x), *args))[0]

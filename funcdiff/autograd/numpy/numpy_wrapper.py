@@ -27,11 +27,11 @@ def _of_iterables(join: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that joins the arrays of any iterable."""
 
     @functools.wraps(join)
-    def joined(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(arrays: Any, *args: Any, **kwargs: Any) -> Any:
         has_axes = isinstance(arrays, list | tuple) or hasattr(arrays, "ndim")
         return join(arrays if has_axes else list(arrays), *args, **kwargs)
 
-    return joined
+    return wrapper
 
 
 concatenate, stack = map(_of_iterables, (fnp.concatenate, fnp.stack))

@@ -56,8 +56,8 @@ def convolve(
             'Write "full", "valid" or "same".'
         )
     convolved = axes or (range(np.ndim(A)), range(np.ndim(B)))
-    a, kept_a = _arranged(A, convolved[0], dot_axes[0])
-    b, kept_b = _arranged(B, convolved[1], dot_axes[1])
+    a, kept_a = _arrange(A, convolved[0], dot_axes[0])
+    b, kept_b = _arrange(B, convolved[1], dot_axes[1])
     longer = [n >= m for n, m in zip(a.shape[2:], b.shape[2:], strict=True)]
     if mode == "valid" and not all(longer):
         if any(n > m for n, m in zip(a.shape[2:], b.shape[2:], strict=True)):
@@ -71,7 +71,7 @@ def convolve(
     return np.reshape(y, (*kept_a, *kept_b, *y.shape[2:][: len(convolved[0])]))
 
 
-def _arranged(x: Any, convolved: Sequence[int], summed: Sequence[int]) -> tuple[Any, list[int]]:
+def _arrange(x: Any, convolved: Sequence[int], summed: Sequence[int]) -> tuple[Any, list[int]]:
     """Return an array as ``(others, summed, *convolved)``, and the shape of the others.
 
     What is convolved along no axis gets one of length 1.

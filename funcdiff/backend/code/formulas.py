@@ -212,7 +212,7 @@ def product(eq: Equation, x: str, y: str) -> Product:
     def shape_of(*groups: Sequence[int]) -> list[int]:
         return [*(sizes[k] for k in at.stack), *(prod(sizes[k] for k in g) for g in groups)]
 
-    def arranged(z: str, labels: Sequence[int], *groups: Sequence[int]) -> str:
+    def arrange(z: str, labels: Sequence[int], *groups: Sequence[int]) -> str:
         order = [labels.index(k) for group in (at.stack, *groups) for k in group]
         z, shape = permute(z, order), shape_of(*groups)
         return z if [sizes[labels[k]] for k in order] == shape else reshape(z, shape)
@@ -222,7 +222,7 @@ def product(eq: Equation, x: str, y: str) -> Product:
         shape = []
     else:
         back = f"{reshape('', full)}{back}" if full else "[0, 0]"
-    left, right = arranged(x, p.left, at.rows, at.inner), arranged(y, p.right, at.inner, at.columns)
+    left, right = arrange(x, p.left, at.rows, at.inner), arrange(y, p.right, at.inner, at.columns)
     return Product(left, "@" if at.inner else "*", right, back, tuple(shape))
 
 

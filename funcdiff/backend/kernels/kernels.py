@@ -269,7 +269,7 @@ class _KernelWriter(PieceWriter):
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
-            stored = writable_outputs(p).stored
+            stored = writable_outputs(p).in_order
             return scan(p, Kernel(p.body, self._limits, stored, native=self._native))
 
         quick = loop_of_numbers(p)

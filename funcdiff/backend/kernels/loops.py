@@ -22,7 +22,7 @@ class Places(NamedTuple):
     carried: list[int]  # other carries
 
     @property
-    def stored(self) -> tuple[int, ...]:
+    def in_order(self) -> tuple[int, ...]:
         """Return all of them, in the order in which the kernel takes the memory."""
         return (*self.rows, *self.kept, *self.carried)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcdiff.backend.code.translation import LONGEST
-from funcdiff.backend.numbers.estimates import estimated_time
+from funcdiff.backend.numbers.estimates import estimate_time
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
@@ -22,7 +22,7 @@ def prepare(program: Program) -> Program:
     program = as_run(program)
     looped = _put_together(roll(program))
     many = len(program.equations) > LONGEST
-    if not many and estimated_time(looped) > estimated_time(program):
+    if not many and estimate_time(looped) > estimate_time(program):
         return _put_together(program)
     return looped
 

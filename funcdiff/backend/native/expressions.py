@@ -130,7 +130,7 @@ def formula(eq: Equation) -> Formula | None:
         return where
     if eq.primitive is convert_p:
         kind = KINDS[types[-1].dtype]
-        return None if kind == "i1" else lambda x: x.converted(kind)
+        return None if kind == "i1" else lambda x: x.convert(kind)
     key = _key(eq)
     if given == {"i1"}:
         return _OF_FLAGS.get(key)
@@ -143,4 +143,4 @@ def formula(eq: Equation) -> Formula | None:
 def _in_double_precision(function: Formula, kind: str) -> Formula:
     if kind == "double":
         return function
-    return lambda *xs: function(*[x.converted("double") for x in xs]).converted(kind)
+    return lambda *xs: function(*[x.convert("double") for x in xs]).convert(kind)

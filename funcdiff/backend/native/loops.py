@@ -181,7 +181,7 @@ class _Writer:
         in_memory, size = _MEMORY[value.kind]
         address = self._code.add(f"getelementptr {in_memory}, ptr {base}, i64 {index}")
         if value.kind == "i1":
-            value = value.made(f"zext {value} to <{WIDTH} x i8>", "i8")
+            value = value.emit(f"zext {value} to <{WIDTH} x i8>", "i8")
         self._code.do(f"store {value}, ptr {address}, align {size}")
 
 

@@ -215,7 +215,7 @@ def _sine_of_turns(x: Vector, quarters: int, name: str) -> Vector:
     one = 1.0 - half
     sine = r + (r * z * polynomial(z, _SIN) + lost * one)
     cosine = one + (((1.0 - one) - half) + (z * z * polynomial(z, _COS) - r * lost))
-    odd = n.made(f"trunc {n} to <{WIDTH} x i1>", "i1")
+    odd = n.emit(f"trunc {n} to <{WIDTH} x i1>", "i1")
     value = where(odd, cosine, sine)
     result = (value.bits ^ ((n & 2) << 62)).number
     return _by_library(name, x, result, x.unary("fabs").compare("uge", _FAR))
@@ -245,4 +245,4 @@ def _by_library(name: str, x: Vector, result: Vector, flags: Vector) -> Vector:
         filled = code.add(f"insertelement {x.type} {filled}, double {value}, i32 {lane}")
     code.do(f"br label %{done}")
     code.block(done)
-    return x.made(f"phi {x.type} [ {result.text}, %{before} ], [ {filled}, %{slow} ]")
+    return x.emit(f"phi {x.type} [ {result.text}, %{before} ], [ {filled}, %{slow} ]")

@@ -74,7 +74,7 @@ class Vector:
     def __str__(self) -> str:
         return f"{self.type} {self.text}"
 
-    def made(self, instruction: str, kind: str | None = None) -> Vector:
+    def emit(self, instruction: str, kind: str | None = None) -> Vector:
         """Return what an instruction computes."""
         return Vector(self.code, self.code.add(instruction), kind or self.kind)
 
@@ -87,7 +87,7 @@ class Vector:
     def _binary(self, of_floats: str, of_integers: str, x: Operand, y: Operand) -> Vector:
         left, right = self.like(x), self.like(y)
         word = of_floats if self.kind in ("double", "float") else of_integers
-        return self.made(f"{word} {left}, {right.text}")
+        return self.emit(f"{word} {left}, {right.text}")
 
     def __add__(self, other: Operand) -> Vector:
         return self._binary("fadd", "add", self, other)
@@ -114,26 +114,26 @@ class Vector:
         return self._binary("fdiv", "sdiv", other, self)
 
     def __neg__(self) -> Vector:
-        return self.made(f"fneg {self}")
+        return self.emit(f"fneg {self}")
 
     def __and__(self, other: Operand) -> Vector:
-        return self.made(f"and {self}, {self.like(other).text}")
+        return self.emit(f"and {self}, {self.like(other).text}")
 
     def __or__(self, other: Operand) -> Vector:
-        return self.made(f"or {self}, {self.like(other).text}")
+        return self.emit(f"or {self}, {self.like(other).text}")
 
     def __xor__(self, other: Operand) -> Vector:
-        return self.made(f"xor {self}, {self.like(other).text}")
+        return self.emit(f"xor {self}, {self.like(other).text}")
 
     def __lshift__(self, count: int) -> Vector:
-        return self.made(f"shl {self}, {self.like(count).text}")
+        return self.emit(f"shl {self}, {self.like(count).text}")
 
     def __rshift__(self, count: int) -> Vector:
-        return self.made(f"lshr {self}, {self.like(count).text}")
+        return self.emit(f"lshr {self}, {self.like(count).text}")
 
     def compare(self, predicate: str, other: Operand) -> Vector:
         """Return flags: ``olt`` says less and no NaN, ``une`` not equal or a NaN, and so on."""
-        return self.made(f"fcmp {predicate} {self}, {self.like(other).text}", "i1")
+        return self.emit(f"fcmp {predicate} {self}, {self.like(other).text}", "i1")
 
     def __lt__(self, other: Operand) -> Vector:
         return self.compare("olt", other)
@@ -147,13 +147,13 @@ class Vector:
         text = self.code.call(f"llvm.{name}.v{WIDTH}{suffix}", self.type, str(self))
         return Vector(self.code, text, self.kind)
 
-    def converted(self, kind: str) -> Vector:
+    def convert(self, kind: str) -> Vector:
         """Return the same numbers, or flags as 0 and 1, in another kind."""
         if kind == self.kind:
             return self
         word = {"double": "fpext", "float": "fptrunc"}[kind]
         word = "uitofp" if self.kind == "i1" else word
-        return self.made(f"{word} {self} to <{WIDTH} x {kind}>", kind)
+        return self.emit(f"{word} {self} to <{WIDTH} x {kind}>", kind)
 
     def times_plus(self, factor: Operand, summand: Operand) -> Vector:
         """Return the product plus the summand, rounded once where the processor can do that."""
@@ -167,19 +167,19 @@ class Vector:
     @property
     def bits(self) -> Vector:
         """The bits of doubles as integers."""
-        return self.made(f"bitcast {self} to <{WIDTH} x i64>", "i64")
+        return self.emit(f"bitcast {self} to <{WIDTH} x i64>", "i64")
 
     @property
     def number(self) -> Vector:
         """The doubles of bits."""
-        return self.made(f"bitcast {self} to <{WIDTH} x double>", "double")
+        return self.emit(f"bitcast {self} to <{WIDTH} x double>", "double")
 
 
 def where(flags: Vector, x: Operand, y: Operand) -> Vector:
     """Return the numbers of `x` where flags are set, those of `y` elsewhere."""
     some = x if isinstance(x, Vector) else y
     assert isinstance(some, Vector)
-    return some.made(f"select {flags}, {some.like(x)}, {some.like(y)}")
+    return some.emit(f"select {flags}, {some.like(x)}, {some.like(y)}")
 
 
 def polynomial(z: Vector, coefficients: tuple[float, ...]) -> Vector:

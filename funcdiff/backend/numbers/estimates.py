@@ -88,7 +88,7 @@ def _statements(eq: Equation) -> int:
     return 0 if is_rearranging(eq) else eq.results[0].type.size
 
 
-def estimated_time(program: Program) -> float:
+def estimate_time(program: Program) -> float:
     """Return the time of a program that is compiled, its loops included."""
     if is_worth_unrolling(program):
         return sum(times[0] for eq in program.equations if (times := _times(eq)))
@@ -108,7 +108,7 @@ def _time_of_call(eq: Equation) -> float:
         inner = sum(times[0] for eq in body.equations if (times := _times(eq)))
         return _LOOP + p.length * (inner + _MOVED * numbers + _OPERATOR)
     moved_rows = len(body.inputs) + len(body.outputs) - p.constants - p.carries
-    return _LOOP + p.length * (_CALL + _VIEW * moved_rows + estimated_time(body))
+    return _LOOP + p.length * (_CALL + _VIEW * moved_rows + estimate_time(body))
 
 
 def _times(eq: Equation) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.backend.code.source import Source
 from funcdiff.backend.numbers.estimates import is_handed_on
 from funcdiff.backend.numbers.statements import PART, lines_of
-from funcdiff.backend.numbers.unrolling import Body, unroll_body, unrolled_body
+from funcdiff.backend.numbers.unrolling import Body, unroll_body, unroll_float_body
 from funcdiff.core.program import Program
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.ops.control.scan import Scan
@@ -65,7 +65,7 @@ def _unroll(program: Program) -> Body | None:
     """Return the statements of a test or a sweep, which may do nothing but hand on."""
     body = unroll_body(program)
     if body is None and not program.equations and all(map(is_handed_on, program.inputs)):
-        body = unrolled_body(program)
+        body = unroll_float_body(program)
     return None if body is None or len(lines_of(body.statements)) > PART else body
 
 

@@ -45,12 +45,12 @@ class Alternative(NamedTuple):
     def lines(self) -> list[str]:
         """Return the statement, line by line."""
         other, first = (
-            [f"    {line}" for line in [*lines_of(statements), self._assigned(values)]]
+            [f"    {line}" for line in [*lines_of(statements), self._assign(values)]]
             for statements, values in self.branches
         )
         return [f"if {self.condition}:", *first, "else:", *other]
 
-    def _assigned(self, values: Sequence[str]) -> str:
+    def _assign(self, values: Sequence[str]) -> str:
         if not values:
             return "pass"
         return f"{', '.join(self.names)}, = {', '.join(values)},"

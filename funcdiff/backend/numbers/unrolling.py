@@ -106,10 +106,10 @@ def unroll_body(program: Program) -> Body | None:
     """Return the statements of a program of floats, the body of a loop; None if not worth it."""
     if not is_worth_unrolling(program, flat=True):
         return None
-    return unrolled_body(program)
+    return unroll_float_body(program)
 
 
-def unrolled_body(program: Program) -> Body:
+def unroll_float_body(program: Program) -> Body:
     """Return the statements of a program of floats."""
     return _Unroller(program, _Names(), flat=True).body()
 
@@ -148,7 +148,7 @@ class _Unroller:
         self._elements: list[Any] = [*(given or map(self._argument, program.inputs))]
         for eq, choice in zip(program.equations, choices(program, last_uses(program)), strict=True):
             if eq.primitive is cond_p:
-                self._elements += self._chosen(eq)
+                self._elements += self._choose(eq)
             else:
                 self._elements.append(self._result(eq, choice))
 
@@ -210,7 +210,7 @@ class _Unroller:
     def _own_name(self, v: Var) -> str:
         return f"{self._prefix}{v.number}"
 
-    def _chosen(self, eq: Equation) -> list[Any]:
+    def _choose(self, eq: Equation) -> list[Any]:
         """Return the elements of the results of whichever of two branches runs."""
         condition, *xs = [self._read(atom) for atom in eq.operands]
         names = [f"{self._own_name(v)}_{k}" for v in eq.results for k in range(v.type.size)]

@@ -91,7 +91,7 @@ def _step_of(op: Operation, active: Mask, present: Mask | None) -> Step:
 def _spread(step: Step, shape: tuple[int, ...]) -> Step:
     """Return the derivative of an elementwise operation for arrays, given that for numbers."""
 
-    def filled(x: Tracer) -> Tracer:
+    def fill(x: Tracer) -> Tracer:
         if not isinstance(x.atom, Literal):
             return x
         return constant(x.atom.value, x.type.with_shape(shape))
@@ -99,8 +99,8 @@ def _spread(step: Step, shape: tuple[int, ...]) -> Step:
     program = step.program
     with Builder("spread", SHARED) as builder:
         xs = [builder.input(t.with_shape(shape)) for t in program.input_types]
-        ys = walk(program, xs, lambda eq, zs: bind(eq.primitive, eq.params, *map(filled, zs)))
-        spread = builder.program(list(map(filled, ys)))
+        ys = walk(program, xs, lambda eq, zs: bind(eq.primitive, eq.params, *map(fill, zs)))
+        spread = builder.program(list(map(fill, ys)))
     return Step(spread, closure(spread), step.places)
 
 

@@ -19,7 +19,7 @@ from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.collection import pause
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording import Recording, needed_variables
+from funcdiff.core.recording import Recording, live_variables
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, InternalError
 from funcdiff.transforms.jvp import Mask
@@ -82,7 +82,7 @@ class Tape:
     def _run(self, inputs: Sequence[Any]) -> None:
         values, is_active = self.values, self._is_active
         given = iter(inputs)
-        needed, observer = needed_variables(self._entries, self._outputs), self._observer
+        needed, observer = live_variables(self._entries, self._outputs), self._observer
         operands: Sequence[Any]
         active: Mask
         for number, entry in enumerate(self._entries):

@@ -91,7 +91,7 @@ class Convertible(Tracer):
         """Return nested lists of Python numbers, traced as those of `item`."""
         if not _stays_traced(self):
             return constant_value(self, "x.tolist()").tolist()
-        return _listed(self)
+        return _to_list(self)
 
     def __repr__(self) -> str:
         return description(self)
@@ -119,8 +119,8 @@ def _as_pythons(x: Tracer) -> Any:
     return as_number(convert(x, np.dtype(complex) if x.type.dtype.kind == "c" else FLOAT))
 
 
-def _listed(x: Any) -> Any:
-    return [_listed(row) for row in x] if x.type.shape else _as_pythons(x)
+def _to_list(x: Any) -> Any:
+    return [_to_list(row) for row in x] if x.type.shape else _as_pythons(x)
 
 
 # ---- what floats have beside it --------------------------------------------------------------

@@ -265,7 +265,7 @@ def promote_and_broadcast(*values: Any) -> list[Traced]:
     return [fit(v, type_) for v in values]
 
 
-def known_dtype(dtype: Any) -> np.dtype[Any]:
+def program_dtype(dtype: Any) -> np.dtype[Any]:
     """Return a dtype that arrays of programs can have."""
     found: np.dtype[Any] = np.dtype(dtype)
     if found not in DTYPE_NAMES:

@@ -185,7 +185,7 @@ class Call:
             if type(x) in _NUMBERS:  # of a ufunc, whose operation is the last
                 refs[k], fills[k] = made[-1][1 + k], made[-1][0].operands[k]
             else:
-                refs[k] = builder.found(x)
+                refs[k] = builder.find(x)
         places: dict[Ref | None, int] = {}
         for k, ref in enumerate(refs):
             places.setdefault(ref, k)

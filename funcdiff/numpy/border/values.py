@@ -47,7 +47,7 @@ def known_value(x: Tracer) -> Any:
     try:
         return concrete_value(x)
     except ConcreteValueError:
-        found = _decided_value(x)
+        found = _value_by_decisions(x)
         if found is None:
             raise
         return found
@@ -61,7 +61,7 @@ def known_integer(x: Tracer) -> int | None:
         return None
 
 
-def _decided_value(x: Tracer) -> Any:
+def _value_by_decisions(x: Tracer) -> Any:
     """Return the integers or booleans of which each decides; None if they are not known."""
     if x.type.dtype.kind not in "biu" or x.type.size > _MOST:
         return None

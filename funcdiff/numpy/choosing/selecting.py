@@ -192,10 +192,10 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         indexing.check_bounds(np.asarray(indices), x.shape[axis], axis)
     common = list(broadcast_shapes(_without(x, axis), _without(places, axis)))
 
-    def widened(z: Tracer) -> Any:
+    def widen(z: Tracer) -> Any:
         return broadcast_to(z, (*common[:axis], z.shape[axis], *common[axis:]))
 
-    return take_along(widened(x), widened(places), axis)
+    return take_along(widen(x), widen(places), axis)
 
 
 def _without(x: Tracer, axis: int) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ def unique(
     except ConcreteValueError:
         if axis is not None or not sorted or x.type.size == 0:
             raise
-        _, index, inverse, counts = _traced_unique(x, equal_nan=equal_nan)
+        _, index, inverse, counts = _unique_of_traced(x, equal_nan=equal_nan)
     else:
         if not (sorted or any(flags) or axis is not None):
             found = np.unique(value, equal_nan=equal_nan, sorted=sorted)
@@ -56,7 +56,7 @@ def unique(
     return tuple(parts) if len(parts) > 1 else parts[0]
 
 
-def _traced_unique(x: Any, *, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
+def _unique_of_traced(x: Any, *, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
     """Return what `numpy.unique` does, where it is decided how many distinct elements there are."""
     flat: Any = stop_gradient(ravel(x))
     order: Any = np.argsort(flat, kind="stable")
@@ -88,7 +88,7 @@ _UNIQUE_KEYWORDS: Final = {
 }
 
 
-def _named_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
+def _array_api_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
     """Return the array API's spelling of `unique`, of which every NaN is distinct."""
     result = type(function(np.zeros(0)))
 
@@ -107,7 +107,7 @@ def unique_values(x: Any) -> Any:
 
 
 for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
-    implements(_function)(_named_unique(_function))
+    implements(_function)(_array_api_unique(_function))
 
 
 def _flat(value: Any) -> Any:

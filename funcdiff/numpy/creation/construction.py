@@ -232,7 +232,7 @@ def maker_of_filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]
     """Return a function of NumPy that makes arrays of one value, making traced ones in a trace."""
 
     @wraps(plain)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None:
             return plain(*args, **kwargs)
         rest = without_like(kwargs)
@@ -243,9 +243,9 @@ def maker_of_filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]
             return y
         return copy_in_order(arrays(constant(value, ArrayType(y.shape, y.dtype))), _order(y))
 
-    made.__module__ = "funcdiff.numpy.namespace"  # where pickle finds it
-    made.__qualname__ = f"numpy.{plain.__name__}"
-    return made
+    make.__module__ = "funcdiff.numpy.namespace"  # where pickle finds it
+    make.__qualname__ = f"numpy.{plain.__name__}"
+    return make
 
 
 FILLED: Final = {

@@ -23,7 +23,7 @@ from funcdiff.numpy.border.promotion import (
     broadcast_to,
     common_dtype,
     fit,
-    known_dtype,
+    program_dtype,
     promote,
 )
 from funcdiff.numpy.border.promotion import array as traced
@@ -35,7 +35,7 @@ from funcdiff.ops.structure.structural import concatenate, convert, iota, permut
 
 
 def _type(shape: Any, dtype: Any) -> ArrayType:
-    return ArrayType(as_ints(shape), FLOAT if dtype is None else known_dtype(dtype))
+    return ArrayType(as_ints(shape), FLOAT if dtype is None else program_dtype(dtype))
 
 
 # ---- like another array ------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def _fill_like(
     x = traced(a)
     type_ = ArrayType(
         x.shape if shape is None else as_ints(shape),
-        x.dtype if dtype is None else known_dtype(dtype),
+        x.dtype if dtype is None else program_dtype(dtype),
     )
     y = views.fresh(fit(value, type_))
     views.note_layout_like(y, x, order)
@@ -157,7 +157,7 @@ def linspace(
     begin: Traced
     end: Traced
     begin, end = (convert(z, inexact) for z in promote(start, stop))
-    target = inexact if dtype is None else known_dtype(dtype)
+    target = inexact if dtype is None else program_dtype(dtype)
     delta = end - begin
     y: Traced = reshape(convert(iota((num,), 0), inexact), (num, *(1,) * delta.ndim))
     gaps = num - 1 if endpoint else num
@@ -203,7 +203,7 @@ def logspace(
         )
         base = np.expand_dims(base, axis)
     y: Any = np.power(base, traced(linspace(start, stop, num, endpoint, axis=axis)))
-    return y if dtype is None else convert(y, known_dtype(dtype))
+    return y if dtype is None else convert(y, program_dtype(dtype))
 
 
 @implements(np.geomspace)
@@ -215,7 +215,7 @@ def geomspace(
     end: Traced = traced(stop)
     error = ValueError("Geometric sequence cannot include zero")
     begin, end = (refuse_where(x == 0, error, x) for x in (begin, end))
-    least = FLOAT if dtype is None else known_dtype(dtype)  # as NumPy has it: at least that
+    least = FLOAT if dtype is None else program_dtype(dtype)  # as NumPy has it: at least that
     wide = np.result_type(common_dtype([start, stop, float(num)]), least)
     begin, end = convert(begin, wide), convert(end, wide)
     sign = np.sign(begin)
@@ -229,4 +229,4 @@ def geomspace(
     if num > 1 and endpoint:
         parts = [parts[0], y[1:-1], reshape(broadcast_to(last, shape[1:]), shape)]
     y = _axis_moved(traced(concatenate(parts, 0) * sign), axis)
-    return convert(y, wide if dtype is None else known_dtype(dtype))
+    return convert(y, wide if dtype is None else program_dtype(dtype))

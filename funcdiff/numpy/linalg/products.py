@@ -78,7 +78,7 @@ def vecdot(x: Any, y: Any) -> Tracer:
     x, y = (broadcast_to(z, (*depth, z.shape[-1])) for z in (x, y))
     labels = tuple(range(len(depth)))
     inner = (*labels, len(depth))
-    return contract(_conjugated(x), y, inner, inner, labels)
+    return contract(_conjugate(x), y, inner, inner, labels)
 
 
 @implements("matvec")
@@ -92,7 +92,7 @@ def matvec(x: Any, y: Any) -> Tracer:
 def vecmat(x: Any, y: Any) -> Tracer:
     """Return the products of stacks of vectors, conjugated, with stacks of matrices."""
     x, y = _cores("vecmat", x, y, 1, 2)
-    return squeeze(matmul(expand_dims(_conjugated(x), -2), y), -2)
+    return squeeze(matmul(expand_dims(_conjugate(x), -2), y), -2)
 
 
 def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
@@ -133,7 +133,7 @@ def inner(a: Any, b: Any, /) -> Any:
     return _over("np.inner", x, y, [-1], [-1])
 
 
-def _conjugated(x: Tracer) -> Tracer:
+def _conjugate(x: Tracer) -> Tracer:
     """Return the conjugate of a complex array; of booleans NumPy would make integers."""
     return conjugate(x) if x.dtype.kind == "c" else x
 
@@ -142,7 +142,7 @@ def _conjugated(x: Tracer) -> Tracer:
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Return the inner product of the flat arrays, conjugating the first."""
     x, y = (ravel(z) for z in promote_arrays(a, b))
-    return _over("np.vdot", _conjugated(x), y, [0], [0])
+    return _over("np.vdot", _conjugate(x), y, [0], [0])
 
 
 @implements(np.tensordot, operands=2)

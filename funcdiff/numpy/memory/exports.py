@@ -58,7 +58,7 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
             f"copy it, and what is written to the copy would be lost. {_CURE}"
         )
     model = views.layout(x, settle=True)
-    lent = Lent(_laid_out(value, model))
+    lent = Lent(_lay_out(value, model))
     builder = current_builder()
     if builder is not None:
         builder.lend(lent)
@@ -110,7 +110,7 @@ def _is_asked_for_writing() -> bool:
     return any(str(name).upper() in _WRITEABLE for name in caller.f_locals["requirements"] or ())
 
 
-def _laid_out(value: NDArray, model: NDArray | None) -> NDArray:
+def _lay_out(value: NDArray, model: NDArray | None) -> NDArray:
     """Return a value laid out in memory as NumPy's array would be.
 
     Where NumPy's functions copy an array for the sake of its layout, they do so of this one.

@@ -14,7 +14,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import copy_mode, implements, refuse
-from funcdiff.numpy.border.promotion import Traced, common_dtype, concrete, known_dtype
+from funcdiff.numpy.border.promotion import Traced, common_dtype, concrete, program_dtype
 from funcdiff.numpy.border.promotion import array as traced
 from funcdiff.numpy.memory import views
 from funcdiff.ops.structure.structural import concatenate, convert, reshape
@@ -28,7 +28,7 @@ def array(
     """Return nested lists of traced values and numbers as one traced array."""
     refuse("np.array", ndmax=ndmax or None)
     copy, x = copy_mode(copy), _assemble(object)
-    x = x if dtype is None else convert(x, known_dtype(dtype))
+    x = x if dtype is None else convert(x, program_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
     if copy is False and x is not object:
         raise ValueError(

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.errors import raised_by_user, user_location
+from funcdiff.errors import is_raised_by_user, user_location
 
 
 def explain(
@@ -33,7 +33,7 @@ def explain(
         Its arguments; of arrays, the types are shown.
     """
     where = user_location()
-    if where in str(error) or raised_by_user(error):
+    if where in str(error) or is_raised_by_user(error):
         return
     notes: list[str] = getattr(error, "__notes__", [])
     if notes and notes[-1].startswith("funcdiff: ") and notes[-1].endswith(where):

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.promotion import Traced, array, known_dtype
+from funcdiff.numpy.border.promotion import Traced, array, program_dtype
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.elementwise.logic import isnan
@@ -55,7 +55,7 @@ class Member(NamedTuple):
             return limits.min if self.neutral < 0 else limits.max
         return complex(self.neutral, self.neutral) if dtype.kind == "c" else self.neutral
 
-    def finished(
+    def finish(
         self, y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any, out: Any
     ) -> Traced:
         """Return a reduction of `x` over axes as its keywords ask for it."""
@@ -104,7 +104,7 @@ def _default_accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
     """Return the dtype in which NumPy adds or multiplies: small integers are widened."""
     if dtype is not None:
-        return known_dtype(dtype)
+        return program_dtype(dtype)
     if isinstance(out, Tracer):
         joined: np.dtype[Any] = np.result_type(x.dtype, out.dtype)
         return joined

@@ -108,7 +108,7 @@ def _total(
     x, _ = of.read(a)
     axes = reduced_axes(axis, x.ndim)
     total = of.operation(convert(x, accumulator(x, dtype, out)), axes, initial, where)
-    return of.finished(total, x, axes, keepdims, out)
+    return of.finish(total, x, axes, keepdims, out)
 
 
 # ---- extrema -----------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def _extremum(
     if is_given(initial):
         entries = fill_left_out(x, where, of.neutral_of(x.dtype))
         y = of.operation(*_with_initial(entries, axes, initial))
-        return of.finished(y, x, axes, keepdims, out)
+        return of.finish(y, x, axes, keepdims, out)
     if mask_of(where, x.shape) is not None:
         raise ValueError(
             f"{of.name} has no identity, so to use a where mask one has to specify 'initial'"
@@ -163,7 +163,7 @@ def _extremum(
     y = of.operation(x, axes)
     if nan is not None:
         y = select(reduce_all(nan, axes), constant(np.nan, y.type), y)
-    return of.finished(y, x, axes, keepdims, out)
+    return of.finish(y, x, axes, keepdims, out)
 
 
 @implements(np.ptp)
@@ -193,7 +193,7 @@ def _logic(
 ) -> Traced:
     x = fill_left_out(convert(array(a), BOOL), where, of.neutral)
     axes = reduced_axes(axis, x.ndim)
-    return of.finished(of.operation(x, axes), x, axes, keepdims, out)
+    return of.finish(of.operation(x, axes), x, axes, keepdims, out)
 
 
 @implements(np.count_nonzero)
@@ -235,4 +235,4 @@ def _position(
     if nan is not None:
         error = ValueError("All-NaN slice encountered")
         found = refuse_where(reduce_all(nan, axes), error, found)
-    return of.finished(found, x, axes, keepdims, out)
+    return of.finish(found, x, axes, keepdims, out)

@@ -19,7 +19,7 @@ from funcdiff.numpy.border.promotion import (
     array,
     broadcast_to,
     common_dtype,
-    known_dtype,
+    program_dtype,
     promote_and_broadcast,
 )
 from funcdiff.numpy.reductions.families import (
@@ -50,7 +50,7 @@ def divide(total: Tracer, count: Any) -> Traced:
 def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
     """Return the dtype of a mean's sum: float64 for integers."""
     if dtype is not None:
-        return known_dtype(dtype)
+        return program_dtype(dtype)
     if x.dtype.kind in "biu":
         return FLOAT
     joined: np.dtype[Any] = (
@@ -100,7 +100,7 @@ def _mean(
     value = divide(total, _count(x, nan, axes, where))
     if half and out is None:
         value = convert(value, HALF)
-    return of.finished(value, x, axes, keepdims, out)
+    return of.finish(value, x, axes, keepdims, out)
 
 
 def weights_along(x: Tracer, weights: Any, axis: Any) -> Traced:
@@ -201,7 +201,7 @@ def _var_and_std(
     value = divide(total, np.maximum(degrees, 0))
     if nan is not None:
         value = np.where(degrees <= 0, np.nan, value)
-    return of.finished(of.operation(value), x, axes, keepdims, out)
+    return of.finish(of.operation(value), x, axes, keepdims, out)
 
 
 def _squared_deviations(deviation: Traced, x: Tracer, nan: Tracer | None) -> Traced:
@@ -235,7 +235,7 @@ def cov(
         raise ValueError("ddof must be integer")
     ddof = (0 if bias else 1) if ddof is None else int(ddof)
     values = [m] if y is None else [m, y]
-    wide = common_dtype([*values, np.float64(0)]) if dtype is None else known_dtype(dtype)
+    wide = common_dtype([*values, np.float64(0)]) if dtype is None else program_dtype(dtype)
     X: Traced = concatenate([_rows(z, wide, rowvar, "my"[k]) for k, z in enumerate(values)], 0)
     if X.shape[0] == 0:
         return constant(0, ArrayType((0, 0), FLOAT))

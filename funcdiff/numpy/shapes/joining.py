@@ -99,13 +99,13 @@ def block(arrays: Any) -> Any:
     depth = _depth(arrays)
     ndim = max(depth, *(x.ndim for x in _leaves(arrays)))
 
-    def joined(blocks: Any, level: int) -> Any:
+    def join(blocks: Any, level: int) -> Any:
         if level == depth:
             x = array(blocks)
             return reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
-        return concatenate([joined(b, level + 1) for b in blocks], level - depth)
+        return concatenate([join(b, level + 1) for b in blocks], level - depth)
 
-    return views.fresh(joined(arrays, 0))
+    return views.fresh(join(arrays, 0))
 
 
 def _depth(arrays: Any) -> int:

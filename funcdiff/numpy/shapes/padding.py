@@ -154,10 +154,10 @@ def _stretch(x: Tracer, axis: int, length: int) -> Any:
 
 
 def _constants(x: Tracer, axis: int, width: Widths, values: tuple[Any, Any]) -> Pads:
-    def filled(length: int, value: Any) -> Any:
+    def fill(length: int, value: Any) -> Any:
         return fit(value, x.type.with_shape((*x.shape[:axis], length, *x.shape[axis + 1 :])))
 
-    return filled(width[0], values[0]), filled(width[1], values[1])
+    return fill(width[0], values[0]), fill(width[1], values[1])
 
 
 def _edges(x: Tracer, axis: int) -> Pads:

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import copy_mode, implements, unsupported
-from funcdiff.numpy.border.promotion import array, broadcast_shapes, known_dtype
+from funcdiff.numpy.border.promotion import array, broadcast_shapes, program_dtype
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
 from funcdiff.numpy.memory import views
 from funcdiff.ops.structure import structural as ops
@@ -64,7 +64,7 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
         raise ValueError("order 'K' is not permitted for reshaping")
     # columns first: they are read like that, and the result is filled like that
     if order == "F" or _axes_read(x, order, "np.reshape") != tuple(range(x.ndim)):
-        result = _reversed_axes(ops.reshape(_reversed_axes(x), target[::-1]))
+        result = _reverse_axes(ops.reshape(_reverse_axes(x), target[::-1]))
     else:
         result = ops.reshape(x, target)
     copy = copy_mode(copy)
@@ -111,7 +111,7 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
     return tuple(sorted(axes, key=lambda k: -abs(model.strides[k])))
 
 
-def _reversed_axes(x: Tracer) -> Tracer:
+def _reverse_axes(x: Tracer) -> Tracer:
     return ops.permute(x, tuple(reversed(range(x.ndim))))
 
 
@@ -227,6 +227,6 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
     """Convert to another dtype."""
     x = array(x)
-    result = ops.convert(x, known_dtype(dtype))
+    result = ops.convert(x, program_dtype(dtype))
     fresh = views.as_array if isinstance(x, np.ndarray) else views.fresh
     return fresh(result) if copy or result is not x else x

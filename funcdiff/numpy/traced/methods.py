@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.errors import LostDerivativeError, user_location
 from funcdiff.numpy.border.conversions import Convertible
 from funcdiff.numpy.border.dispatch import refuse
-from funcdiff.numpy.border.promotion import known_dtype
+from funcdiff.numpy.border.promotion import program_dtype
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.from_values import on_cpu
@@ -85,7 +85,7 @@ class Methods(Convertible):
                 f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
                 f"rule {casting!r}, at {user_location()}"
             )
-        target = known_dtype(target)
+        target = program_dtype(target)
         is_array = isinstance(self, np.ndarray)
         if not is_array:
             return convert(self, target)

@@ -20,7 +20,7 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.calling import call
 from funcdiff.numpy.border.dispatch import default, unsupported
 from funcdiff.numpy.border.masks import mask_of
-from funcdiff.numpy.border.promotion import array, broadcast_to, known_dtype
+from funcdiff.numpy.border.promotion import array, broadcast_to, program_dtype
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.messages.foreign import qualified_name
@@ -197,7 +197,7 @@ def _start(ufunc: np.ufunc, initial: Any, *, needed: bool) -> Tracer | None:
 
 def _cast(ufunc: np.ufunc, x: Tracer, dtype: Any) -> Tracer:
     """Convert to the dtype in which NumPy reduces; it raises if there is none."""
-    wanted = x.dtype if dtype is None else known_dtype(dtype)
+    wanted = x.dtype if dtype is None else program_dtype(dtype)
     first, second, _ = ufunc.resolve_dtypes((None, wanted, None), reduction=True)
     if first != second:
         raise unsupported(f"{qualified_name(ufunc)}.reduce of {wanted}", "Convert the array first.")

@@ -21,7 +21,7 @@ from funcdiff.ops.control.tap import Tap, tap_p
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 
 class Checkpoint(Params):
@@ -111,7 +111,7 @@ def _checkpoint_transpose(p: Checkpoint, _types: Types, cts: Tangents, xs: Tange
 
 
 def _checkpoint_batch(p: Checkpoint, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    return checkpoint(mapped(p.body, size, batched), xs, p.keep)
+    return checkpoint(batch_outputs(p.body, size, batched), xs, p.keep)
 
 
 checkpoint_p: Final = Primitive(

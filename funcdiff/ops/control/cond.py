@@ -25,7 +25,7 @@ from funcdiff.space import align, broadcast, zeros
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 
 def _either(*masks: Sequence[bool]) -> list[bool]:
@@ -134,12 +134,14 @@ def _cond_transpose(p: Cond, _types: Types, cts: Tangents, xs: Tangents) -> Tang
 
 def _cond_batch(p: Cond, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     if not batched[0]:
-        branches = tuple(mapped(branch, size, batched[1:]) for branch in p.branches)
+        branches = tuple(batch_outputs(branch, size, batched[1:]) for branch in p.branches)
         return cond(xs[0], branches, xs[1:])
     # every example chooses for itself: run all branches and select
     index, *operands = align(size, xs, batched)
     flags = (True,) * len(operands)
-    results, *others = [inline(mapped(branch, size, flags), operands) for branch in p.branches]
+    results, *others = [
+        inline(batch_outputs(branch, size, flags), operands) for branch in p.branches
+    ]
     for k, candidate in enumerate(others, 1):
         chosen = operations["greater_equal"](index, constant(k, index.type))
         results = [

@@ -29,7 +29,7 @@ from funcdiff.space import Maybe, add, align, instantiate, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import is_zero, transpose
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 
 class Scan(Params):
@@ -287,7 +287,7 @@ def _scan_batch(p: Scan, size: int, operands: Tracers, batched: Sequence[bool]) 
     bconstants, bcarry, bxs = p.split(batched)
     carry = align(size, carry, bcarry)
     flags = (*bconstants, *(True for _ in carry), *bxs)
-    body = mapped(p.body, size, flags)
+    body = batch_outputs(p.body, size, flags)
     rows = [_swap_first(x) if flag else x for x, flag in zip(xs, bxs, strict=True)]
     results = scan(
         Scan(body, p.constants, p.carries, p.length, p.reverse), [*constants, *carry, *rows]

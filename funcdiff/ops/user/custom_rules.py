@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 
 class Custom(Params):
@@ -48,4 +48,4 @@ def batched_rule(program: Program, size: int, first: int, captures: Sequence[boo
     """Return a body or a rule for a batch; only captures, from an input on, may have no axis."""
     flags = [True for _ in program.inputs]
     flags[first : first + len(captures)] = captures
-    return mapped(program, size, flags)
+    return batch_outputs(program, size, flags)

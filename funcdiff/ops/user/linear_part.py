@@ -13,7 +13,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, needed_equations, nested
+from funcdiff.core.walk import inline, live_equations, nested
 from funcdiff.ops.control import scan
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
@@ -70,7 +70,7 @@ def has_hidden(
     those that other equations hold may hide anything.  What the outputs, or some of them, do not
     need does not count.
     """
-    places = needed_equations(program, range(len(program.outputs)) if outputs is None else outputs)
+    places = live_equations(program, range(len(program.outputs)) if outputs is None else outputs)
     equations = [eq for k, eq in enumerate(program.equations) if k in places]
     variables = tuple(v for eq in equations for v in eq.results)
     every = Program(program.inputs, program.equations, variables)

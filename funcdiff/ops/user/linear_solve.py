@@ -31,7 +31,7 @@ from funcdiff.ops.user import solvers
 from funcdiff.space import add, instantiate, mul, neg
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.transpose import transpose as transposed_program
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 
 class LinearSolve(solvers.Problem):
@@ -156,7 +156,7 @@ def dense_solve(program: Program, unknowns: int, name: str) -> Program:
         square = ArrayType((size, size), _real_dtype(types, name))
         unit = _from_columns(identity(square), types)
         flags = (*(False for _ in given), *(True for _ in right))
-        rows = inline(mapped(program, size, flags), [*given, *unit])
+        rows = inline(batch_outputs(program, size, flags), [*given, *unit])
         matrix = transposed(_columns(rows, square.dtype))
         wide = [reshape(b, (1, *b.shape)) for b in right]
         column = transposed(_columns(wide, square.dtype))

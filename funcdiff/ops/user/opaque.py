@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.effects import called_once
+from funcdiff.core.effects import call_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
@@ -59,7 +59,7 @@ def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
 
 
 def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    return several(lambda *xs: called_once(p, xs, lambda: _call(p, entered[p.name], xs)))
+    return several(lambda *xs: call_once(p, xs, lambda: _call(p, entered[p.name], xs)))
 
 
 def _call(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.effects import called_once
+from funcdiff.core.effects import call_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
@@ -109,7 +109,7 @@ def _impl(p: Problem) -> Callable[..., Any]:
 
 def _solve(p: Problem, operands: Sequence[Any]) -> list[Any]:
     first = known(p)
-    results = called_once(
+    results = call_once(
         (p.solver, p.program), operands,
         lambda: entered[p.solver](p.name, p.program, operands[:first], operands[first:]),
     )  # fmt: skip

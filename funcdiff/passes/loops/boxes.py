@@ -24,7 +24,7 @@ class Path(NamedTuple):
     step: int  # by how much; negative if backwards
     length: int  # how many there are
 
-    def turned(self) -> Path:
+    def turn_around(self) -> Path:
         """Return the same boxes, the last one first."""
         start = self.box.starts[self.axis] + self.step * (self.length - 1)
         span = self.box.stops[self.axis] - self.box.starts[self.axis]

@@ -23,9 +23,9 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import (
     Rule,
     inline,
+    live_equations,
     made_by,
     map_nested,
-    needed_equations,
     nested,
     rearrange,
     walk,
@@ -38,7 +38,7 @@ from funcdiff.passes.loops.stages import Stages, needed_after, part, stages
 from funcdiff.passes.rewrites import algebra, logic, products, structure
 from funcdiff.passes.rewrites.rewriting import Emit, Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 _SHORTEST: Final = 4
 """Iterations from which it pays."""
@@ -127,9 +127,7 @@ def _without_unused(
     body = p.body
     wanted = {k for k, flag in enumerate(used) if flag}
     while True:
-        needed = {
-            a for k in needed_equations(body, list(wanted)) for a in body.equations[k].operands
-        }
+        needed = {a for k in live_equations(body, list(wanted)) for a in body.equations[k].operands}
         needed.update(body.outputs[k] for k in wanted)
         more = {k for k in range(p.carries) if body.inputs[p.constants + k] in needed} | wanted
         if more == wanted:
@@ -191,7 +189,7 @@ class _Distribution:
     def results(self) -> list[Tracer]:
         """Record everything, and return the results of the scan."""
         p, found = self._p, self._stages
-        needed = self._needed_elsewhere()
+        needed = self._live_across_parts()
         self._compute(found.fixed, needed)
         self._batch(found.early, needed)
         ends = self._loop()
@@ -208,7 +206,7 @@ class _Distribution:
         ys = [self._stack(atom) for atom in p.body.outputs[p.carries :]]
         return [*(ends[k] for k in range(p.carries)), *ys]
 
-    def _needed_elsewhere(self) -> set[Atom]:
+    def _live_across_parts(self) -> set[Atom]:
         """Return the variables that are needed in another part than that which makes them."""
         body, found = self._p.body, self._stages
         needed: set[Atom] = set(body.outputs)
@@ -237,7 +235,7 @@ class _Distribution:
             self._stacked[v] if flag else self._fixed[v]
             for v, flag in zip(used, flags, strict=True)
         ]
-        batched = mapped(program, self._p.length, flags)
+        batched = batch_outputs(program, self._p.length, flags)
         ys = walk(
             batched, xs, lambda eq, operands: _rewriter.emit(eq.primitive, eq.params, *operands)
         )

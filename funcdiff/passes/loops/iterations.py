@@ -50,18 +50,18 @@ class Iterations(NamedTuple):
     sums: list[Chain]  # what is added up after the loop
     reverse: bool = False  # whether the first iteration has the last row
 
-    def turned(self) -> Iterations:
+    def turn_around(self) -> Iterations:
         """Return the same loop with its rows in the other order."""
         return self._replace(
             rows=[atoms[::-1] for atoms in self.rows],
-            moving=[(place, x, box.turned()) for place, x, box in self.moving],
+            moving=[(place, x, box.turn_around()) for place, x, box in self.moving],
             sums=[Chain(start, [_turn(*term) for term in terms]) for start, terms in self.sums],
             reverse=not self.reverse,
         )
 
 
 def _turn(place: int, term: Term, box: Path | None) -> tuple[int, Term, Path | None]:
-    return place, term if isinstance(term, int) else term[::-1], box and box.turned()
+    return place, term if isinstance(term, int) else term[::-1], box and box.turn_around()
 
 
 class Uses:
@@ -154,13 +154,13 @@ class _Analysis:
         """Return the operands at a place, iteration by iteration."""
         return [self._equation(t, place).operands[operand] for t in range(self._run.length)]
 
-    def _found(self, atom: Atom) -> tuple[int, int] | None:
+    def _find(self, atom: Atom) -> tuple[int, int] | None:
         """Return the iteration and the place of what a run makes."""
         run, index = self._run, atom.number - self._first if isinstance(atom, Var) else -1
         return divmod(index, run.period) if 0 <= index < run.stop - run.start else None
 
     def _source(self, atoms: list[Atom]) -> _Source:
-        first, found = atoms[0], [self._found(atom) for atom in atoms]
+        first, found = atoms[0], [self._find(atom) for atom in atoms]
         if found[1] is None:
             if any(found):
                 raise _NoLoopError
@@ -182,7 +182,7 @@ class _Analysis:
     def _same(self, place: int) -> Atom:
         """Return what the slices at a place are of, which must be there before the loop."""
         atoms = self._atoms(place, 0)
-        if any(atom != atoms[0] for atom in atoms) or self._found(atoms[0]) is not None:
+        if any(atom != atoms[0] for atom in atoms) or self._find(atoms[0]) is not None:
             raise _NoLoopError
         return atoms[0]
 
@@ -290,12 +290,12 @@ class _Analysis:
                 start = self._equation(0, place).operands[side]
             atoms = self._atoms(place, 1 - side)
             terms.append((place, self._term(atoms), self._boxes(place)))
-        if start is None or self._found(start) is not None:
+        if start is None or self._find(start) is not None:
             raise _NoLoopError
         return Chain(start, terms)
 
     def _term(self, atoms: list[Atom]) -> Term:
-        found = [self._found(atom) for atom in atoms]
+        found = [self._find(atom) for atom in atoms]
         if found[0] is None:
             if any(found):
                 raise _NoLoopError

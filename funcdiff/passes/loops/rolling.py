@@ -99,7 +99,7 @@ class _Roller:
             made = [self._made[x] for x in atoms[1:3] if isinstance(x, Var) and x in self._made]
             if len(made) == 2:
                 ahead.append(made[0].row < made[1].row)
-        return loop.turned() if 2 * sum(ahead) < len(ahead) else loop
+        return loop.turn_around() if 2 * sum(ahead) < len(ahead) else loop
 
     def _are_few(self, atoms: Sequence[Atom]) -> bool:
         literals = all(isinstance(atom, Literal) for atom in atoms)

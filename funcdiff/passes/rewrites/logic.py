@@ -100,9 +100,9 @@ def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer)
 
 def _join_masks(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, select(n, u, c), c) = select(m ∧ n, u, c) for a number c, and so on by ¬m."""
-    outer = _chosen(mask, x, y)
+    outer = _choice(mask, x, y)
     inner = outer and made_by(outer[0], select_p)
-    found = inner and _chosen(*inner[1])
+    found = inner and _choice(*inner[1])
     if not (outer and inner and found) or not is_same(outer[1], found[1]):
         return None
     other: Tracer = inner[1][0]
@@ -115,7 +115,7 @@ def _join_masks(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tr
     return emit(select_p, p, joined, *((number, value) if swapped else (value, number)))
 
 
-def _chosen(_mask: Tracer, x: Tracer, y: Tracer) -> tuple[Tracer, Tracer, bool] | None:
+def _choice(_mask: Tracer, x: Tracer, y: Tracer) -> tuple[Tracer, Tracer, bool] | None:
     """Return what is selected, the number elsewhere, and whether the number comes first."""
     if splat(y) is not None:
         return x, y, False

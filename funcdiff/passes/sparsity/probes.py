@@ -23,7 +23,7 @@ from funcdiff.passes.sparsity.links import Blocks, Shared, Sums, shared_axes
 from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.rules import rule_of
 from funcdiff.passes.supports.support import Maybe, from_mask
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 MOST_PROBED: Final = 1 << 22
 """Elements of results that are looked at, at most, to ask a rule of supports."""
@@ -71,7 +71,7 @@ def _reach(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Rea
     def reach(masks: Array) -> Array:
         if not masks.size:
             return np.zeros((len(masks), *shape), bool)
-        return np.asarray(executable(mapped(alone, len(masks), [True]))(masks)[0])
+        return np.asarray(executable(batch_outputs(alone, len(masks), [True]))(masks)[0])
 
     return reach
 

@@ -189,7 +189,7 @@ def _sum_of(line: Line, inner: Line) -> Line:
     return line._replace(vector=add(line.vector, padded))
 
 
-def _folded(places: Array) -> Array:
+def _fold(places: Array) -> Array:
     """Return places in a vector, with gaps at equal distances, as those in a matrix."""
     if places.ndim == 1 and places.min(initial=0) < 0:
         starts = np.flatnonzero(np.diff(places >= 0, prepend=False) & (places >= 0))
@@ -210,7 +210,7 @@ def _lines(data: Tracer, places: Array) -> list[Line] | None:
         if step is not None:
             box = Slice((int(which[0]),), (int(which[-1]) + 1,), (stride,))
             return [Line(int(taken[0]), step, cut(_ravel(data), box))]
-    places = _folded(places)
+    places = _fold(places)
     data = reshape(data, places.shape)
     found = boxes(places)
     lines = None if found is None else [_lines_of(data, box) for box in found]

@@ -27,7 +27,7 @@ from funcdiff.passes.sparsity.images import Images, Parts, UnknownImageError, un
 from funcdiff.passes.sparsity.parts import Entries, Term, added, progression_step
 from funcdiff.passes.sparsity.progressions import write
 from funcdiff.space import broadcast, mul, splat, zeros
-from funcdiff.transforms.vmap import batched_equation
+from funcdiff.transforms.vmap import batch_equation
 
 _MOST: Final = 8
 """Parts up to which an array is kept by them."""
@@ -113,7 +113,7 @@ class Stacks(Images):
                 self._array(atom) if flag else self.tracer(atom)
                 for atom, flag in zip(eq.operands, flags, strict=True)
             ]
-            ys = batched_equation(eq, self.size, operands, flags)
+            ys = batch_equation(eq, self.size, operands, flags)
             self.stacks.update(zip(eq.results, ys, strict=True))
             return ys
         (v,) = eq.results

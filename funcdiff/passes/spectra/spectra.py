@@ -78,7 +78,7 @@ class _Factor:
         """The axes that are those of the values."""
         return (*range(self.a.ndim - 2), self.axis)
 
-    def scaled(self, scale: Scale | None) -> _Factor | None:
+    def scale(self, scale: Scale | None) -> _Factor | None:
         """Return the factor with one more scale."""
         return None if scale is None else replace(self, scales=(*self.scales, scale))
 
@@ -156,14 +156,14 @@ def _read_product(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     for candidate, other in ((x, y), (y, x)):
         factor = _factor(candidate)
         if factor:
-            return factor.scaled(_scale(factor, other))
+            return factor.scale(_scale(factor, other))
     return None
 
 
 def _read_quotient(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     factor = _factor(x)
     scale = factor and _scale(factor, y)
-    return factor.scaled(replace(scale, inverse=True)) if factor and scale else None
+    return factor.scale(replace(scale, inverse=True)) if factor and scale else None
 
 
 def _scale(factor: _Factor, x: Tracer) -> Scale | None:
@@ -200,7 +200,7 @@ def _read_contraction(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
         if renamed not in (labels, flipped):
             return None
         turned = replace(factor, as_rows=factor.as_rows != (renamed == flipped))
-        return turned.scaled(scale)
+        return turned.scale(scale)
     return None
 
 

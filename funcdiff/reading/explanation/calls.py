@@ -26,7 +26,7 @@ from funcdiff.errors import FuncdiffError, user_frame
 from funcdiff.reading.examining import check_outside
 from funcdiff.reading.explanation.diagnosis import diagnose
 from funcdiff.reading.explanation.report import Report
-from funcdiff.reading.explanation.taped import explained
+from funcdiff.reading.explanation.taped import explain_recording
 from funcdiff.reading.explanation.watching import Watching
 from funcdiff.reading.provenance import taking_notes
 
@@ -50,18 +50,18 @@ def explanation(name: str, f: Callable[..., Any], args: Any, kwargs: dict[str, A
     given = _Gradient.of(plain)
     if not isinstance(f, JittedFunction) or not f.has_static_parameters:
         f = plain
-    call = given and run_isolated(lambda: given.traced(args, kwargs, caller))
+    call = given and run_isolated(lambda: given.trace(args, kwargs, caller))
     call = call or run_isolated(lambda: _trace(f, args, kwargs, caller))
     trace, notes, by = call.trace, call.notes, call.by
     arrays = [*call.operands, *trace.captures]
     found = None
     if not (notes.has_derivatives or trace.rule_calls):
-        found = explained(name, trace.recording, arrays, by)
+        found = explain_recording(name, trace.recording, arrays, by)
     if found is not None:
         return found
     token = reader.set(notes)  # who looks on, so that names and lines are handed on
     try:
-        swept = notes.swept(trace.recording, call.derivative(), by or 0)
+        swept = notes.to_sweep(trace.recording, call.derivative(), by or 0)
     finally:
         reader.reset(token)
     with nullcontext() if trace.calls is None else running(trace.calls):
@@ -101,7 +101,7 @@ class _Gradient(NamedTuple):
         )
         return cls(given["f"], selection, given.get("has_aux", False), make is value_and_grad)
 
-    def traced(self, args: Any, kwargs: dict[str, Any], caller: FrameType | None) -> _Call | None:
+    def trace(self, args: Any, kwargs: dict[str, Any], caller: FrameType | None) -> _Call | None:
         """Return a call, traced; None if there is no gradient, which the call has to say itself.
 
         Arguments that are not differentiated are traced, too, unless they must be plain numbers.

@@ -170,7 +170,7 @@ def _deciding(program: Program) -> set[Atom]:
 def _looker(program: Program, eq: Equation, kind: _Kind) -> Looked:
     rounding = np.finfo(eq.operands[0].type.dtype).eps ** _NEAR
 
-    def looked(xs: Sequence[Any], ys: Sequence[Any]) -> Kink | None:
+    def look(xs: Sequence[Any], ys: Sequence[Any]) -> Kink | None:
         gaps = np.asarray(kind.gap(eq.params, xs, ys[0]))
         if not gaps.size:
             return None
@@ -186,4 +186,4 @@ def _looker(program: Program, eq: Equation, kind: _Kind) -> Looked:
             kind.convention, hits, count - hits, first_of(met if hits else flags),
         )  # fmt: skip
 
-    return looked
+    return look

@@ -102,7 +102,7 @@ class Run:
             if step.nested:
                 nested = step.eq.primitive.facts.nested
                 assert nested is not None
-                run = nested(step.eq.params, lambda inner: self._sweep.run(inner).nested)
+                run = nested(step.eq.params, lambda inner: self._sweep.run(inner).run_nested)
                 steps[k] = step._replace(function=run)
         return steps
 
@@ -110,7 +110,7 @@ class Run:
     def _execute(self) -> Callable[..., list[Any]]:
         return executable(self.program)
 
-    def nested(self, *arrays: Any) -> list[Any]:
+    def run_nested(self, *arrays: Any) -> list[Any]:
         """Run the program as part of an equation, noting where something is first not finite."""
         self._calls += 1
         if self._is_plain and self._calls > _WATCHED:

@@ -44,7 +44,7 @@ class _Plan(NamedTuple):
     unused: tuple[str, ...]  # names of arguments that the result does not depend on
 
 
-def explained(
+def explain_recording(
     name: str, recording: Recording, arrays: Sequence[Any], count: int | None
 ) -> Report | None:
     """Run a recording, or the gradient of its first output by the first `count` inputs, and report.
@@ -52,14 +52,14 @@ def explained(
     None if that takes the program.
     """
     plan = report_plan(recording, count)
-    watch = None if plan is None else attempt(_watched, plan, arrays, count)
+    watch = None if plan is None else attempt(_run_watch, plan, arrays, count)
     if plan is None or watch is None:
         return None
     counts, seconds = watch.costs()
     return report_of(name, (), watch.sweep, plan.unused, lines_of(counts, seconds))
 
 
-def _watched(plan: _Plan, arrays: Sequence[Any], count: int | None) -> _Watch:
+def _run_watch(plan: _Plan, arrays: Sequence[Any], count: int | None) -> _Watch:
     if any(not_finite(np.asarray(x)) is not None for x in arrays):
         raise NeedsProgramError
     watch = _Watch(plan)
@@ -75,7 +75,7 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     """Return what is to be looked at; None if operations hold programs, or are the user's."""
     if any(entry and type(entry[0]) is Operation and entry[0].calls_user for entry in recording[0]):
         return None
-    shared = _shared(recording)
+    shared = _share(recording)
     entries, _, origins = shared
     assert origins is not None
     program = program_of(entries, tuple(range(len(entries))), origins)
@@ -87,7 +87,7 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     return _Plan(shared, looks, tuple(lines), line_of, counts_of.__wrapped__(program), unused)
 
 
-def _shared(recording: Recording) -> Recording:
+def _share(recording: Recording) -> Recording:
     """Return the recording with the inputs first, and what is computed twice computed once."""
     entries, outputs, origins = recording
     assert origins is not None
@@ -97,14 +97,14 @@ def _shared(recording: Recording) -> Recording:
     known: list[Origin] = [origins[k] for k in inputs]
     found: dict[Entry, int] = {}
 
-    def renamed(refs: Sequence[Ref]) -> list[Ref]:
+    def rename(refs: Sequence[Ref]) -> list[Ref]:
         return [numbers[ref] if type(ref) is int else ref for ref in refs]
 
     for old, entry in enumerate(entries):
         if not entry or type(entry[0]) is ArrayType:
             continue
         op: Operation = entry[0]
-        entry = (op, *renamed(entry[1:]))
+        entry = (op, *rename(entry[1:]))
         new = found.setdefault(entry, len(kept))
         made = range(new, new + op.result_count)
         if new == len(kept):
@@ -112,8 +112,8 @@ def _shared(recording: Recording) -> Recording:
             known += [UNKNOWN for _ in made]
         for k, ref in enumerate(made, old):
             numbers[k] = ref
-            known[ref] = known[ref].merged(origins[k])
-    return tuple(kept), tuple(renamed(outputs)), tuple(known)
+            known[ref] = known[ref].merge(origins[k])
+    return tuple(kept), tuple(rename(outputs)), tuple(known)
 
 
 def _looks(program: Program, count: int | None) -> dict[int, tuple[Looked | None, Advisor | None]]:
@@ -173,14 +173,14 @@ class _Watch:
         line = self._line_of[number]
         pulled = self._pulled.get((line, id(step)))
         if pulled is None:
-            pulled = self._pulled[line, id(step)] = _Pulled(line, step, self._timed(line, step))
+            pulled = self._pulled[line, id(step)] = _Pulled(line, step, self._time(line, step))
         pulled.count += 1
         return pulled.timed
 
-    def _timed(self, line: int, step: Step) -> Step:
+    def _time(self, line: int, step: Step) -> Step:
         taken = self._backward
 
-        def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def time_calls(function: Callable[..., Any]) -> Callable[..., Any]:
             def run(*xs: Any) -> Any:
                 start = perf_counter()
                 ys = function(*xs)
@@ -189,7 +189,7 @@ class _Watch:
 
             return run
 
-        return step._replace(run=timed(step.run), add=step.add and timed(step.add))
+        return step._replace(run=time_calls(step.run), add=step.add and time_calls(step.add))
 
     def costs(self) -> tuple[Counts, dict[Origin, float]]:
         """Return counts and seconds by where they come from."""

@@ -20,7 +20,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.origins import reader
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, needed_variables, program_of
+from funcdiff.core.recording import Recording, live_variables, program_of
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import copy_equation, inline, walk
@@ -89,12 +89,12 @@ class Watching(Notes):
 
     def _note_differentiated(self, marks: _Marks, recording: Recording, count: int) -> None:
         """Note what a derivative goes through, and what it is taken by in vain."""
-        active, unused = differentiated(recording, count)
+        active, unused = active_values(recording, count)
         marks.active.update(active)
         marks.values.update(ref for ref in recording[1] if isinstance(ref, int))
         self._unused.update(dict.fromkeys(unused))
 
-    def swept(self, recording: Recording, derivative: Program | None, count: int) -> Swept:
+    def to_sweep(self, recording: Recording, derivative: Program | None, count: int) -> Swept:
         """Return the program of the outermost function, or of its derivative by `count` inputs."""
         entries = recording[0]
         numbers, marks = _results(entries), self._outermost
@@ -102,7 +102,7 @@ class Watching(Notes):
             self._note_differentiated(marks, recording, count)
         token = reader.set(self)  # who looks on, so that names and lines are handed on
         try:
-            shared = written_beside(recording, derivative)
+            shared = join_with_derivative(recording, derivative)
         finally:
             reader.reset(token)
         results = len(shared.outputs) - len(numbers)
@@ -120,7 +120,7 @@ class Watching(Notes):
 
 
 @memoised
-def written_beside(recording: Recording, derivative: Program | None) -> Program:
+def join_with_derivative(recording: Recording, derivative: Program | None) -> Program:
     """Return a program of what a recording returns, or a derivative of it, and of all its values.
 
     While a reader looks on, it has names and lines.
@@ -137,7 +137,7 @@ def written_beside(recording: Recording, derivative: Program | None) -> Program:
 
 
 @memoised
-def differentiated(recording: Recording, count: int) -> tuple[frozenset[int], tuple[str, ...]]:
+def active_values(recording: Recording, count: int) -> tuple[frozenset[int], tuple[str, ...]]:
     """Return what a derivative by the first inputs goes through, and which of them are unused."""
     entries, _, origins = recording
     numbers = [*_inputs(entries), *_results(entries)]
@@ -152,7 +152,7 @@ def differentiated(recording: Recording, count: int) -> tuple[frozenset[int], tu
 def unused_arguments(recording: Recording, count: int) -> tuple[str, ...]:
     """Return what the user calls those of the first inputs that the outputs do not need."""
     entries, outputs, origins = recording
-    needed = needed_variables(entries, outputs)
+    needed = live_variables(entries, outputs)
     return tuple(
         (origins[number].name if origins else "") or f"number {number + 1}"
         for number in range(count)

@@ -49,7 +49,7 @@ def _triangle_shares(b: Body, eq: Equation) -> None:
     b.assign(eq, shares)
 
 
-def _mirrored(b: Body, eq: Equation) -> None:
+def _mirror_triangle(b: Body, eq: Equation) -> None:
     a, p = b.simple(eq.operands[0]), eq.params_as(OneTriangle)
     half = let(b, "half", "x", x=_half("a", lower=p.lower, a=a))
     b.assign(eq, build("x + y", x=half, y=_mirror(half, hermitian=p.hermitian)))
@@ -104,7 +104,7 @@ def _near_pairs(b: Body, eq: Equation) -> None:
 
 
 HERMITIAN: Final[dict[str, Writing]] = {
-    "mirrored": _mirrored,
+    "mirrored": _mirror_triangle,
     "near_pairs": _near_pairs,
     "triangle_shares": _triangle_shares,
 }

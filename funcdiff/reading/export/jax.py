@@ -34,7 +34,7 @@ from funcdiff.reading.export.shared import (
     refuse,
     substitution,
 )
-from funcdiff.reading.export.special import formulas, named_operands
+from funcdiff.reading.export.special import formulas, name_operands
 from funcdiff.reading.export.spectra import SPECTRA
 from funcdiff.reading.labels import label_of
 from funcdiff.reading.text.control import STATEMENTS, branch_tests
@@ -351,7 +351,7 @@ DIALECT: Final = Dialect(
         _STATEMENTS,
         products(_convolve, _CHOICE),
         WINDOWS,
-        named_operands(_HAS),
+        name_operands(_HAS),
         SPECTRA,
         refuse(_VALUES, "guard", "places"),
         STATEMENTS,

@@ -130,7 +130,7 @@ def formulas(has: frozenset[str]) -> Mapping[str, Call]:
     }
 
 
-def named_operands(has: frozenset[str]) -> dict[str, Writing]:
+def name_operands(has: frozenset[str]) -> dict[str, Writing]:
     """Return entries that name the operands of these, which formulas have several times."""
 
     def write(b: Body, eq: Equation) -> None:

@@ -23,7 +23,7 @@ from funcdiff.reading.export.rewriting import (
     rewriter,
 )
 from funcdiff.reading.export.shared import PARTITIONS, SHARED, WINDOWS, substitution
-from funcdiff.reading.export.special import formulas, named_operands
+from funcdiff.reading.export.special import formulas, name_operands
 from funcdiff.reading.export.spectra import SPECTRA
 from funcdiff.reading.export.torch_operations import OPERATIONS, RECURRENCES
 from funcdiff.reading.text.control import STATEMENTS
@@ -231,7 +231,7 @@ def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
 # ---- syntax --------------------------------------------------------------------------------------
 
 
-def _flipped(node: ast.Subscript) -> ast.expr:
+def _flip(node: ast.Subscript) -> ast.expr:
     """``x[:, ::-1]`` is ``x.flip(1)``: PyTorch has no steps backward."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     backward = [k for k, part in enumerate(parts) if _goes_backward(part)]
@@ -291,7 +291,7 @@ _RULES: Final = Rules(
         "copy": call_of_formula("x.clone()", "x"),
         "transpose": lambda args, _words: method(args[0], "permute", *args[1:]),
     },
-    {ast.Subscript: _flipped},
+    {ast.Subscript: _flip},
     {
         **formulas(_SPECIAL),
         **PARTITIONS,
@@ -352,7 +352,7 @@ DIALECT: Final = Dialect(
         RECURRENCES,
         products(_convolve, _CHOICE),
         WINDOWS,
-        named_operands(_SPECIAL),
+        name_operands(_SPECIAL),
         SPECTRA,
         STATEMENTS,
     ),

@@ -66,7 +66,7 @@ def _cond(b: Body, eq: Equation) -> None:
     written = []
     names = {b.label(eq.results[k]).name for k in used}
     for k in order:
-        with b.writer.apart() as lines, b.writer.indented():
+        with b.writer.apart() as lines, b.writer.indent():
             outputs = b.writer.write(p.branches[k], operands, plain=names)
         written.append((lines, [outputs[j] for j in used]))
     targets = [b.target(eq.results[k]) for k in used]
@@ -198,7 +198,7 @@ def _while_loop(
     b: Body, test: Program, operands: Sequence[ast.expr]
 ) -> AbstractContextManager[None]:
     """Return a loop; a test of several statements comes first in its body."""
-    with b.writer.apart() as lines, b.writer.indented():
+    with b.writer.apart() as lines, b.writer.indent():
         (goes_on,) = b.writer.write(test, operands)
         if lines:
             with b.writer.block(f"if {text_of(build('not x', x=goes_on))}:"):

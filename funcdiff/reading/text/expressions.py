@@ -15,15 +15,15 @@ def _parse(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def substituted(node: Any, parts: Mapping[str, ast.expr]) -> Any:
+def substitute(node: Any, parts: Mapping[str, ast.expr]) -> Any:
     """Return a new tree with expressions in place of names."""
     if isinstance(node, ast.Name):
         return parts.get(node.id, node)
     if isinstance(node, list):
-        return [substituted(part, parts) for part in node]
+        return [substitute(part, parts) for part in node]
     if not isinstance(node, ast.AST) or not node._fields:
         return node
-    return type(node)(**{word: substituted(part, parts) for word, part in ast.iter_fields(node)})
+    return type(node)(**{word: substitute(part, parts) for word, part in ast.iter_fields(node)})
 
 
 def build(text: str, **parts: ast.expr) -> ast.expr:
@@ -33,7 +33,7 @@ def build(text: str, **parts: ast.expr) -> ast.expr:
     >>> text_of(build("a * b", a=sum_, b=name("z")))
     '(x + y) * z'
     """
-    found: ast.expr = substituted(_parse(text), parts)
+    found: ast.expr = substitute(_parse(text), parts)
     return found
 
 

@@ -162,7 +162,7 @@ class Helpers:
         (body,) = _HEAD.split(source, 1)[1:]
         if isinstance(f, type) or "def " in body:  # which has annotations
             self.imports.add("from __future__ import annotations")
-        return _COMMENT.sub("", _renamed(head + body, words))
+        return _COMMENT.sub("", _rename(head + body, words))
 
     def _meaning(self, word: str, value: Any, module: str) -> str:
         """Return what the text has for something outside of a function.
@@ -196,7 +196,7 @@ class Helpers:
         """Return the name under which the text has a module, or something of a module."""
         key = (module, word)
         if key not in self._known:
-            self._known[key] = word if "." in word else self._names.imported_name(word)
+            self._known[key] = word if "." in word else self._names.import_name(word)
             alias = f" as {self._known[key]}" if self._known[key] != word else ""
             self.imports.add(
                 f"from {module} import {word}{alias}" if module else f"import {word}{alias}"
@@ -262,7 +262,7 @@ def _global_names(code: CodeType) -> set[str]:
     return found.union(*map(_global_names, inner))
 
 
-def _renamed(source: str, words: Mapping[str, str]) -> str:
+def _rename(source: str, words: Mapping[str, str]) -> str:
     """Return a source text with other words for names."""
     lines = source.splitlines(keepends=True)
     tokens = list(tokenize.generate_tokens(iter(lines).__next__))

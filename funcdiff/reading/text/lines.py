@@ -40,7 +40,7 @@ class Lines:
 
     def line(self, text: str, comment: str = "") -> None:
         """Add a statement, or the head of one, with a comment behind it."""
-        text = text if self._translate is None else _translated(text, self._translate)
+        text = text if self._translate is None else _translate(text, self._translate)
         self._lines.extend(wrap(f"{text}  # {comment}" if comment else text, self._depth))
 
     def comment(self, place: str) -> None:
@@ -59,13 +59,13 @@ class Lines:
         self.line(head)
         count = len(self._lines)
         self._lines.extend(lines)
-        with self.indented():
+        with self.indent():
             yield
             if len(self._lines) == count:
                 self.line("pass")
 
     @contextmanager
-    def indented(self) -> Iterator[None]:
+    def indent(self) -> Iterator[None]:
         """Indent what is added."""
         self._depth += 1
         yield
@@ -87,7 +87,7 @@ class Lines:
         return name(target)
 
 
-def _translated(text: str, translate: Translate) -> str:
+def _translate(text: str, translate: Translate) -> str:
     """Return a statement, or the head of one, in the language of a library."""
     if text == "else:":
         return text

@@ -129,7 +129,7 @@ def array(values: Any) -> ast.expr:
     if values.flags.f_contiguous and not values.flags.c_contiguous:  # sums follow the layout
         return build("x.T", x=array(values.T))
     plain = values.dtype in (FLOAT, INT, BOOL) and values.dtype == np.array(values.tolist()).dtype
-    return call("np.array", _nested(values), *([] if plain else [dtype_of(values.dtype)]))
+    return call("np.array", _nest(values), *([] if plain else [dtype_of(values.dtype)]))
 
 
 def regular(values: Any) -> ast.expr | None:
@@ -162,10 +162,10 @@ def _have_same_bits(x: Any, y: Any) -> bool:
     return bool(x.dtype == y.dtype and x.tobytes() == y.tobytes())
 
 
-def _nested(values: Any) -> ast.expr:
+def _nest(values: Any) -> ast.expr:
     if not values.shape:
         return number(values[()], weak=True)
-    return ast.List([_nested(row) for row in values], ast.Load())
+    return ast.List([_nest(row) for row in values], ast.Load())
 
 
 def python_value(value: Any) -> ast.expr | None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from funcdiff.core.program import Program
 from funcdiff.errors import ProgramError
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.expressions import name, substituted, text_of
+from funcdiff.reading.text.expressions import name, substitute, text_of
 from funcdiff.reading.text.layout import in_docstring
 from funcdiff.reading.text.names import is_builtin
 from funcdiff.reading.text.places import IN_PLACE
@@ -55,7 +55,7 @@ def module(program: Program, interface: Interface, dialect: Dialect = NUMPY) -> 
     """Return a program as a module's text; `ProgramError` names an operation that has none."""
     try:
         text, function, body = _write(program, interface, dialect)
-        hidden = _hidden_calls(body, interface.parameters)
+        hidden = _calls_behind_parameters(body, interface.parameters)
         if hidden:
             text, function, body = _write(program, interface, dialect, hidden)
     except UnwritableError as error:
@@ -139,7 +139,7 @@ def _words(parameters: Sequence[str]) -> list[str]:
     return [p.lstrip("*") for p in parameters if p not in ("*", "/")]
 
 
-def _hidden_calls(body: str, parameters: Sequence[str]) -> list[str]:
+def _calls_behind_parameters(body: str, parameters: Sequence[str]) -> list[str]:
     """Return what statements call of Python's that a parameter hides: ``range(3)``."""
     nodes = ast.walk(ast.parse(f"def f():\n{body}"))
     calls = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
@@ -166,7 +166,7 @@ def _write(
     head = ""
     for operand in interface.operands:
         head = writer.text if len(operands) <= interface.arguments else head
-        value = substituted(operand.value, renamed)
+        value = substitute(operand.value, renamed)
         if isinstance(value, ast.Name) or not operand.wanted:
             operands.append(value)
             continue

@@ -35,7 +35,7 @@ class Names:
         self.reserve(found)
         return found
 
-    def imported_name(self, word: str) -> str:
+    def import_name(self, word: str) -> str:
         """Return a name for something that is imported: its own, if nothing else has it."""
         return self.new(word) if word in self._own | self._others else self.reserve(word)
 

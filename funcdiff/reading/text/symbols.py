@@ -39,22 +39,22 @@ class Symbol:
         self.count = count
         self._type = type_
 
-    def _made(self, value: ast.expr) -> Symbol:
+    def _make(self, value: ast.expr) -> Symbol:
         return Symbol(value, self._names, self.count)
 
-    def _called(self, function: ast.expr, args: Sequence[Any], words: dict[str, Any]) -> Symbol:
+    def _call(self, function: ast.expr, args: Sequence[Any], words: dict[str, Any]) -> Symbol:
         keywords = [ast.keyword(word, expression_of(x)) for word, x in words.items()]
-        return self._made(ast.Call(function, [*map(expression_of, args)], keywords))
+        return self._make(ast.Call(function, [*map(expression_of, args)], keywords))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **words: Any) -> Symbol:
         name = self._names(ufunc)
         name = name if method == "__call__" else f"{name}.{method}"
-        return self._called(build(name), args, words)
+        return self._call(build(name), args, words)
 
     def __array_function__(
         self, function: Any, _types: Any, args: Any, words: dict[str, Any]
     ) -> Symbol:
-        return self._called(build(self._names(function)), args, words)
+        return self._call(build(self._names(function)), args, words)
 
     def __array__(self, *_args: Any, **_words: Any) -> Any:
         raise UnwritableError("it needs values")
@@ -68,16 +68,16 @@ class Symbol:
 
     def __getitem__(self, index: Any) -> Symbol:
         parts = index if isinstance(index, tuple) else (index,)
-        return self._made(item(self.value, [expression_of(part) for part in parts]))
+        return self._make(item(self.value, [expression_of(part) for part in parts]))
 
     def __getattr__(self, word: str) -> Any:
         if word in ("real", "imag", "T"):
-            return self._made(attribute(self.value, word))
+            return self._make(attribute(self.value, word))
         if word in ("shape", "dtype", "ndim") and self._type is not None:
             return getattr(self._type, word)
         if word.startswith("_") or not callable(getattr(np.ndarray, word, None)):
             raise UnwritableError(f"its {word} is not known")
-        return lambda *args, **words: self._called(attribute(self.value, word), args, words)
+        return lambda *args, **words: self._call(attribute(self.value, word), args, words)
 
 
 class Part(Symbol):
@@ -92,7 +92,7 @@ class Part(Symbol):
 def _operator(formula: str) -> Callable[..., Symbol]:
     def apply(self: Symbol, *other: Any) -> Symbol:
         parts = dict(zip("xy", [self.value, *map(expression_of, other)], strict=False))
-        return self._made(build(formula, **parts))
+        return self._make(build(formula, **parts))
 
     return apply
 

@@ -80,11 +80,11 @@ def _substitute(text: Callable[..., str], xs: Sequence[ast.expr]) -> ast.expr:
     return build(text(*words), **dict(zip(words, xs, strict=True)))
 
 
-def _shared(formula: Formula) -> Template:
+def _share(formula: Formula) -> Template:
     return lambda eq, xs: _substitute(partial(formula, eq), xs)
 
 
-def _formatted(text: str, _eq: Equation, *xs: str) -> str:
+def _format(text: str, _eq: Equation, *xs: str) -> str:
     return text.format(*xs)
 
 
@@ -168,8 +168,8 @@ _OF_INTEGERS: Final = {
 
 TEMPLATES: Final[dict[str, Template]] = {
     **{by_ufunc[function].primitive.name: _operator for function in SIGNS},
-    **{op.primitive.name: _shared(partial(_formatted, text)) for op, text in _OF_INTEGERS.items()},
-    **{primitive.name: _shared(formula) for primitive, formula in FORMULAS.items()},
+    **{op.primitive.name: _share(partial(_format, text)) for op, text in _OF_INTEGERS.items()},
+    **{primitive.name: _share(formula) for primitive, formula in FORMULAS.items()},
     **{name: partial(_along_axes, word) for name, word in _ALONG_AXES.items()},
     "absolute": lambda _eq, xs: call("np.abs", *xs),
     "conj": lambda _eq, xs: call("np.conj", *xs),

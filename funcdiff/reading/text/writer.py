@@ -26,7 +26,7 @@ from funcdiff.reading.text.expressions import (
     is_simple,
     items,
     name,
-    substituted,
+    substitute,
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
@@ -289,7 +289,7 @@ class Body:
             word: self.simple(atom) if counts[word] > 1 else x
             for word, atom, x in zip(words, eq.operands, xs, strict=True)
         }
-        found: ast.expr = substituted(formula, parts)
+        found: ast.expr = substitute(formula, parts)
         return found
 
     def _distinct(self, eq: Equation, x: ast.expr) -> ast.expr:

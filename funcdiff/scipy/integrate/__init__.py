@@ -8,10 +8,10 @@ from funcdiff.scipy.integrate.quadrature import nquad, quad
 from funcdiff.scipy.integrate.samples import simpson
 from funcdiff.scipy.integrate.solve_bvp import solve_bvp
 from funcdiff.scipy.integrate.solve_ivp import solve_ivp
-from funcdiff.scipy.places import needed_by, place
+from funcdiff.scipy.places import place, requirements_of
 
 _NODES = "_cached_roots_legendre"  # kept between calls, so that they must not be traced
-with needed_by("scipy.integrate", "fixed_quad"):
+with requirements_of("scipy.integrate", "fixed_quad"):
     cover("scipy.integrate._quadrature", _NODES, place("scipy.integrate._quadrature", _NODES))
 
 borrow_functions("scipy.integrate", "trapezoid cumulative_trapezoid cumulative_simpson romb")

@@ -21,7 +21,7 @@ from funcdiff.core.program import Program
 from funcdiff.ops.user.solvers import entered
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.implicit import implicit
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 
 def chain(step: Callable[..., Any], first: Any, rows: Any, known: Any) -> Any:
@@ -38,15 +38,15 @@ def chain(step: Callable[..., Any], first: Any, rows: Any, known: Any) -> Any:
     known
         The states, with the axis of the steps in front.
     """
-    return implicit(lambda states: _missed(step, first, rows, states), known, solver=_SOLVER)
+    return implicit(lambda states: _residual(step, first, rows, states), known, solver=_SOLVER)
 
 
 def correction(step: Callable[..., Any], first: Any, rows: Any, states: Any, changes: Any) -> Any:
     """Return ``(1 - J)·changes``, of the equation whose solution `chain` returns."""
-    return jvp(lambda states: _missed(step, first, rows, states), (states,), (changes,))[1]
+    return jvp(lambda states: _residual(step, first, rows, states), (states,), (changes,))[1]
 
 
-def _missed(step: Callable[..., Any], first: Any, rows: Any, states: Any) -> Any:
+def _residual(step: Callable[..., Any], first: Any, rows: Any, states: Any) -> Any:
     return states - vmap(step)(before(first, states), rows)
 
 
@@ -66,7 +66,7 @@ def solve(_name: str, program: Program, known: Sequence[Any], values: Sequence[A
         probes[n + k, k::3] = np.sin(1.0 + np.arange(n))
     flags = (*(False for _ in known), True)
     vectors = probes.reshape(-1, *right.shape)
-    (found,) = executable(mapped(program, len(vectors), flags))(*known, vectors)
+    (found,) = executable(batch_outputs(program, len(vectors), flags))(*known, vectors)
     products = found.reshape(probes.shape) - probes
     turned = not any(np.any(products[n + k, (k + 1) % 3 :: 3]) for k in range(3))
     blocks = (products[:n, :-1] if turned else products[:n, 1:]).transpose(1, 2, 0)

@@ -110,13 +110,13 @@ def entry(module: str, name: str, *, note: str = "") -> Callable[[Any], Any]:
 
     def enter(ours: Callable[..., Any]) -> Any:
         @wraps(ours)
-        def chosen(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             if current_builder() is None:
                 return plain(*args, **kwargs)
             return ours(*args, **kwargs)
 
-        cover(module, name, chosen, note=note)
-        return chosen
+        cover(module, name, wrapper, note=note)
+        return wrapper
 
     return enter
 
@@ -128,21 +128,21 @@ def scipys(module: str, name: str) -> Callable[..., Any]:
         found = getattr(load(module), name)(*args, **kwargs)
         sol = getattr(found, "sol", None)
         if sol is not None:
-            found.sol = _borrowed_object(sol)
+            found.sol = _borrow_object(sol)
             if hasattr(sol, "interpolants"):
-                found.sol.interpolants = [*map(_borrowed_object, sol.interpolants)]
+                found.sol.interpolants = [*map(_borrow_object, sol.interpolants)]
         return found
 
     return plain
 
 
-def _borrowed_object(plain: Any) -> Any:
+def _borrow_object(plain: Any) -> Any:
     """Return an object of SciPy's, and those that it holds, with methods for traced arrays."""
     kind = borrow(type(plain))
     if kind is type(plain):
         return borrow(plain) if callable(plain) or isinstance(plain, ModuleType) else plain
     found = kind.__new__(kind)
-    set_attributes(found, {k: _borrowed_object(v) for k, v in attributes(plain).items()})
+    set_attributes(found, {k: _borrow_object(v) for k, v in attributes(plain).items()})
     return found
 
 

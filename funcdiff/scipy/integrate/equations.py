@@ -78,7 +78,7 @@ class Equations:
             else:
                 tables = nordsieck.tables(first, histories, np.stack(near), lengths, matrices)
             known = [*given.rate, nodes[1:], *coefficients(lengths, matrices), first, tables]
-            return [self.tables(known).solved(*known), *matrices]
+            return [self.tables(known).solve(*known), *matrices]
 
         def guess(k: int, carry: Any, rest: Any) -> Any:
             return near[k] - rest[1] @ (rest[0] @ carry) if rest else near[k]

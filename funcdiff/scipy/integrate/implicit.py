@@ -19,7 +19,7 @@ from funcdiff.ops.user.root import Root, root
 from funcdiff.ops.user.solvers import entered
 from funcdiff.scipy.integrate.closures import closure, rate_of
 from funcdiff.scipy.integrate.steps import Row
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 _ITERATIONS: Final = 12
 _NEAR: Final = float(np.finfo(float).eps) ** 0.75
@@ -59,7 +59,7 @@ class _Steps:
         """Return the results of all steps, of arrays with their axis in front."""
         every = [*self._constants, *xs]
         flags = [k >= self._known for k in range(len(every))]
-        return executable(mapped(self._program, steps, flags))(*every)[0]
+        return executable(batch_outputs(self._program, steps, flags))(*every)[0]
 
 
 class Stepper:
@@ -148,7 +148,7 @@ class Stepper:
         """Return the same, stacked, by Newton's iteration for all steps at once, of real states.
 
         ``link(first, columns, solutions, carries, missed)`` returns by how much carries change that
-        miss the results of the steps before by `missed`.
+        miss the results of the steps before by `residual`.
         """
         first = carry = self._start(*captures, t, y, rows[0][1])
         found = []

@@ -66,13 +66,13 @@ class Layout(NamedTuple):
     is_twin: bool
 
 
-def rounded(count: int) -> int:
+def round_up(count: int) -> int:
     """Return a number that is not less, with four binary digits before the zeros at its end."""
     unit = 1 << max(0, count.bit_length() - 4)
     return -(-count // unit) * unit
 
 
-def _extended(x: Any, count: int, axis: int = 0) -> Any:
+def _extend(x: Any, count: int, axis: int = 0) -> Any:
     """Return an array with its last entry along an axis repeated up to a length."""
     widths = [(0, 0)] * x.ndim
     widths[axis] = 0, count - x.shape[axis]
@@ -96,7 +96,7 @@ class Problem:
 
     # ---- values ----------------------------------------------------------------------------------
 
-    def given(self, operands: Sequence[Any]) -> Given:
+    def split(self, operands: Sequence[Any]) -> Given:
         """Take operands apart."""
         rest = iter(operands)
 
@@ -113,7 +113,7 @@ class Problem:
         """Solve the problem for values."""
         key = key_of((), operands)
         if key not in self._solved:
-            self._solved[key] = solve(self.settings, self.given(operands))
+            self._solved[key] = solve(self.settings, self.split(operands))
             while len(self._solved) > _KEPT:
                 self._solved.popitem(last=False)
         self._solved.move_to_end(key)
@@ -132,13 +132,13 @@ class Problem:
             direction = np.sign(steps[-1].end - steps[-1].start)
             ending = int(np.argmax([direction * t[-1] if len(t) else -np.inf for t in events]))
         return Layout(
-            rounded(len(steps)), self._times(result), tuple(map(len, events)), ending,
+            round_up(len(steps)), self._times(result), tuple(map(len, events)), ending,
             reaches_end, passes_end, _kind(steps[-2:]), solution.method, is_twin,
         )  # fmt: skip
 
     def _times(self, result: Any) -> int:
         times = len(result.t)
-        return times if self.settings.evaluates else rounded(times - 1) + 1
+        return times if self.settings.evaluates else round_up(times - 1) + 1
 
     @property
     def _end(self) -> int:
@@ -151,7 +151,7 @@ class Problem:
         times = self._times(found)
         y = np.asarray(found.y, state.dtype).reshape(state.size, len(found.t))
         values = [np.asarray(found.t, FLOAT), y]
-        values = [_extended(x, times, -1) if times else x for x in values]
+        values = [_extend(x, times, -1) if times else x for x in values]
         for t, y in zip(found.t_events or (), found.y_events or (), strict=True):
             values += [
                 np.asarray(t, FLOAT),
@@ -173,14 +173,15 @@ class Problem:
             first = len(fixed)
             with without_recording():
                 self._programs[key] = closure(
-                    lambda *xs: self._replayed(layout, xs[:first], self.given(xs[first:])), *types
+                    lambda *xs: self._replay(layout, xs[:first], self.split(xs[first:])),
+                    *types,
                 )
         made: Closure = self._programs[key]
         return Plan(made.program, [*made.captures, *fixed])
 
     def _fixed(self, operands: Sequence[Any]) -> list[Any]:
         """Return nodes, places of times and of events, counts, and what the steps are given."""
-        given, solution = self.given(operands), self.solution(operands)
+        given, solution = self.split(operands), self.solution(operands)
         layout = self.layout(operands)
         found, steps, start = solution.result, solution.steps, float(given.t0)
         ends = np.array([step.end for step in steps])
@@ -191,8 +192,8 @@ class Problem:
             return np.minimum(np.searchsorted(sign * ends, sign * times), len(ends) - 1)
 
         shown = np.asarray(found.t, FLOAT)
-        shown = _extended(shown, layout.times) if len(shown) else shown
-        fixed = [_extended(np.append(0.0, ends - start), layout.steps + 1), np.array(len(steps))]
+        shown = _extend(shown, layout.times) if len(shown) else shown
+        fixed = [_extend(np.append(0.0, ends - start), layout.steps + 1), np.array(len(steps))]
         fixed.append(np.arange(layout.times) >= len(found.t) - 1)
         fixed += [places(shown)] if self.settings.evaluates or solution.is_twin else []
         fixed += [shown - start] if solution.is_twin and not self.settings.evaluates else []
@@ -201,7 +202,7 @@ class Problem:
         fixed.append(np.array([found.nfev, found.njev, found.nlu, found.status]))
         return [*fixed, *self._equations.known(given, solution, layout.steps)]
 
-    def _replayed(self, layout: Layout, fixed: Sequence[Any], given: Given) -> list[Any]:
+    def _replay(self, layout: Layout, fixed: Sequence[Any], given: Given) -> list[Any]:
         """Take the steps again; return what `results` returns."""
         rest = iter(fixed)
         nodes, count, is_last = given.t0 + next(rest), next(rest), next(rest)
@@ -219,7 +220,7 @@ class Problem:
             last = _change(layout.last, ratio, METHODS[layout.method].terms)
             ends_there = np.arange(layout.steps) == count - 1
             rows[-7] = np.where(ends_there[:, None, None], last, rows[-7])
-        ys, between = self._stepped(layout, nodes, lengths, tuple(rows), given)
+        ys, between = self._states_and_polynomials(layout, nodes, lengths, tuple(rows), given)
         before = ys[:-1]
 
         method: Any = METHODS[layout.method]()
@@ -252,7 +253,7 @@ class Problem:
         dense = [nodes[:-1], lengths, before, between] if self.settings.dense else []
         return [array(x) for x in (ends, ys, *found, *dense, counts)]
 
-    def _stepped(
+    def _states_and_polynomials(
         self, layout: Layout, nodes: Any, lengths: Any, rest: tuple[Any, ...], given: Given
     ) -> tuple[Any, Any]:
         """Return the states at all nodes, and the polynomials between them."""

@@ -67,7 +67,7 @@ def _coefficients(is_stiff: bool, order: int) -> Any:
     return np.append(np.sum(-((-1.0) ** powers) * p / powers), p / powers) / p[0]
 
 
-def _raised(is_stiff: bool, order: int) -> float:
+def _raise_order(is_stiff: bool, order: int) -> float:
     """Return the new row of an order raised from this one, divided by e."""
     return float(_coefficients(is_stiff, order)[order] / (order + 1))
 
@@ -109,7 +109,7 @@ def change(kind: tuple[bool, int, int], ratio: Any, count: int) -> Any:
     rise = np.eye(count)
     if order > before:
         rise[order, order] = 0
-        rise[order, -1] = _raised(is_stiff, before)
+        rise[order, -1] = _raise_order(is_stiff, before)
     return (_shifts(count)[order] * ratio ** np.arange(count)) @ rise
 
 
@@ -119,7 +119,7 @@ def matrices(steps: Sequence[History], ratios: Any, count: int) -> tuple[Any, ..
     changes = _shifts(count)[orders] * (ratios[:, None] ** np.arange(count))[:, None]
     for k in (np.flatnonzero(np.diff(orders) > 0) + 1).tolist():
         order, before = orders[k], steps[k - 1]
-        changes[k, :, -1] = changes[k, :, order] * _raised(before.is_stiff, before.order)
+        changes[k, :, -1] = changes[k, :, order] * _raise_order(before.is_stiff, before.order)
         changes[k, :, order] = 0
     ls = _weights(count)[stiff, orders]
     inverse = ls[:, 0]

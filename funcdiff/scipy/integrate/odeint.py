@@ -66,20 +66,20 @@ def odeint(
     named["col_deriv"] = col_deriv
     state = np.reshape(array(y0), (-1,)).astype(FLOAT)
 
-    def ordered(f: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
+    def reorder(f: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
         def call(time: Any, y: Any) -> Any:
             found = array(f(*((time, y) if tfirst else (y, time)), *args)).astype(FLOAT)
             return found if shape == () else np.reshape(found, shape)
 
         return call
 
-    def traced() -> list[Closure]:
-        found = [closure(ordered(func, state.shape), NUMBER, ArrayType(state.shape, FLOAT))]
+    def trace_closures() -> list[Closure]:
+        found = [closure(reorder(func, state.shape), NUMBER, ArrayType(state.shape, FLOAT))]
         if Dfun is not None:
-            found.append(closure(ordered(Dfun, ()), NUMBER, ArrayType(state.shape, FLOAT)))
+            found.append(closure(reorder(Dfun, ()), NUMBER, ArrayType(state.shape, FLOAT)))
         return found
 
-    found: Any = attempt(traced, y0, t)
+    found: Any = attempt(trace_closures, y0, t)
     failed = isinstance(found, Exception)
     if failed or not (any(f.is_traced for f in found) or has_tracer(y0, t)):
         f = refuse_tracing(func, found) if failed else func

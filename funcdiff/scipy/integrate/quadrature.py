@@ -234,11 +234,11 @@ def _substitute(f: Integrand, a: Any, b: Any, rule: Rule) -> tuple[Any, Any]:
     weight, w = rule["weight"], rule["wvar"]
     if weight in ("cos", "sin"):  # u = w·x
 
-        def scaled(u: Any) -> Any:
+        def scale(u: Any) -> Any:
             y, *errors = f(u / w)
             return y / w, *errors
 
-        return record_integral(scaled, w * a, w * b, {**rule, "wvar": 1.0})
+        return record_integral(scale, w * a, w * b, {**rule, "wvar": 1.0})
     if weight == "cauchy":  # u = x - c
         return record_integral(lambda u: f(w + u), a - w, b - w, {**rule, "wvar": 0.0})
     if has_tracer(w):
@@ -302,9 +302,9 @@ def nquad(
         """Return the function of the variable that is integrated at a depth."""
         if depth == len(bounds) - 1:
             return lambda x: (func(x, *xs),)
-        return lambda x: nested(depth + 1, x, *xs)
+        return lambda x: integrate_inner(depth + 1, x, *xs)
 
-    def nested(depth: int, *xs: Any) -> tuple[Any, Any]:
+    def integrate_inner(depth: int, *xs: Any) -> tuple[Any, Any]:
         low, high = bounds[-depth - 1](*xs)
         return record_integral(integrand(depth, *xs), low, high, dict(options[-depth - 1](*xs)))
 
@@ -316,7 +316,7 @@ def nquad(
         func = refuse_tracing(func, f)
     if isinstance(f, Exception) or not (f.is_traced or has_tracer(*first)):
         return load("scipy.integrate").nquad(func, ranges, args, opts, full_output)
-    found = nested(0, *given)
+    found = integrate_inner(0, *given)
     if not full_output:
         return found
     seen = load("scipy.integrate").nquad(

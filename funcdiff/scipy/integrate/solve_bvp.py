@@ -86,12 +86,12 @@ def solve_bvp(
     one = [ArrayType((1,), FLOAT), ArrayType((n, 1), dtype), *rest]
     ends = [ArrayType((n,), dtype)] * 2 + rest
 
-    def traced() -> list[Closure]:
+    def trace_closures() -> list[Closure]:
         found = [closure(_with_dtype(fun, dtype), *one), closure(_with_dtype(bc, dtype), *ends)]
         found += [closure(_with_dtype(fun_jac, dtype), *one)] if fun_jac else []
         return found + ([closure(_with_dtype(bc_jac, dtype), *ends)] if bc_jac else [])
 
-    found: Any = attempt(traced, x, y, p)
+    found: Any = attempt(trace_closures, x, y, p)
     failed = isinstance(found, Exception)
     if failed or not (any(f.is_traced for f in found) or has_tracer(x, y, p)):
         f = refuse_tracing(fun, found) if failed else fun
@@ -116,13 +116,13 @@ def solve_bvp(
 
 
 def _with_dtype(f: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
-    def typed(*xs: Any) -> Any:
+    def convert(*xs: Any) -> Any:
         found = f(*xs)
         if isinstance(found, tuple) and all(np.ndim(x) > 1 for x in found):  # Jacobians
             return [array(x).astype(dtype) for x in found]
         return array(found).astype(dtype)
 
-    return typed
+    return convert
 
 
 class _Counts:

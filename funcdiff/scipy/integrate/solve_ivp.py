@@ -26,7 +26,7 @@ from funcdiff.scipy.integrate.closures import (
     scipys,
 )
 from funcdiff.scipy.integrate.continuous import ContinuousSolution
-from funcdiff.scipy.integrate.initial_value import Problem, maker_of, rounded, whole
+from funcdiff.scipy.integrate.initial_value import Problem, maker_of, round_up, whole
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Event, Settings
 from funcdiff.scipy.integrate.steps import METHODS
@@ -102,7 +102,7 @@ def solve_ivp(
     type_ = ArrayType(state.shape, state.dtype)
     jac = options.pop("jac", None)
 
-    def traced() -> list[Closure]:
+    def trace_closures() -> list[Closure]:
         functions = [_rate(fun, given, type_, vectorized=vectorized)]
         functions += [_of_args(jac, given)] if callable(jac) else []
         functions += [_event(g, given) for g in _list(events)]
@@ -120,7 +120,7 @@ def solve_ivp(
         times = None if t_eval is None else value_of(array(t_eval))
         plain(rate, values, value_of(state), method, times, dense_output, watched or None, **named)
 
-    found: Any = attempt(traced, start, end, y0, t_eval)
+    found: Any = attempt(trace_closures, start, end, y0, t_eval)
     keywords = {**options, **({} if jac is None else {"jac": jac})}
     if isinstance(found, Exception):
         return plain(refuse_tracing(fun, found), t_span, y0, method, t_eval, dense_output, events,
@@ -272,12 +272,12 @@ def _result(settings: Settings, operands: Sequence[Any]) -> Any:
     evaluates = settings.evaluates
     state = operands[-4 if evaluates else -3].type
     (n,) = state.shape
-    shown = times if evaluates else rounded(times - 1) + 1
+    shown = times if evaluates else round_up(times - 1) + 1
     types = [ArrayType((shown,), FLOAT), state.with_shape((n, shown))]
     for count in events:
         types += [ArrayType((count,), FLOAT), state.with_shape((count, n))]
     if settings.dense:
-        count = rounded(steps)
+        count = round_up(steps)
         types += [ArrayType((count,), FLOAT)] * 2
         types += [state.with_shape((count, *rest)) for rest in ((n,), (terms, n))]
     types.append(ArrayType((4,), INT))

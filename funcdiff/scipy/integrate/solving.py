@@ -200,7 +200,7 @@ def solve(p: Settings, given: Given) -> Solution:
         k: np.maximum(_FINER * named[k], _FINEST) for k in ("rtol", "atol") if k in named
     }
     named = named | finer if method == "LSODA" else finer
-    return Solution(result, method, _taken(method, p, given, end, named), is_twin=True)
+    return Solution(result, method, _step_taker(method, p, given, end, named), is_twin=True)
 
 
 def _is_stiff(result: Any, steps: Sequence[Step]) -> bool:
@@ -211,7 +211,7 @@ def _is_stiff(result: Any, steps: Sequence[Step]) -> bool:
     return bool(np.any((used == 2) & (np.diff(result.t[: len(used) + 1]) != 0)))
 
 
-def _taken(
+def _step_taker(
     name: str, p: Settings, given: Given, end: float, options: dict[str, Any]
 ) -> Callable[[], list[Step]]:
     """Return what solves a problem once more, and returns the steps."""

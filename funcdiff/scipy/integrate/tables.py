@@ -51,14 +51,14 @@ class Tables:
     def __init__(self, rate: Program, types: Sequence[ArrayType]) -> None:
         captures = len(rate.inputs) - 2
 
-        def missed(*xs: Any) -> Any:
+        def residual(*xs: Any) -> Any:
             ends, scales, moves, adds, first, tables = xs[captures:]
             slopes = vmap(rate_of(rate, xs[:captures]))(ends, tables[:, 0])
             added = adds[:, :, None] * (scales[:, None] * slopes)[:, None]
             return tables - moves @ before(first, tables) - added
 
         def slope(*xs: Any) -> Any:
-            return jvp(partial(missed, *xs[:-2]), xs[-2:-1], xs[-1:])[1]
+            return jvp(partial(residual, *xs[:-2]), xs[-2:-1], xs[-1:])[1]
 
         def jacobians(*xs: Any) -> Any:
             ends, scales, *_, tables = xs[captures:]
@@ -66,12 +66,12 @@ class Tables:
             return scales[:, None, None] * found
 
         with without_recording():
-            self._equation = closure(missed, *types)
+            self._equation = closure(residual, *types)
             self._slope = closure(slope, *types, types[-1])
             self._jacobians = closure(jacobians, *types)
         self._solver = entered.enter("tables", self._solve)
 
-    def solved(self, *operands: Any) -> Any:
+    def solve(self, *operands: Any) -> Any:
         """Return the tables, of values, by Newton's iteration from those that are near."""
         *known, tables = operands
         equation, slope = self._equation, self._slope

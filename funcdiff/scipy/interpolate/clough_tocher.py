@@ -137,7 +137,7 @@ def _smooth() -> Any:
             """Evaluate the cubics around points."""
             if not (self.is_traced or holds_traced(args)):
                 return plain.__call__(self, *args, **tolerance)
-            points, xi, values, shape = self._scaled_points(args)
+            points, xi, values, shape = self._scale_points(args)
             if points.shape[1] != 2:
                 raise ValueError("CloughTocher2DInterpolator interpolates in two dimensions.")
             points, flat = array(points), values.reshape(len(values), -1)

@@ -165,10 +165,10 @@ def solve(self: Any, y: Any = 0.0, discontinuity: bool = True, extrapolate: Any 
 def roots_of(f: Callable[[Any], Any], found: Any) -> Any:
     """Return roots that were found of an elementwise function, dr/dθ = -(∂f/∂θ)/f'(r)."""
 
-    def divided(slope: Any, t: Any) -> Any:
+    def divide(slope: Any, t: Any) -> Any:
         return t / slope(np.ones_like(t))
 
-    return custom_root(f, found, _already, divided)
+    return custom_root(f, found, _already, divide)
 
 
 def _already(_function: Any, root: Any) -> Any:

@@ -84,7 +84,7 @@ class Scattered(Holder):
         self.is_traced = current_builder() is not None and holds_traced((points, values))
         return self.is_traced
 
-    def _scaled_points(self, args: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    def _scale_points(self, args: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
         """Return the points, those where values are wanted, the values, and the result's shape."""
         points = array(self._points)
         xi = array(_points(args, ndim=points.shape[1]))
@@ -121,7 +121,7 @@ def _linear() -> Any:
             """Evaluate Σ b_j·f_j, of barycentric coordinates b."""
             if not (self.is_traced or holds_traced(args)):
                 return plain.__call__(self, *args, **tolerance)
-            points, xi, values, shape = self._scaled_points(args)
+            points, xi, values, shape = self._scale_points(args)
             known = stop_gradient(points), stop_gradient(xi)
             corners, inside = _corners(*known, tolerance_of(**tolerance))
             flat = values.reshape(len(values), -1)
@@ -146,7 +146,7 @@ def _nearest() -> Any:
             """Return the value at the nearest point, nan where there is none in reach."""
             if not (self.is_traced or holds_traced(args)):
                 return plain.__call__(self, *args, **query_options)
-            points, xi, values, shape = self._scaled_points(args)
+            points, xi, values, shape = self._scale_points(args)
             tree = load("scipy.spatial").cKDTree
 
             def find(points: Any, xi: Any) -> tuple[Any, Any]:

@@ -156,7 +156,7 @@ def _choose(name: str, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) ->
         raise ValueError("x must be increasing")
     options = {"w": w, "xb": xb, "xe": xe, "k": k, "full_output": 1}
     if name == "UnivariateSpline":
-        t, fp, code = _grown(x, y, w, xb, xe, k, s)
+        t, fp, code = _grow(x, y, w, xb, xe, k, s)
     elif name == "make_splrep":
         plain = load("scipy.interpolate").make_splrep(x, y, w=w, xb=xb, xe=xe, k=k, s=float(s))
         t, fp, code = plain.t, np.sum((w * (y - plain(x))) ** 2), 0
@@ -177,7 +177,7 @@ def _choose(name: str, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) ->
     return _Choice(*(np.asarray(v, kind) for v, kind in zip(found, kinds, strict=True)))
 
 
-def _grown(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
+def _grow(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
     """Return knots, squares and FITPACK's code as `UnivariateSpline` does, which holds the lock.
 
     FITPACK begins with little memory, and goes on with more.

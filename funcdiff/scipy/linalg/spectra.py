@@ -14,7 +14,7 @@ from funcdiff.ops.linalg.one_triangle import mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.conditions import is_known_to_hold, known_rank
+from funcdiff.scipy.conditions import concrete_rank, is_known_to_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import squares, stacks
 from funcdiff.scipy.primitives.linalg.schur import schur as unitary_form
@@ -334,7 +334,7 @@ def _rank(s: Any, rcond: float | None, shape: tuple[int, ...]) -> int:
     full = int(s.shape[-1])
     if counts.size == 0:
         return full
-    least, most = (known_rank(extreme(counts), "scipy.linalg") for extreme in (np.min, np.max))
+    least, most = (concrete_rank(extreme(counts), "scipy.linalg") for extreme in (np.min, np.max))
     if least != most:
         raise ValueError(f"matrices of a stack must have one rank, got {least} to {most}")
     return least

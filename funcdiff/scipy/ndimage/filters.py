@@ -136,7 +136,7 @@ def _complex_via_real_components(
     if input.dtype.kind != "c" and np.iscomplexobj(cval):
         raise ValueError("Cannot provide a complex-valued cval when the input is real.")
 
-    def filtered(x: Any, w: Any, border: Any) -> Any:
+    def apply(x: Any, w: Any, border: Any) -> Any:
         return func(x, w, output=output.real.dtype, cval=border, **kwargs)
 
     parts = [(input.real, np.real(cval), 1), (input.imag, np.imag(cval), 1j)]
@@ -145,7 +145,7 @@ def _complex_via_real_components(
         parts = parts[:1]
     if weights.dtype.kind != "c":
         factors = factors[:1]
-    found = sum(u * v * filtered(x, w, border) for x, border, u in parts for w, v in factors)
+    found = sum(u * v * apply(x, w, border) for x, border, u in parts for w, v in factors)
     write(output, found)
     return output
 

@@ -17,7 +17,7 @@ from funcdiff.scipy.optimize.constraints import (
     keep_feasible,
     list_constraints,
 )
-from funcdiff.scipy.optimize.minimum import Minimum, Problem, minimum_at, unbounded
+from funcdiff.scipy.optimize.minimum import Minimum, Problem, minimum_at, without_bounds
 from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
@@ -183,7 +183,7 @@ def solve_minimum(problem: Problem, start: Any, settings: Mapping[str, Any]) -> 
         [(start.shape, FLOAT), *report.shapes],
     )
     if not kind.bounds:
-        free = unbounded(problem.name, problem.objective)
+        free = without_bounds(problem.name, problem.objective)
         problem = free._replace(constraints=problem.constraints)
     if not kind.constraints:
         problem = problem._replace(constraints=())

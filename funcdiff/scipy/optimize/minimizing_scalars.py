@@ -12,7 +12,7 @@ from funcdiff.core.types import FLOAT
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.constraints import bound_arrays
-from funcdiff.scipy.optimize.minimum import Problem, minimum_at, unbounded
+from funcdiff.scipy.optimize.minimum import Problem, minimum_at, without_bounds
 from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
@@ -54,7 +54,7 @@ def minimize_scalar(
         return scipys("minimize_scalar")(fun, bracket, bounds, args, method, tol, options)
     name = f"minimize_scalar({name_of(fun)})"
     closed = close(curry(lambda x: scalar(objective)(x[0]), ()), (1,))
-    problem = unbounded(name, closed)
+    problem = without_bounds(name, closed)
     if bounds is not None and method in (None, "bounded", "Bounded"):
         problem = Problem(name, closed, *bound_arrays([bounds], 1))
     report = Report(_REPORTS.get(_method(method, bounds), "success nit nfev"))

@@ -71,7 +71,7 @@ class Minimum(NamedTuple):
     sides: Any
 
 
-def unbounded(name: str, objective: Closed) -> Problem:
+def without_bounds(name: str, objective: Closed) -> Problem:
     """Return the problem without bounds and constraints."""
     (size,) = objective.program.input_types[0].shape
     return Problem(name, objective, np.full(size, -np.inf), np.full(size, np.inf))

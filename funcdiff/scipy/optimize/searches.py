@@ -19,7 +19,7 @@ from funcdiff.scipy.optimize.constraints import (
     list_constraints,
 )
 from funcdiff.scipy.optimize.minimizing import kind_of, minimize_keywords
-from funcdiff.scipy.optimize.minimum import Problem, minimum_at, unbounded
+from funcdiff.scipy.optimize.minimum import Problem, minimum_at, without_bounds
 from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.roots import start_of
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
@@ -226,7 +226,7 @@ def brute(
     closed = close(objective, (size,))
     (x,) = call_solver(_brute, [closed], [], settings, [((size,), FLOAT)])
     name = f"brute({name_of(func)})"
-    return minimum_at(unbounded(name, closed), x, start).x
+    return minimum_at(without_bounds(name, closed), x, start).x
 
 
 def _brute(

@@ -184,7 +184,7 @@ def takes_positions(function: F) -> F:
     """Let a function take by position what SciPy's of that name takes so."""
 
     @wraps(function)
-    def named(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         names = signature(scipys(function.__name__)).parameters
         if len(args) > len(names):
             raise TypeError(
@@ -192,4 +192,4 @@ def takes_positions(function: F) -> F:
             )
         return function(**dict(zip(names, args, strict=False)), **kwargs)
 
-    return cast(F, named)
+    return cast(F, wrapper)

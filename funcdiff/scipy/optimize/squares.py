@@ -12,7 +12,7 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.losses import LOSSES
-from funcdiff.scipy.optimize.minimum import Problem, minimum_at, unbounded
+from funcdiff.scipy.optimize.minimum import Problem, minimum_at, without_bounds
 from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, value_or_zeros, vector
 from funcdiff.scipy.optimize.roots import start_of
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
@@ -151,7 +151,7 @@ def leastsq(
     )
     name = f"leastsq({name_of(func)})"
     cost = close(lambda x: 0.5 * np.sum(closed(x) ** 2), start.shape)
-    found = minimum_at(unbounded(name, cost), x, start).x
+    found = minimum_at(without_bounds(name, cost), x, start).x
     fields = report.fields(numbers)
     if not full_output:
         return found, fields["ier"]

@@ -177,7 +177,7 @@ def power(a: Any, n: Any, dtype: Any = None) -> Any:
     return a.with_data((a.data if dtype is None else a.data.astype(dtype)) ** n)
 
 
-def raised(a: Any, n: Any) -> Any:
+def power_of(a: Any, n: Any) -> Any:
     """Return what ``**`` means: of SciPy's matrices a power of the matrix."""
     if is_array(a):
         return power(a, n)
@@ -207,7 +207,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "__truediv__": divide,
     "astype": convert,
     "power": power,
-    "__pow__": raised,
+    "__pow__": power_of,
     "__matmul__": matmul,
     "__rmatmul__": lambda a, b: matmul(b, a),
     "dot": lambda a, b: multiply(a, b) if is_scalar(b) else matmul(a, b),

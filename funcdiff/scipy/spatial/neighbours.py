@@ -94,13 +94,13 @@ def _of_plain(name: str, method: Any) -> Any:
     """Return a method of a tree of plain points, which refuses traced ones and trees of them."""
 
     @wraps(method)
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
         if any(holds_traced(getattr(x, "_points", x)) for x in given):
             _refuse(name)
         return method(*args, **kwargs)
 
-    return checked
+    return wrapper
 
 
 def _ranks(k: Any) -> Any:

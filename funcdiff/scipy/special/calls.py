@@ -45,7 +45,7 @@ def broadcast_to(dtypes: Sequence[Any], *xs: Any) -> list[Tracer]:
     return [fit(x, ArrayType(shape, dtype)) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
-def widened(x: Any) -> Traced:
+def widen(x: Any) -> Traced:
     """Return an array-like as SciPy's ufuncs take it: half precision becomes single."""
     x = floating(x)
     return convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x

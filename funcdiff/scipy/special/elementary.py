@@ -11,7 +11,7 @@ from funcdiff.core.dependencies import scipy_function
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.special.calls import floating, for_traced, widened
+from funcdiff.scipy.special.calls import floating, for_traced, widen
 
 
 @for_traced
@@ -31,7 +31,7 @@ def factorial(n: Any, exact: Any = False, extend: str = "zero") -> Any:
         raise unsupported(
             "scipy.special.factorial(exact=True)", "Leave exact out, or pass integers from outside."
         )
-    x: Any = widened(n)
+    x: Any = widen(n)
     value = scipy_function("gamma")(x + 1)
     if extend == "complex":
         return value

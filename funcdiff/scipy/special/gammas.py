@@ -10,7 +10,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import refuse, unsupported
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.scipy.primitives.special import gamma as gammas
-from funcdiff.scipy.special.calls import broadcast_to, for_traced, widened
+from funcdiff.scipy.special.calls import broadcast_to, for_traced, widen
 
 
 @for_traced
@@ -45,7 +45,7 @@ def polygamma(n: Any, x: Any) -> Traced:
     >>> print(fd.grad(lambda x: special.polygamma(0, x))(1.0).round(12))
     1.644934066848
     """
-    dtype = np.result_type(widened(x).dtype, np.float64)
+    dtype = np.result_type(widen(x).dtype, np.float64)
     return gammas.polygamma(*broadcast_to((dtype, dtype), n, x))
 
 
@@ -80,8 +80,8 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
     """
     refuse("scipy.special.zeta", out=out)
     if q is None:
-        return gammas.riemann_zeta(widened(x))
-    strong = [widened(v).dtype for v in (x, q) if not isinstance(v, int | float)]
+        return gammas.riemann_zeta(widen(x))
+    strong = [widen(v).dtype for v in (x, q) if not isinstance(v, int | float)]
     dtype = np.result_type(*strong or [np.float64])
     if dtype.kind == "c":
         raise unsupported(
@@ -126,7 +126,7 @@ def multigammaln(a: Any, d: Any) -> Traced:
             f"multigammaln got the dimension {d!r}, at {user_location()}. "
             "Give a positive whole number."
         )
-    x: Any = widened(a)
+    x: Any = widen(a)
     halves = np.arange(d, dtype=x.dtype).reshape(d, *(1,) * x.ndim) / 2
     terms: Any = gammas.loggamma(array(x - halves))
     return d * (d - 1) * 0.25 * np.log(np.pi) + np.sum(terms, axis=0)
@@ -170,5 +170,5 @@ def comb(N: Any, k: Any, *, exact: Any = False, repetition: Any = False) -> Trac
 
 
 def _binom(n: Any, k: Any) -> Traced:
-    dtype = np.result_type(widened(n).dtype, widened(k).dtype)
+    dtype = np.result_type(widen(n).dtype, widen(k).dtype)
     return gammas.binom(*broadcast_to((dtype, dtype), n, k))

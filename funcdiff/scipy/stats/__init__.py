@@ -3,13 +3,13 @@
 from importlib import import_module
 
 from funcdiff.scipy.covered import namespace
-from funcdiff.scipy.places import needed_by
+from funcdiff.scipy.places import requirements_of
 from funcdiff.scipy.stats import distributions, multivariate, statistics
 from funcdiff.scipy.stats.refusals import REFUSED
 
 __all__ = ["distributions", "multivariate", "statistics"]
 
-with needed_by("scipy.stats", "gaussian_kde"):
+with requirements_of("scipy.stats", "gaussian_kde"):
     import_module("funcdiff.scipy.stats.density")
 
 __getattr__, __dir__ = namespace("scipy.stats", REFUSED)

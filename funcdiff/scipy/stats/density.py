@@ -27,10 +27,10 @@ class _ByType:
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """Return the function for a floating type."""
 
-        def chosen(*args: Any) -> Any:
+        def wrapper(*args: Any) -> Any:
             return self._ours(*args) if holds_traced(args) else self._compiled[name](*args)
 
-        return chosen
+        return wrapper
 
 
 def _log_kernels(points: Any, xi: Any, factor: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff.scipy.array_api import without_slopes_unless
 from funcdiff.scipy.borrowed import copy_of, stand_in
 from funcdiff.scipy.covered import Holder, cover, load
-from funcdiff.scipy.places import needed_by, place
+from funcdiff.scipy.places import place, requirements_of
 from funcdiff.scipy.stats.formulas import _log_gauss_mass, formulas
 from funcdiff.scipy.stats.frames import Continuous, Discrete
 from funcdiff.scipy.stats.leaves import objects
@@ -34,11 +34,11 @@ def _lazyselect(
 def cover_distributions() -> None:
     """Enter every distribution of SciPy's that is an object of its own."""
     for function in (_lazyselect, _log_gauss_mass):
-        with needed_by("scipy.stats", ""):  # what is not there has no user
+        with requirements_of("scipy.stats", ""):  # what is not there has no user
             stand_in(place("scipy.stats._continuous_distns", function.__name__), function)
     for name, plain in vars(load("scipy.stats")).items():
         if hasattr(plain, "freeze") and not isinstance(plain, type):
-            with needed_by("scipy.stats", name):
+            with requirements_of("scipy.stats", name):
                 found = _make(name, plain)
                 objects[name] = found
                 stand_in(plain, found)
@@ -49,10 +49,10 @@ def cover_distributions() -> None:
 def _frozen_kind(frame: type) -> Any:
     name = f"rv_{frame.__name__.lower()}_frozen"
     frozen = place("scipy.stats._distn_infrastructure", name)
-    return type(frozen.__name__, (frozen, Holder), {"__reduce__": _reduced_frozen})
+    return type(frozen.__name__, (frozen, Holder), {"__reduce__": _reduce_frozen})
 
 
-def _reduced_frozen(self: Any) -> tuple[Any, ...]:
+def _reduce_frozen(self: Any) -> tuple[Any, ...]:
     """Return what pickles a frozen distribution: its name, parameters and, if it has one, seed."""
     seed = self.dist._plain.random_state
     seed = None if seed is np.random.mtrand._rand else seed

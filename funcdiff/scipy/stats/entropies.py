@@ -127,10 +127,10 @@ def _implementation(p: Slope) -> Callable[..., Any]:
                 start += step * size
         return total
 
-    def computed(*xs: Any) -> Any:
+    def compute(*xs: Any) -> Any:
         return np.vectorize(one, otypes=[_FLOAT])(*xs)[()]
 
-    return computed
+    return compute
 
 
 def _limit(p: Slope, shapes: tuple[float, ...]) -> float | None:

@@ -45,12 +45,12 @@ def for_traced(function: F) -> F:
     name = function.__name__
 
     @wraps(function)
-    def chosen(self: Any, *args: Any, **kwds: Any) -> Any:
+    def wrapper(self: Any, *args: Any, **kwds: Any) -> Any:
         if current_builder() is None or not (holds_traced(args) or holds_traced(kwds)):
             return getattr(self._plain, name)(*args, **kwds)
         return function(self, *map(_join, args), **{k: _join(v) for k, v in kwds.items()})
 
-    return cast(F, chosen)
+    return cast(F, wrapper)
 
 
 def _join(value: Any) -> Any:
@@ -58,7 +58,7 @@ def _join(value: Any) -> Any:
     return funcdiff.numpy.array(value) if joins else value
 
 
-def _recorded(function: F) -> F:
+def _record_once(function: F) -> F:
     """Let a method of arrays be recorded once for arguments of some types."""
 
     @lru_cache(maxsize=1024)
@@ -75,7 +75,7 @@ def _recorded(function: F) -> F:
             return builder.program([array(y)]), builder.captures
 
     @wraps(function)
-    def inlined(self: Any, *args: Any, **kwds: Any) -> Any:
+    def wrapper(self: Any, *args: Any, **kwds: Any) -> Any:
         values = [*args, *kwds.values()]
         if not all(isinstance(x, (Tracer, np.ndarray, np.generic, float, int)) for x in values):
             return function(self, *args, **kwds)
@@ -85,7 +85,7 @@ def _recorded(function: F) -> F:
             return function(self, *args, **kwds)
         return inline(found[0], [*xs, *map(array, found[1])])[0]
 
-    return cast(F, inlined)
+    return cast(F, wrapper)
 
 
 def _method_of_value(name: str) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ def _method_of_value(name: str) -> Callable[..., Any]:
         return np.where(valid, method(self._key, name, x, *shapes), self.badvalue)
 
     compute.__name__ = compute.__qualname__ = name
-    return for_traced(_recorded(compute))
+    return for_traced(_record_once(compute))
 
 
 def _quantile(name: str) -> Callable[..., Any]:
@@ -106,7 +106,7 @@ def _quantile(name: str) -> Callable[..., Any]:
         return np.where((scale > 0) & (loc == loc), standard * scale + loc, self.badvalue)
 
     compute.__name__ = compute.__qualname__ = name
-    return for_traced(_recorded(compute))
+    return for_traced(_record_once(compute))
 
 
 _NUMBER: Final = ArrayType((), np.dtype(FLOAT))
@@ -210,7 +210,7 @@ class Distribution(Holder):
         shapes, loc, scale = self._parameters(args, kwds)
         valid = self._argcheck(*shapes) & (scale > 0)
         ends = self._get_support(*shapes)
-        low, high = (np.where(valid, _moved(end, loc, scale), self.badvalue) for end in ends)
+        low, high = (np.where(valid, _move(end, loc, scale), self.badvalue) for end in ends)
         return low, high
 
     def rvs(self, *args: Any, **kwds: Any) -> Any:
@@ -256,7 +256,7 @@ class Distribution(Holder):
         self._plain._random_state = generator
 
 
-def _moved(end: Any, loc: Any, scale: Any) -> Any:
+def _move(end: Any, loc: Any, scale: Any) -> Any:
     """Return an end of the support, which the scale does not move if it is infinite or 0."""
     is_far = np.isinf(end)
     if not isinstance(end, Tracer) and np.all(is_far | (np.asarray(end) == 0)):
@@ -277,7 +277,7 @@ class Continuous(Distribution):
     _logpdf: Any
 
     @for_traced
-    @_recorded
+    @_record_once
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the density; zero, with zero slopes, outside of the support."""
         shapes, x, scale, valid = self._standardize(x, args, kwds)
@@ -285,7 +285,7 @@ class Continuous(Distribution):
         return self._inside(value, 0.0, x, shapes, valid)
 
     @for_traced
-    @_recorded
+    @_record_once
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of the density."""
         shapes, x, scale, valid = self._standardize(x, args, kwds)
@@ -336,13 +336,13 @@ class Discrete(Distribution):
     _nonzero: Any
 
     @for_traced
-    @_recorded
+    @_record_once
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """Return the probabilities of whole numbers; zero elsewhere."""
         return self._mass("pmf", 0.0, k, args, kwds)
 
     @for_traced
-    @_recorded
+    @_record_once
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithms of the probabilities."""
         return self._mass("logpmf", -np.inf, k, args, kwds)

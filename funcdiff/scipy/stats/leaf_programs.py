@@ -26,8 +26,8 @@ from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.stats.formulas import formulas
 from funcdiff.scipy.stats.leaves import has_own, leaf, scipys
 from funcdiff.scipy.stats.moments import (
-    integrated_moment,
-    integrated_statistic,
+    integrate_moment,
+    integrate_statistic,
     raw_moment,
     statistic,
 )
@@ -166,10 +166,10 @@ def _ways(distribution: str, name: str, order: int) -> Iterator[Callable[..., An
     other = {"_cdf": "_sf", "_sf": "_cdf"}.get(name)
     if name == "_stats":
         yield partial(statistic, distribution, order)
-        yield partial(integrated_statistic, distribution, order)
+        yield partial(integrate_statistic, distribution, order)
     elif name == "_moment":
         yield partial(raw_moment, distribution, order)
-        yield partial(integrated_moment, distribution, order)
+        yield partial(integrate_moment, distribution, order)
     elif has_own(distribution, name) or name in _DENSITIES:
         yield leaf(distribution, name)
     if name == "_entropy":

@@ -21,9 +21,9 @@ def statistic(distribution: str, which: int, *shapes: Any) -> Any:
     return _from_moments(which, lambda n: raw_moment(distribution, n, *shapes))
 
 
-def integrated_statistic(distribution: str, which: int, *shapes: Any) -> Any:
+def integrate_statistic(distribution: str, which: int, *shapes: Any) -> Any:
     """Return the same from integrals."""
-    return _from_moments(which, lambda n: integrated_moment(distribution, n, *shapes))
+    return _from_moments(which, lambda n: integrate_moment(distribution, n, *shapes))
 
 
 def _from_moments(which: int, moment: Callable[[int], Any]) -> Any:
@@ -56,7 +56,7 @@ def raw_moment(distribution: str, n: int, *shapes: Any) -> Any:
         return leaf(distribution, "_munp")(n, *shapes)
     stated = _stated_moments(distribution, *shapes)
     if n > 4 or any(value is None for value in stated[:n]):
-        return integrated_moment(distribution, n, *shapes)
+        return integrate_moment(distribution, n, *shapes)
     mean, variance, skewness, kurtosis = stated
     if n == 1:
         return mean
@@ -69,6 +69,6 @@ def raw_moment(distribution: str, n: int, *shapes: Any) -> Any:
     return fourth + 4 * mean * third + 6 * mean**2 * variance + mean**4
 
 
-def integrated_moment(distribution: str, n: int, *shapes: Any) -> Any:
+def integrate_moment(distribution: str, n: int, *shapes: Any) -> Any:
     """Return ∫ xⁿ f dx."""
     return moment_integral(distribution, n)(*shapes)

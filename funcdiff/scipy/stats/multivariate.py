@@ -21,9 +21,9 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_classes
-from funcdiff.scipy.conditions import is_known_to_hold, known_rank
+from funcdiff.scipy.conditions import concrete_rank, is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
-from funcdiff.scipy.places import needed_by, place
+from funcdiff.scipy.places import place, requirements_of
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
@@ -77,7 +77,7 @@ class Semidefinite(Holder):
             )
         rank = size
         if allow_singular:
-            rank = known_rank(count, "a distribution with allow_singular")
+            rank = concrete_rank(count, "a distribution with allow_singular")
         elif allow_singular is None:  # not said, so that few will be
             found = known_integer(array(count))
             whole = assured_rank(whole, array(s <= limit)) if found is None else whole
@@ -258,11 +258,11 @@ def _cover(name: str, plain: Any) -> None:
     cover("scipy.stats", name, copy_of(plain), note=_note(name))
 
 
-with needed_by("scipy.stats", _OBJECTS):
+with requirements_of("scipy.stats", _OBJECTS):
     define(_MODULE, _PSD=_psd, check_random_state=check_random_state)
 borrow_classes("scipy.stats", "Covariance")
 for _name in _OBJECTS.split():
-    with needed_by("scipy.stats", _name):
+    with requirements_of("scipy.stats", _name):
         _plain = getattr(load("scipy.stats"), _name, None)
         if _plain is not None:
             _cover(_name, _plain)

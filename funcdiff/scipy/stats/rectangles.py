@@ -131,7 +131,7 @@ _estimate: Final[Any] = without_effects(primitive(_value, result=_number, nondif
 _estimate_by_df: Final[Any] = without_effects(primitive(_value, result=_number))
 
 
-def _given(at: Any, places: list[int], low: Any, high: Any, cov: Any, df: Any) -> Any:
+def _conditional(at: Any, places: list[int], low: Any, high: Any, cov: Any, df: Any) -> Any:
     """Return the density of one component or two by the probability of the others given them.
 
     Of two components of a t vector it is that of the normal one, in the mean over w.
@@ -160,12 +160,12 @@ def _change(low: Any, high: Any, cov: Any, df: Any, moved: Any, bent: Any) -> An
     places, given = range(high.shape[0]), (low, high, cov, df)
     ends = [(s, x, t) for s, x, t in zip((-1.0, 1.0), (low, high), moved, strict=True)
             if x is not None]  # fmt: skip
-    slopes = [np.stack([_given(x[[k]], [k], *given) for k in places]) for _, x, _ in ends]
+    slopes = [np.stack([_conditional(x[[k]], [k], *given) for k in places]) for _, x, _ in ends]
     bends = zeros((len(places), len(places)))
     for i in places:
         for j in range(i):
             corners = [
-                s * r * _given(np.stack([x[i], y[j]]), [i, j], *given)
+                s * r * _conditional(np.stack([x[i], y[j]]), [i, j], *given)
                 for s, x, _ in ends
                 for r, y, _ in ends
             ]
@@ -219,8 +219,8 @@ def _mean(low: Any, high: Any, cov: Any, df: Any, factor: Any = None) -> Any:
     log_density = half * (np.log(half) + log_w - w) - special.gammaln(half)
     weights = step * (1 + np.exp(-t)) * np.exp(log_density)
 
-    def scaled(root: Any) -> Any:
+    def probability_at(root: Any) -> Any:
         return probability(None if low is None else root * low, root * high, cov, None)
 
-    found = vmap(scaled)(np.sqrt(w))
+    found = vmap(probability_at)(np.sqrt(w))
     return np.sum(weights * (found if factor is None else factor(w, log_w) * found))

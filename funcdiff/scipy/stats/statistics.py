@@ -22,10 +22,10 @@ from funcdiff.scipy.covered import (
     load,
     refusal,
     table,
-    undelegated,
     unsupported,
+    without_delegation,
 )
-from funcdiff.scipy.places import Private, needed_by, place
+from funcdiff.scipy.places import Private, place, requirements_of
 
 _STATS: Final = "scipy.stats"
 _stats: Any = Private("scipy.stats._stats_py")
@@ -54,7 +54,7 @@ def _contains_nan(a: Any, nan_policy: str = "propagate", **options: Any) -> Any:
 
 
 covers("scipy._lib._util")(_contains_nan)
-with needed_by(_STATS, f"{_OF_SAMPLES} {_TESTS}"):
+with requirements_of(_STATS, f"{_OF_SAMPLES} {_TESTS}"):
     cover("scipy.stats._axis_nan_policy", "_broadcast_shapes", _policy._broadcast_shapes)
     define(
         "scipy.stats._axis_nan_policy",
@@ -77,7 +77,7 @@ with needed_by(_STATS, f"{_OF_SAMPLES} {_TESTS}"):
 
     _at._op = _op
 
-with needed_by(_STATS, "pearsonr"):
+with requirements_of(_STATS, "pearsonr"):
 
     class PearsonRResult(_stats.PearsonRResult):  # type: ignore[misc]
         """SciPy's result, whose interval takes traced arrays, too."""
@@ -113,7 +113,7 @@ def _transform(x: Any, lmbda: Any, xp: Any = None) -> Any:
     return np.where(above, upper, -special.boxcox1p(np.where(above, 0, -x), 2 - lmbda))
 
 
-with needed_by(_STATS, "boxcox yeojohnson yeojohnson_llf"):
+with requirements_of(_STATS, "boxcox yeojohnson yeojohnson_llf"):
     define(
         "scipy.stats._morestats",
         boxcox_normmax=_refusing_search("boxcox_normmax"),
@@ -151,7 +151,7 @@ def describe(
                 "or use np.nanmean, np.nanvar and others.",
             )
         a, axis, nan_policy = a[~np.isnan(a)], 0, "propagate"
-    return copy_of(undelegated(_stats.describe))(a, axis, ddof, bias, nan_policy)
+    return copy_of(without_delegation(_stats.describe))(a, axis, ddof, bias, nan_policy)
 
 
 borrow_functions(_STATS, "pmean")
@@ -217,7 +217,7 @@ def _repeated_medians(y: Any, x: Any, method: str) -> tuple[Any, Any]:
     return slope, np.median(np.nanmedian(cuts, axis=1))
 
 
-with needed_by(_STATS, "siegelslopes"):
+with requirements_of(_STATS, "siegelslopes"):
     define("scipy.stats._stats_mstats_common", siegelslopes_pythran=_repeated_medians)
 borrow_functions(_STATS, "siegelslopes")
 
@@ -241,7 +241,7 @@ def _boxcox_llf(data: Any, axis: Any = 0, *, lmb: Any) -> Any:
     return (lmb - 1) * np.sum(logs, axis=axis) - data.shape[axis] / 2 * variance
 
 
-with needed_by(_STATS, "boxcox_llf"):
+with requirements_of(_STATS, "boxcox_llf"):
     _decorate: Any = _policies(
         lambda x: x, n_outputs=1, default_axis=0, result_to_tuple=lambda x, _: (x,)
     )
@@ -271,7 +271,7 @@ def _line(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     return _stats._pack_LinregressResult(slope, intercept, r, pvalue, *errors)
 
 
-with needed_by(_STATS, "linregress"):
+with requirements_of(_STATS, "linregress"):
     _with_policies: Any = _policies(
         _stats._pack_LinregressResult,
         n_samples=2,

@@ -80,7 +80,7 @@ class Variates:
     def chisquare(self, df: Any, size: Any = None) -> Any:
         """Draw from χ²."""
         given = None if size is None else _lengths(size)
-        return self._drawn("chi2", df, given)
+        return self._draw("chi2", df, given)
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """Draw shares: gamma variates by their sum."""
@@ -91,7 +91,7 @@ class Variates:
                 f"at {user_location()}. Give a number as random_state."
             )
         shape = (*_lengths(size), np.shape(alpha)[-1])
-        parts = self._drawn("gamma", alpha, shape)
+        parts = self._draw("gamma", alpha, shape)
         return parts / np.sum(parts, axis=-1, keepdims=True)
 
     def choice(self, count: int, size: Any = None, p: Any = None) -> Any:
@@ -103,7 +103,7 @@ class Variates:
             )
         return self.plain.choice(count, size, p=p)
 
-    def _drawn(self, name: str, parameter: Any, size: Any) -> Any:
+    def _draw(self, name: str, parameter: Any, size: Any) -> Any:
         """Draw from a distribution with one parameter."""
         forgive = forgiveness()
         try:
@@ -155,7 +155,7 @@ def drawing(
 def _check_known(held: Any) -> None:
     """Check that a generator, which moves on by what is drawn, is not shared by several draws."""
     try:
-        for x in _traced(held):
+        for x in _tracers_in(held):
             value_of(x)
     except ConcreteValueError as error:
         raise ConcreteValueError(
@@ -165,13 +165,13 @@ def _check_known(held: Any) -> None:
         ) from error
 
 
-def _traced(value: Any) -> Iterator[Tracer]:
+def _tracers_in(value: Any) -> Iterator[Tracer]:
     """Yield the traced arrays in nested arguments and in attributes of objects of ours."""
     if isinstance(value, Tracer):
         yield value
     elif isinstance(value, list | tuple):
-        yield from chain.from_iterable(map(_traced, value))
+        yield from chain.from_iterable(map(_tracers_in, value))
     elif isinstance(value, dict):
-        yield from _traced(list(value.values()))
+        yield from _tracers_in(list(value.values()))
     elif isinstance(value, Holder):
         yield from (x for x in vars(value).values() if isinstance(x, Tracer))

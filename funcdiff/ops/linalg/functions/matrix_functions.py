@@ -47,7 +47,7 @@ from funcdiff.space import (
     zeros,
 )
 from funcdiff.transforms.jvp import present, push
-from funcdiff.transforms.vmap import mapped
+from funcdiff.transforms.vmap import batch_outputs
 
 Direction: TypeAlias = Tangents
 """The blocks of a direction, None where one is a structural zero."""
@@ -67,7 +67,7 @@ class MatrixFunction(Params, ABC):
 
     def batched(self, size: int) -> Self:
         """Return the function of a batch of values and parameters."""
-        return replace(self, body=mapped(self.body, size, (True,) * len(self.body.inputs)))
+        return replace(self, body=batch_outputs(self.body, size, (True,) * len(self.body.inputs)))
 
     @abstractmethod
     def values(self, a: ArrayType) -> ArrayType:
@@ -310,7 +310,7 @@ class MatrixSum(Params, ABC):
 
     def batched(self, size: int) -> Self:
         """Return the sum over the same axes behind a further one."""
-        body = mapped(self.body, size, (True,) * len(self.body.inputs))
+        body = batch_outputs(self.body, size, (True,) * len(self.body.inputs))
         return replace(self, body=body, axes=shifted(self.axes))
 
     @abstractmethod

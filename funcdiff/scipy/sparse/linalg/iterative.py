@@ -280,7 +280,7 @@ def _least(name: str) -> Callable[..., Any]:
         rows = m if tall else n
         first, second = (act, adjoint) if tall else (adjoint, act)
 
-        def augmented(v: Any) -> Any:
+        def apply(v: Any) -> Any:
             r, z = v[:rows], v[rows:]
             return np.concatenate([r + first(z), second(r) - damp**2 * z])
 
@@ -288,7 +288,7 @@ def _least(name: str) -> Callable[..., Any]:
         count = 8 + n if name == "lsqr" else 7
         run = partial(_run_least, name, tuple(keywords.items()), rows, tall, count)
         v, rest = solve_with_constants(
-            augmented, np.concatenate(parts), count, run, constants=(dense(damp),)
+            apply, np.concatenate(parts), count, run, constants=(dense(damp),)
         )
         step = v[rows:] if tall else v[:rows]
         x = step if x0 is None else x0 + step

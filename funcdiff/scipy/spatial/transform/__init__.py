@@ -3,9 +3,9 @@
 from importlib import import_module
 
 from funcdiff.scipy.covered import namespace
-from funcdiff.scipy.places import needed_by
+from funcdiff.scipy.places import requirements_of
 
-with needed_by("scipy.spatial.transform", "Rotation Slerp RigidTransform"):
+with requirements_of("scipy.spatial.transform", "Rotation Slerp RigidTransform"):
     import_module("funcdiff.scipy.spatial.transform.rotations")
 
 __getattr__, __dir__ = namespace(

@@ -33,11 +33,11 @@ class _Backend:
         self._ours = borrow(load(module))
 
     def __getattr__(self, name: str) -> Any:
-        def chosen(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             traced = holds_traced(args) or holds_traced(kwargs)
             return getattr(self._ours if traced else self._plain, name)(*args, **kwargs)
 
-        return chosen
+        return wrapper
 
 
 def _selection(module: str) -> Any:
