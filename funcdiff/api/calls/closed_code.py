@@ -1,4 +1,4 @@
-"""Purity analysis: code whose result follows from its arguments and from what its names lead to.
+"""Purity analysis: recognises code that only computes from its arguments and names.
 
 Its instructions compute, compare, subscript, jump, call, and make tuples, lists, dictionaries and
 functions; an instruction that is not known, of another version of Python, makes code open.  Its

@@ -1,4 +1,4 @@
-"""Purity of values: what never changes, and whose results follow from arguments alone."""
+"""Purity of values: constants, and functions that only compute from their arguments."""
 
 from __future__ import annotations
 

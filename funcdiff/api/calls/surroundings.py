@@ -1,4 +1,4 @@
-"""What a function can see besides numbers: each object and its content, as they are now.
+"""Purity analysis: the objects that functions can see besides numbers, with their contents.
 
 They are followed from arguments and code, by names, to what changes nowhere: a number, a function
 of NumPy.  If all are the same objects with the same content, closed code does the same.
