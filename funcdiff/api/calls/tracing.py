@@ -178,12 +178,9 @@ def record(
     name = FunctionName(f)
     outside = current_builder()
     policy = policy or nested_policy()
-    if taps is None and outside is not None:
-        taps = outside.taps
+    taps = outside.taps if taps is None and outside is not None else taps
     builder = Builder(name, policy, taps=taps)
-    if decisions is not None:
-        builder.decisions = decisions(builder, operands)
-
+    builder.decisions = decisions and decisions(builder, operands)
     is_output = None if not has_aux else _is_traced if keeps_aux else is_numeric
 
     def traced_call() -> Trace:
