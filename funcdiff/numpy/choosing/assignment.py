@@ -26,6 +26,7 @@ from funcdiff.numpy.border.promotion import WEAK, Traced, array, broadcast_to, c
 from funcdiff.numpy.border.swallowing import remember
 from funcdiff.numpy.border.values import is_constant
 from funcdiff.numpy.memory import from_values, indexing, mutation, views
+from funcdiff.numpy.memory.chosen import Chosen
 from funcdiff.numpy.memory.indexing import Advanced
 from funcdiff.numpy.memory.indices import Items, is_advanced, is_mask, normalize
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
@@ -78,6 +79,9 @@ def _with_mask(x: Tracer, mask: Any, value: Any) -> Tracer | None:
     rest = x.ndim - mask.ndim
     if rest < 0 or mask.shape != x.shape[: mask.ndim]:
         return None
+    if isinstance(value, Chosen):  # one for each place, by the same mask
+        whole = cast(value.whole_for(mask), x.dtype)
+        return select(broadcast(array(mask), x.shape, tuple(range(mask.ndim))), whole, x)
     v = cast(value, x.dtype)
     if any(n != 1 for n in v.shape[: max(v.ndim - rest, 0)]):
         return None

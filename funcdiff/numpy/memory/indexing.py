@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.masks import true_places
+from funcdiff.numpy.border.masks import known_places, true_places
 from funcdiff.numpy.border.promotion import (
     array,
     broadcast_shapes,
@@ -22,6 +23,7 @@ from funcdiff.numpy.border.promotion import (
     remember,
 )
 from funcdiff.numpy.memory import views
+from funcdiff.numpy.memory.chosen import Chosen
 from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_mask, normalize
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
@@ -74,6 +76,13 @@ def take(x: Tracer, index: Any) -> Any:
 
 def _take(x: Tracer, items: Items, index: Any) -> Any:
     """Return ``x[items]`` with arrays, or with traced integers; what the user wrote was `index`."""
+    mask = items[0] if len(items) == 1 else None
+    if isinstance(mask, Tracer) and mask.dtype == BOOL and mask.ndim:
+        _check_mask(mask, x.shape, 0)
+        places = known_places(mask)
+        if places is None:
+            return Chosen(views.fresh(x), views.fresh(mask))
+        return take_advanced(x, resolve(x.shape, tuple(places)))
     found = resolve(x.shape, items)
     result = take_advanced(x, found)
     if any(map(_copies, items)):
