@@ -368,10 +368,11 @@ class Operation:
     @property
     def access(self) -> Access:
         """The labels of the axes of results and operands."""
-        if self._access is None:
+        found = self._access
+        if found is None:
             rule = self.primitive.access or _mixed(self.results)
-            self._access = rule(self.params, self.operands)
-        return self._access
+            found = self._access = rule(self.params, self.operands)
+        return found
 
 
 _EQUATIONS_KEPT: Final = 1 << 17
@@ -428,4 +429,4 @@ def forget_operations() -> None:
     _operations.clear()
     for ref in _operations.alive.valuerefs():  # at once: other threads may add some
         if (op := ref()) is not None:
-            op.steps = None
+            op.steps = op._access = None

@@ -18,7 +18,7 @@ def check(most):
 import funcdiff as fd
 check(15)
 fd.grad
-check(200)
+check(201)
 fd.grad(lambda x: np.sum(x * x))(np.ones(3))
 check(233)
 """

@@ -33,7 +33,7 @@ def clear_caches() -> None:
     for cache in memo.caches:
         cache.cache_clear()
     direct.clear()
-    records._operations.clear()
+    records.forget_operations()
 
 
 @contextmanager
