@@ -26,7 +26,7 @@ from funcdiff.ops.products.contract import Contraction, Labels, contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert, iota, permute, reshape
 from funcdiff.space import broadcast, kept_axes, reduce_sum
-from funcdiff.transforms.vmap import batched_equation
+from funcdiff.transforms.vmap import batch_equation
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ def _beside(
     stacks = [
         reshape(x.second, (size, *x.type.shape)) if isinstance(x, Factored) else x for x in xs
     ]
-    (y,) = batched_equation(eq, size, stacks, flags)
+    (y,) = batch_equation(eq, size, stacks, flags)
     first = stack.first
     for k, axis in enumerate(where):
         cut = eq.operation.access.results[0][axis]
