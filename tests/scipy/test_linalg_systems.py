@@ -263,6 +263,7 @@ WIDE: dict[str, Any] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Calling .* is deprecated in SciPy 1.18")
 @pytest.mark.parametrize("name", WIDE)
 def test_half_extended_and_complex_matrices_have_scipys_value_and_dtype(name: str) -> None:
     for dtype in "efdFD" if name == "expm" else "efdgFDG":
