@@ -297,7 +297,8 @@ def _fails(b: Body, eq: Equation) -> None:
         raise UnwritableError("what is kept of an attempt is of a program that runs")
     tried = b.writer.module.function(p.program, "tried")
     b.writer.module.helpers.add(_OUTCOME)
-    _examples(b, eq, p.batches, lambda xs: call("_outcome", name(tried), *xs))
+    errors = constant(p.errors)
+    _examples(b, eq, p.batches, lambda xs: call("_outcome", name(tried), errors, *xs))
 
 
 def _integral(b: Body, eq: Equation) -> None:
@@ -346,14 +347,17 @@ def from_outside(meaning: Callable[[Any], str]) -> Callable[[Body, Equation], No
 
 
 _OUTCOME: Final = '''\
-def _outcome(function, *xs):
-    """Return 0, or the number of the exception that a function raises."""
+def _outcome(function, errors, *xs):
+    """Return 0, or the number of the exception that a function raises, also at these errors."""
     try:
-        function(*xs)
+        with np.errstate(**dict({"all": "ignore"}, **dict.fromkeys(errors, "raise"))):
+            function(*xs)
     except np.linalg.LinAlgError:
         return np.int8(1)
     except ValueError:
         return np.int8(2)
+    except FloatingPointError:
+        return np.int8(3)
     return np.int8(0)
 '''
 

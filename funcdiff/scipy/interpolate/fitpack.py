@@ -6,16 +6,18 @@ The first two are linear in the data, and smooth in abscissas, knots and weights
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+import funcdiff.numpy
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.borrowing import borrow_classes, borrow_functions
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
@@ -349,3 +351,18 @@ borrow_functions(
     note="Which data have a knot is a constant; without values there are `len(x) + k + 1` knots.",
 )
 borrow_classes("scipy.interpolate", "splev splint spalde splder splantider sproot bisplev")
+
+
+class _Quiet:
+    """NumPy for traced arrays, without errors for repeated knots, which nobody may know of."""
+
+    @staticmethod
+    def errstate(**_: str) -> Any:
+        """Change nothing."""
+        return nullcontext()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(funcdiff.numpy, name)
+
+
+define("scipy.interpolate._fitpack_impl", np=_Quiet())

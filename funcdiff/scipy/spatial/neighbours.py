@@ -8,8 +8,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from funcdiff.api.rules.opaque import primitive
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load, refusal
 from funcdiff.scipy.spatial.distance.metrics import floating, minkowski
 
@@ -34,7 +34,7 @@ def _tree(name: str) -> Any:
             if self._points is None:
                 super().__init__(data, *args, **kwargs)
             elif self._box is not None:
-                _check_box(self._points, np.asarray(self._box))
+                self._points = _within(self._points, np.asarray(self._box))
 
         def __getattribute__(self, name: str) -> Any:
             if name in _OTHERS and self._points is not None:
@@ -82,12 +82,12 @@ def _tree(name: str) -> Any:
     return Tree
 
 
-def _check_box(points: Any, box: Any) -> None:
-    """Raise as SciPy does where points are outside of a periodic box."""
-    if is_known_to_hold(lambda: np.any((box > 0) & (points >= box))):
-        raise ValueError("Some input data are greater than the size of the periodic box.")
-    if is_known_to_hold(lambda: np.any((box > 0) & (points < 0))):
-        raise ValueError("Negative input data are outside of the periodic box.")
+def _within(points: Any, box: Any) -> Any:
+    """Return points; raise as SciPy does where some are outside of a periodic box."""
+    larger = ValueError("Some input data are greater than the size of the periodic box.")
+    smaller = ValueError("Negative input data are outside of the periodic box.")
+    points = refuse_where((box > 0) & (points >= box), larger, points)
+    return refuse_where((box > 0) & (points < 0), smaller, points)
 
 
 def _of_plain(name: str, method: Any) -> Any:
