@@ -34,6 +34,7 @@ PLACES: Final[dict[str, str]] = {
         "_coloc _norm_eq_lsq data_matrix evaluate_all_bspl evaluate_spline find_interval"
     ),
     "scipy.interpolate._fitpack2": "_curfit_messages",
+    "scipy.interpolate._fitpack_impl": "splder",
     "scipy.interpolate._fitpack_repro": "_make_splrep_impl",
     "scipy.interpolate._interpnd": "_ndim_coords_from_arrays",
     "scipy.interpolate._interpolate": "_BPoly _PPoly",
