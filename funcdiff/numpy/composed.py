@@ -40,7 +40,7 @@ _COMPOSED: Final = _names(
     angle append apply_over_axes argwhere array_split atleast_1d atleast_2d atleast_3d
     column_stack corrcoef diff dsplit dstack extract fill_diagonal flatnonzero fliplr flipud
     histogram2d hsplit hstack intersect1d isclose iscomplex iscomplexobj isneginf isposinf
-    isreal isrealobj ix_ kron matrix_transpose meshgrid moveaxis nan_to_num ndim real_if_close
+    isreal isrealobj ix_ kron matrix_transpose moveaxis nan_to_num ndim real_if_close
     resize rollaxis rot90 setxor1d shape size sort_complex split stack tile trapezoid trim_zeros
     union1d unstack unwrap vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft

@@ -148,3 +148,10 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)
+
+
+def test_a_grid_of_matrices_needs_no_layout() -> None:
+    x = np.arange(6.0).reshape(3, 2).T
+    for way in (fd.jit, lambda f: lambda x: fd.vmap(f)(np.stack([x, x]))[1]):
+        found = way(lambda x: np.stack(np.meshgrid(x, x * 2)))(x)
+        np.testing.assert_array_equal(found, np.stack(np.meshgrid(x, x * 2)))

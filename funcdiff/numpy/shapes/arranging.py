@@ -16,6 +16,7 @@ from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.joining import concatenate, concrete_index
 from funcdiff.numpy.shapes.shape import (
     as_ints,
+    broadcast_arrays,
     expand_dims,
     normalize_axes,
     normalize_axis,
@@ -90,6 +91,25 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 # ---- grids and trimming ------------------------------------------------------------------------
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: Any = "xy"
+) -> tuple[Tracer, ...]:
+    """Return the coordinates of a grid, one array for each axis.
+
+    NumPy's own code sets shapes in place, for which the layout of matrices would have to be known.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for `indexing` are 'xy' and 'ij', not {indexing!r}")
+    order = list(range(len(xi)))
+    if indexing == "xy" and len(xi) > 1:
+        order[:2] = 1, 0
+    along = [[-1 if k == place else 1 for k in range(len(xi))] for place in order]
+    axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
+    grids = tuple(axes) if sparse else broadcast_arrays(*axes)
+    return tuple(map(views.fresh, grids)) if copy else grids
 
 
 @implements(np.vander)
