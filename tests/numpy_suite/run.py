@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -66,28 +66,40 @@ def run(
                 copy = Path(folder) / f"{path.stem}_of_{package.strip('_')}.py"
                 copy.write_text(rewritten(path, f"numpy.{package}.tests"), encoding="utf-8")
                 files.append(copy)
-        command = [
-            sys.executable, "-m", "pytest", "-q", "--maxfail=100000",
-            "--import-mode=importlib", "-c", "/dev/null", "--rootdir", folder, "-p",
-            "no:cacheprovider", "-p", "numpy.conftest", "-W", "ignore", "--tb=line", "-m",
-            "not slow", "-k", f"not ({' or '.join(_LONG.split())})", *map(str, files),
-        ]  # fmt: skip
-        environment = {
-            **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
-            "PYTHONPATH": str(_ROOT),
-            "NPY_AVAILABLE_MEM": "500MB",  # tests that need more are skipped by NumPy itself
-            "OPENBLAS_NUM_THREADS": "1",
-        }  # fmt: skip
-        done = subprocess.run(
-            command,
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # some of NumPy's tests touch the terminal, which stops a job
-        )
-    return done.stdout
+        selection = ["-m", "not slow", "-k", f"not ({' or '.join(_LONG.split())})"]
+        # tests that need more memory are skipped by NumPy itself
+        return observe("numpy", folder, files, selection, record, way, NPY_AVAILABLE_MEM="500MB")
+
+
+def observe(
+    package: str,
+    folder: str,
+    files: Sequence[Path],
+    selection: Sequence[str],
+    record: Path,
+    way: str,
+    **environment: str,
+) -> str:
+    """Run the selected tests of rewritten files in a folder, and return what pytest printed."""
+    command = [
+        sys.executable, "-m", "pytest", "-q", "--maxfail=100000", "--import-mode=importlib",
+        "-c", "/dev/null", "--rootdir", folder, "-p", "no:cacheprovider",
+        "-p", f"{package}.conftest", "-W", "ignore", "--tb=line", *selection, *map(str, files),
+    ]  # fmt: skip
+    environment = {
+        **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
+        "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", **environment,
+    }  # fmt: skip
+    done = subprocess.run(
+        command,
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # some of NumPy's tests touch the terminal, which stops a job
+    )
+    return done.stdout + done.stderr
 
 
 def records(path: Path) -> Iterable[tuple[str, str, str, str]]:
@@ -98,13 +110,11 @@ def records(path: Path) -> Iterable[tuple[str, str, str, str]]:
             yield kind, name, test, detail
 
 
-def main() -> None:
-    """Run and show how many calls of each kind there were."""
-    record = Path("numpy_suite.jsonl").resolve()
+def show(run: Callable[..., str], record: Path) -> None:
+    """Run the modules of the command line and print how many calls of each kind there were."""
     record.unlink(missing_ok=True)
     print(run(sys.argv[1:], record, way=os.environ.get("NUMPY_SUITE_WAY", "eagerly"))[-1500:])
-    counted = Counter(kind for kind, *_ in records(record))
-    for kind, count in counted.most_common():
+    for kind, count in Counter(kind for kind, *_ in records(record)).most_common():
         print(f"{count:8d} {kind}")
     for kind, name, test, detail in records(record):
         if kind != "right" and not kind.startswith("refused"):
@@ -112,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    show(run, Path("numpy_suite.jsonl").resolve())

@@ -7,10 +7,7 @@ how calls are done once more: see `tests.numpy_suite.tracing.WAYS`.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -18,9 +15,8 @@ from typing import Final
 import scipy
 
 from tests.numpy_suite.rewriting import rewritten
-from tests.numpy_suite.run import records
+from tests.numpy_suite.run import observe, show
 
-_ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = (
     "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
     "sparse/linalg", "spatial", "spatial/transform", "special", "stats",
@@ -57,39 +53,9 @@ def run(names: Sequence[str], record: Path, way: str = "eagerly", *, only: str =
                 text = rewritten(path, place, "tests.scipy_suite.observing")
                 copy.write_text(text, encoding="utf-8")
                 files.append(copy)
-        command = [
-            sys.executable, "-m", "pytest", "-q", "--maxfail=100000",
-            "--import-mode=importlib", "-c", "/dev/null", "--rootdir", folder, "-p",
-            "no:cacheprovider", "-p", "scipy.conftest", "-W", "ignore", "--tb=line", "-m",
-            "not slow and not xslow", *(("-k", only) if only else ()), *map(str, files),
-        ]  # fmt: skip
-        environment = {
-            **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
-            "NUMPY_SUITE_KINDS": "fc", "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1",
-        }  # fmt: skip
-        done = subprocess.run(
-            command,
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    return done.stdout + done.stderr
-
-
-def main() -> None:
-    """Run and show how many calls of each kind there were."""
-    record = Path(os.environ.get("NUMPY_SUITE_RECORD", "scipy_suite.jsonl")).resolve()
-    record.unlink(missing_ok=True)
-    print(run(sys.argv[1:], record, way=os.environ.get("NUMPY_SUITE_WAY", "eagerly"))[-1500:])
-    for kind, count in Counter(kind for kind, *_ in records(record)).most_common():
-        print(f"{count:8d} {kind}")
-    for kind, name, test, detail in records(record):
-        if kind != "right" and not kind.startswith("refused"):
-            print(f"{kind} | {name} | {test}\n    {detail}")
+        selection = ["-m", "not slow and not xslow", *(("-k", only) if only else ())]
+        return observe("scipy", folder, files, selection, record, way, NUMPY_SUITE_KINDS="fc")
 
 
 if __name__ == "__main__":
-    main()
+    show(run, Path(os.environ.get("NUMPY_SUITE_RECORD", "scipy_suite.jsonl")).resolve())
