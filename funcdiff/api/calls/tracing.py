@@ -40,59 +40,30 @@ from funcdiff.numpy.messages.outsiders import note_cure
 
 
 class Trace(NamedTuple):
-    """A call of a function on tracers.
+    """A call of a function on tracers."""
 
-    Attributes
-    ----------
-    recording
-        The program in the making; its inputs are those given, then the captures.
-    captures
-        The values of the captured inputs: arrays, or tracers of an enclosing trace.
-    structure
-        Of the result.
-    numeric
-        For each leaf of the result, whether it is an output of the program.
-    others
-        The leaves that are not: strings, flags and the like.
-    aux
-        What the function returned beside its result, or None.
-    locate
-        Trace again, noting lines, and return the place in the user's code that a function finds in
-        the builder and the recording, by default the one that fails to run; None if it is not
-        found, or cannot be without repeating effects of opaque functions.
-    outputs
-        The outputs, as handles of the trace.
-    calls
-        Calls of the user's code that were made already, or None.
-    rule_calls
-        Calls of functions with rules that were made on values, or None.
-    decisions
-        The outcomes for which the recording holds.
-    evaluated
-        The values of the first variables, up to the last argument of `rule_calls`.
-    asked
-        Whether the function asked for values of what is traced.
-    """
-
-    recording: Recording
-    captures: list[Any]
-    structure: pytree.Structure
-    numeric: tuple[bool, ...]
-    others: list[Any]
-    aux: Aux | None
+    recording: Recording  # the program in the making; its inputs are those given, then the captures
+    captures: list[Any]  # values of the captured inputs: arrays, or tracers of an enclosing trace
+    structure: pytree.Structure  # of the result
+    numeric: tuple[bool, ...]  # for each leaf of the result, whether it is an output of the program
+    others: list[Any]  # the leaves that are not: strings, flags and the like
+    aux: Aux | None  # what the function returned beside its result
 
     @property
     def is_array(self) -> bool:
         """Whether the result is one array or number, in no container."""
         return self.structure is pytree.LEAF and self.numeric == (True,)
 
+    # Traces again, noting lines, and returns the place in the user's code that a function finds in
+    # the builder and the recording, by default the one that fails to run; None if it is not found,
+    # or cannot be without repeating effects of opaque functions.
     locate: Locate
-    outputs: list[Tracer]
-    calls: Calls | None
-    rule_calls: list[Any] | None
-    decisions: tuple[Decision, ...] = ()
-    evaluated: Sequence[Any] = ()
-    asked: bool = False
+    outputs: list[Tracer]  # as handles of the trace
+    calls: Calls | None  # of the user's code, that were made already
+    rule_calls: list[Any] | None  # of functions with rules, that were made on values
+    decisions: tuple[Decision, ...] = ()  # the outcomes for which the recording holds
+    evaluated: Sequence[Any] = ()  # of the first variables, up to the last argument of `rule_calls`
+    asked: bool = False  # whether the function asked for values of what is traced
 
 
 class Aux(NamedTuple):
@@ -113,14 +84,9 @@ def nested_policy(
 ) -> Policy:  # fmt: skip
     """Return how a function of the user's is recorded inside the present trace, if there is one.
 
-    Parameters
-    ----------
-    orders
-        How many times what is recorded will be differentiated on account of this trace.
-    eager, lifts, severed
-        As `Policy` has them; numbers are not lifted where the enclosing trace lifts none.
-    on_values
-        As `Policy` has it, for what nothing encloses: inside a trace, rules are traced.
+    It will be differentiated `orders` times on account of this trace; the rest is as `Policy` has
+    it.  Numbers are not lifted where the enclosing trace lifts none, and inside a trace, rules are
+    traced whatever `on_values` says.
     """
     outer = current_builder()
     pending = 2 * orders
@@ -151,28 +117,12 @@ def record(
 ) -> Trace:
     """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
 
-    Parameters
-    ----------
-    f
-        The user's function, for messages.
-    operands
-        Values of the inputs.
-    call
-        Puts tracers where the operands were and calls the function.
-    policy
-        What is recorded, and what may be asked; that of `nested_policy` unless given.
-    has_aux
-        Whether the function returns a pair ``(result, aux)``.
-    keeps_aux
-        Whether what is not traced in `aux` is no output, and stays as it is.
-    types
-        Types of the inputs, if they are not those of the operands.
-    taps
-        Where names given to values are noted, if not where the enclosing trace does.
-    weak
-        Which operands, from the first on, stand for Python numbers (see `Tracer.weak`).
-    decisions
-        ``decisions(builder, operands)`` answers what is asked for where the policy has no values.
+    `operands` are values of the inputs, of which `types` are given if they have others, and `weak`
+    says of the first ones whether they stand for Python numbers.  Without a policy it is that of
+    `nested_policy`.  With `has_aux` the function returns a pair ``(result, aux)``, and if this
+    `keeps_aux`, only what is traced in `aux` is an output.  Names given to values are noted in
+    `taps`, or where the enclosing trace does.  ``decisions(builder, operands)`` answers what is
+    asked for where the policy has no values.
     """
     answer_protocols()
     name = FunctionName(f)

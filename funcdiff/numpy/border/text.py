@@ -1,4 +1,4 @@
-"""Text of traced values: what goes on into the computation is that of the value, or is refused.
+"""Text of traced values: text of the value where it goes on into the computation, or an error.
 
 `str` and `format` give NumPy's text where the value is known and has no derivative.  What has one
 is marked by a tilde, ``~2.500``, which people read and no parser takes: of ``float(f"{x}")`` the
