@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -429,3 +430,29 @@ def test_random_stays_random() -> None:
     random.seed(0)
     gradient = fd.grad(lambda x: np.sum(x) * random.random())
     assert len({gradient(X)[0] for _ in range(8)}) == 8
+
+
+def test_threads_keep_calls_beside_each_other() -> None:
+    x, errors = np.arange(3.0), list[Exception]()
+
+    def derive_many(number: int) -> None:
+        try:
+            for k in range(60):
+                c = float(number + k)
+                f = eval("lambda x, c: np.sum(x * x) * c", {"np": np})  # of code of its own
+                for _ in range(3):
+                    np.testing.assert_array_equal(fd.grad(f)(x, c), 2 * c * x)
+        except Exception as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [Thread(target=derive_many, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []

@@ -95,8 +95,9 @@ def known_call(
 
 def trace_again(call: _Call, objects: list[Any], traced: Callable[[], Trace]) -> Trace:
     """Return ``traced()``, which calls and traces the function, or its result of before."""
-    if call.kept is not None and call.kept[0].are_unchanged(objects):
-        call.misses, trace = 0, call.kept[1]
+    kept = call.kept  # which another thread may forget
+    if kept is not None and kept[0].are_unchanged(objects):
+        call.misses, trace = 0, kept[1]
         # an error is located where the function runs again
         locate = lambda find=None: traced().locate(find)  # noqa: E731
         return Trace._make((*trace[:_LOCATE], locate, *trace[_LOCATE + 1 :]))
@@ -125,7 +126,8 @@ def _traced_and_kept(call: _Call, objects: list[Any], traced: Callable[[], Trace
         outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
         call.kept = before, trace._replace(outputs=outputs, locate=_nowhere)
         call.misses = misses + 1
-        if sum(_size(*c.kept) for c in _calls.values() if c.kept) > _MOST_BYTES:
+        kept = [c.kept for c in _calls.copy().values()]  # at once: other threads may add some
+        if sum(_size(*x) for x in kept if x) > _MOST_BYTES:
             _calls.clear()
     return trace
 
