@@ -31,6 +31,8 @@ def lock_against_forks() -> RLock:
 making: Final = lock_against_forks()
 """Held while something is made once, by code that imports nothing."""
 _importing: Final = lock_against_forks()
+listening: Final = lock_against_forks()
+"""Held while the filters of warnings, which all threads share, are those of one call."""
 _complete: Final[set[str]] = set()
 """Packages of which every module is imported."""
 

@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from threading import RLock
 from types import FunctionType
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.surroundings import OpenError, Surroundings, derivation
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.api.calls.transformed import Transformed
+from funcdiff.core.late import listening
 from funcdiff.core.origins import reader
 from funcdiff.core.quiet import warns_as_usual
 from funcdiff.core.scope import innermost
@@ -44,7 +44,6 @@ _OPERANDS: Final = frozenset({*_NUMBERS, np.ndarray, np.float32, np.complex128, 
 _FUNCTIONS: Final = (FunctionType, Transformed, partial)
 _CONTAINERS: Final = (None, type(None), list, tuple, dict)
 _LOCATE: Final = Trace._fields.index("locate")
-_listening: Final = RLock()  # what listens changes the filters of all threads
 
 
 class _Call:
@@ -113,7 +112,7 @@ def _traced_and_kept(call: _Call, objects: list[Any], traced: Callable[[], Trace
         before = Surroundings(objects)
     except OpenError:
         return traced()
-    with _listening, warnings.catch_warnings(record=True) as heard:
+    with listening, warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         trace = traced()
     if heard:
