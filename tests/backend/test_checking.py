@@ -23,18 +23,14 @@ def _in_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUNCDIFF_CHECK", "1")
 
 
-@pytest.mark.parametrize(
-    ("results", "exact", "message"),
-    [
-        ([RIGHT[0][0], RIGHT[1]], False, r"shape \(2,\)"),
-        ([RIGHT[0].astype("f4"), RIGHT[1]], False, "dtype float32"),
-        ([RIGHT[0], np.float64(-1.5000001)], False, "-1.5000001 instead of -1.5"),
-        ([RIGHT[0], np.nextafter(RIGHT[1], 0)], True, r"instead of -1.5 at \(\)"),
-        ([-RIGHT[0], RIGHT[1]], True, r"-0.0 instead of 0.0 at \(0, 0\)"),
-        ([RIGHT[0], np.float64(np.nan)], False, "nan instead of -1.5"),
-    ],
-    ids=["shape", "dtype", "value", "last bit", "sign of zero", "not a number"],
-)
+@pytest.mark.parametrize(("results", "exact", "message"), [
+    ([RIGHT[0][0], RIGHT[1]], False, r"shape \(2,\)"),
+    ([RIGHT[0].astype("f4"), RIGHT[1]], False, "dtype float32"),
+    ([RIGHT[0], np.float64(-1.5000001)], False, "-1.5000001 instead of -1.5"),
+    ([RIGHT[0], np.nextafter(RIGHT[1], 0)], True, r"instead of -1.5 at \(\)"),
+    ([-RIGHT[0], RIGHT[1]], True, r"-0.0 instead of 0.0 at \(0, 0\)"),
+    ([RIGHT[0], np.float64(np.nan)], False, "nan instead of -1.5"),
+], ids=["shape", "dtype", "value", "last bit", "sign of zero", "not a number"])  # fmt: skip
 def test_a_difference_is_an_internal_error(results: Any, exact: bool, message: str) -> None:
     run = with_check(PROGRAM, lambda _x: results, exact=exact)
     with pytest.raises(InternalError, match=message):

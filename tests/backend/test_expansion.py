@@ -13,20 +13,8 @@ from funcdiff.backend.kernels.kernels import Kernel
 
 ULPS = 2.0
 EDGES = [
-    0.0,
-    np.inf,
-    np.nan,
-    5e-324,
-    1e-310,
-    1e-160,
-    1e-108,
-    1e-40,
-    1.0,
-    1e103,
-    1e154,
-    1e160,
-    1e300,
-]
+    0.0, np.inf, np.nan, 5e-324, 1e-310, 1e-160, 1e-108, 1e-40, 1.0, 1e103, 1e154, 1e160, 1e300,
+]  # fmt: skip
 RANDOM = np.random.default_rng(0)
 SPREAD = np.concatenate(
     [EDGES, np.exp(RANDOM.uniform(-300, 300, 5000)), RANDOM.uniform(1, 2, 5000)]

@@ -18,12 +18,7 @@ from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.testing.differences import disagreement, rounding
-from tests.backend.test_source import (
-    LAYOUTS,
-    OPERATIONS,
-    network,
-    random_program,
-)
+from tests.backend.test_source import LAYOUTS, OPERATIONS, network, random_program
 
 TINY = Limits(block=4, row=64, array=2, saved=-(1 << 30))
 """Every program runs in blocks of a few numbers."""
@@ -251,26 +246,23 @@ def test_programs_of_single_numbers_are_python_code(t: float, order: int) -> Non
     np.testing.assert_allclose(jitted(t), g(t), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("f", "x"),
-    [
-        (lambda x: 1.0 / x, 0.0),
-        (lambda x: 1.0 / x, -0.0),
-        (np.log, -1.0),
-        (np.log, 0.0),
-        (np.exp, 1e4),
-        (np.sin, np.inf),
-        (lambda x: x**0.5, -2.0),
-        (lambda x: x**-1.5, 0.0),
-        (lambda x: np.minimum(x, 3.0), np.nan),
-        (lambda x: np.maximum(3.0, x), np.nan),
-        (lambda x: np.where(x > np.inf, x, -np.inf), 2.0),
-        (np.sign, -3.0),
-        (np.floor, -2.5),
-        (lambda x: x * np.nan, 1.0),
-        (lambda x: np.sqrt(x) - -x, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("f", "x"), [
+    (lambda x: 1.0 / x, 0.0),
+    (lambda x: 1.0 / x, -0.0),
+    (np.log, -1.0),
+    (np.log, 0.0),
+    (np.exp, 1e4),
+    (np.sin, np.inf),
+    (lambda x: x**0.5, -2.0),
+    (lambda x: x**-1.5, 0.0),
+    (lambda x: np.minimum(x, 3.0), np.nan),
+    (lambda x: np.maximum(3.0, x), np.nan),
+    (lambda x: np.where(x > np.inf, x, -np.inf), 2.0),
+    (np.sign, -3.0),
+    (np.floor, -2.5),
+    (lambda x: x * np.nan, 1.0),
+    (lambda x: np.sqrt(x) - -x, 0.0),
+])  # fmt: skip
 def test_numbers_at_the_edges_are_those_of_numpy(f: Any, x: float) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(fd.jit(f)(x), f(np.float64(x)))
@@ -298,21 +290,18 @@ def test_systems_with_a_triangular_matrix_are_solved_by_substitution() -> None:
     assert_computes(program, [A, b])
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: (np.sin(x) * 2.0).reshape(8, 5).T,
-        lambda x: np.sin(x)[1:],
-        lambda x: (np.sin(x)[:20], np.sin(x)[20:]),
-        lambda x: (np.exp(x).reshape(8, 5), np.exp(x)),
-        lambda x: np.concatenate([x[:20], x[20:]]),
-        lambda x: np.stack([x[k] for k in range(40)]),
-        lambda x: np.arange(40.0).reshape(8, 5) if x.size else x,
-        lambda x: np.broadcast_to(np.sin(x), (3, 40)),
-        lambda x: fd.scan(lambda s, row: (s + row, row), 0.0, x)[1],
-        lambda x: fd.scan(lambda s, row: (s + row, s), x[0], x)[1],
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: (np.sin(x) * 2.0).reshape(8, 5).T,
+    lambda x: np.sin(x)[1:],
+    lambda x: (np.sin(x)[:20], np.sin(x)[20:]),
+    lambda x: (np.exp(x).reshape(8, 5), np.exp(x)),
+    lambda x: np.concatenate([x[:20], x[20:]]),
+    lambda x: np.stack([x[k] for k in range(40)]),
+    lambda x: np.arange(40.0).reshape(8, 5) if x.size else x,
+    lambda x: np.broadcast_to(np.sin(x), (3, 40)),
+    lambda x: fd.scan(lambda s, row: (s + row, row), 0.0, x)[1],
+    lambda x: fd.scan(lambda s, row: (s + row, s), x[0], x)[1],
+])  # fmt: skip
 def test_results_are_nobody_elses(f: Callable[[Any], Any]) -> None:
     compiled = fd.jit(f)
     x = np.arange(40.0)
@@ -378,16 +367,13 @@ def test_what_is_added_to_zeros_is_put_there() -> None:
         assert np.array_equal(found(x, u)[0], fd.evaluate(program, [x, u])[0])
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "apart"),
-    [
-        ((0, 9, 3), (1, 9, 3), True),
-        ((0, 9, 3), (3, 9, 3), False),
-        ((0, 4, 1), (4, 9, 1), True),
-        ((0, 5, 1), (4, 9, 1), False),
-        ((0, 9, 2), (1, 9, 3), False),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "apart"), [
+    ((0, 9, 3), (1, 9, 3), True),
+    ((0, 9, 3), (3, 9, 3), False),
+    ((0, 4, 1), (4, 9, 1), True),
+    ((0, 5, 1), (4, 9, 1), False),
+    ((0, 9, 2), (1, 9, 3), False),
+])  # fmt: skip
 def test_boxes_are_apart_if_no_element_is_in_both(a: Any, b: Any, apart: bool) -> None:
     first, second = (Slice((0, x[0]), (2, x[1]), (1, x[2])) for x in (a, b))
     assert first.is_apart_from(second) == second.is_apart_from(first) == apart

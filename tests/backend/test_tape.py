@@ -126,17 +126,14 @@ def test_long_loops_wait_less(is_loop: bool, monkeypatch: pytest.MonkeyPatch) ->
     sightings.forget_sightings()
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.sum(np.where(x > 0, np.log(x), 0.0)),
-        lambda x: np.sum(np.where(x != 0, np.sin(x) / x, 1.0)),
-        lambda x: np.linalg.norm(x[1:2]),
-        lambda x: np.sum(np.sqrt(np.abs(x)) ** 2),
-        lambda x: np.sum(np.exp(-1 / x**2)),
-        lambda x: np.sum(np.exp(1e4 * x) / (1 + np.exp(1e4 * x))),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: np.sum(np.where(x > 0, np.log(x), 0.0)),
+    lambda x: np.sum(np.where(x != 0, np.sin(x) / x, 1.0)),
+    lambda x: np.linalg.norm(x[1:2]),
+    lambda x: np.sum(np.sqrt(np.abs(x)) ** 2),
+    lambda x: np.sum(np.exp(-1 / x**2)),
+    lambda x: np.sum(np.exp(1e4 * x) / (1 + np.exp(1e4 * x))),
+])  # fmt: skip
 def test_where_something_is_not_finite_the_program_decides(f: Callable[[Any], Any]) -> None:
     x = np.array([1.0, 0.0, 2.0])
     expected = fd.jit(fd.grad(f))(x)

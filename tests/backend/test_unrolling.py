@@ -25,11 +25,7 @@ from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.testing.differences import disagreement, rounding
 from tests.backend.test_kernels import kept, swapped
-from tests.backend.test_source import (
-    LAYOUTS,
-    OPERATIONS,
-    random_program,
-)
+from tests.backend.test_source import LAYOUTS, OPERATIONS, random_program
 
 
 @contextmanager
@@ -42,10 +38,7 @@ def always() -> Iterator[None]:
 
 
 def assert_agrees(
-    run: Callable[..., Any],
-    program: Program,
-    arrays: list[Any],
-    expected: list[Any] | None = None,
+    run: Callable[..., Any], program: Program, arrays: list[Any], expected: list[Any] | None = None
 ) -> None:
     before = [np.copy(x) for x in arrays]
     with np.errstate(all="ignore"):

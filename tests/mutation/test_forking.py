@@ -28,14 +28,11 @@ def code(old: str = "", new: str = "") -> CodeType:
     return compile(MODULE.replace(old, new), "module", "exec", dont_inherit=True)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "names", "calls"),
-    [
-        ("FACTOR * z", "FACTOR - z", {"module:times"}, (0, 5)),
-        ("z + FACTOR", "z - FACTOR", {"module:<lambda>"}, (7, 1)),
-        (" + y", " - y", {"module:times"}, (5, 5)),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "names", "calls"), [
+    ("FACTOR * z", "FACTOR - z", {"module:times"}, (0, 5)),
+    ("z + FACTOR", "z - FACTOR", {"module:<lambda>"}, (7, 1)),
+    (" + y", " - y", {"module:times"}, (5, 5)),
+])  # fmt: skip
 def test_functions_do_what_their_new_code_says(
     old: str, new: str, names: set[str], calls: tuple[int, int]
 ) -> None:
@@ -50,8 +47,7 @@ def test_functions_do_what_their_new_code_says(
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("FACTOR = 2", "FACTOR = 3"), ("y=1", "y=2"), ("@cache\n", "")],
+    ("old", "new"), [("FACTOR = 2", "FACTOR = 3"), ("y=1", "y=2"), ("@cache\n", "")]
 )
 def test_what_runs_on_import_is_not_exchanged(old: str, new: str) -> None:
     assert not exchanged(code(), code(old, new)).whole

@@ -126,25 +126,22 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
     assert_derivatives(f, *args, order=1)
 
 
-@pytest.mark.parametrize(
-    ("f", "error", "message"),
-    [
-        (lambda x: np.flip(x, 3), np.exceptions.AxisError, "out of bounds"),
-        (lambda x: np.fliplr(x[0, 0]), ValueError, "2-d"),
-        (lambda x: np.rot90(x, axes=(1, 1)), ValueError, "different"),
-        (lambda x: np.repeat(x, -1), ValueError, "negative"),
-        (lambda x: np.meshgrid(x[0, 0], indexing=NO), ValueError, "indexing"),
-        (lambda x: np.trim_zeros(x, NO), ValueError, "trim"),
-        (lambda x: np.vander(x), ValueError, "one-dimensional"),
-        (lambda x: np.diag(x), ValueError, "1- or 2-d"),
-        (lambda x: np.diagonal(x, 0, 1, 1), ValueError, "cannot be the same"),
-        (lambda x: np.pad(x, 1, NO), ValueError, "not supported"),
-        (lambda x: np.pad(x, 1, "edge", end_values=3), ValueError, "unsupported keyword"),
-        (lambda x: np.pad(x, -1), ValueError, "negative"),
-        (lambda x: np.pad(x, HALF), TypeError, "integral"),
-        (lambda x: np.pad(x[:0], 1, "edge"), ValueError, "can't extend empty axis"),
-    ],
-)
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (lambda x: np.flip(x, 3), np.exceptions.AxisError, "out of bounds"),
+    (lambda x: np.fliplr(x[0, 0]), ValueError, "2-d"),
+    (lambda x: np.rot90(x, axes=(1, 1)), ValueError, "different"),
+    (lambda x: np.repeat(x, -1), ValueError, "negative"),
+    (lambda x: np.meshgrid(x[0, 0], indexing=NO), ValueError, "indexing"),
+    (lambda x: np.trim_zeros(x, NO), ValueError, "trim"),
+    (lambda x: np.vander(x), ValueError, "one-dimensional"),
+    (lambda x: np.diag(x), ValueError, "1- or 2-d"),
+    (lambda x: np.diagonal(x, 0, 1, 1), ValueError, "cannot be the same"),
+    (lambda x: np.pad(x, 1, NO), ValueError, "not supported"),
+    (lambda x: np.pad(x, 1, "edge", end_values=3), ValueError, "unsupported keyword"),
+    (lambda x: np.pad(x, -1), ValueError, "negative"),
+    (lambda x: np.pad(x, HALF), TypeError, "integral"),
+    (lambda x: np.pad(x[:0], 1, "edge"), ValueError, "can't extend empty axis"),
+])  # fmt: skip
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)

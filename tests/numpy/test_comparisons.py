@@ -36,16 +36,9 @@ class Half:
 
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "less": np.less,
-}
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "equal": np.equal, "not_equal": np.not_equal, "less": np.less,
+}  # fmt: skip
 OTHERS: dict[str, Any] = {
     "None": None,
     "a text": "auto",
@@ -69,13 +62,8 @@ OTHERS: dict[str, Any] = {
     "a fraction": fractions.Fraction(1, 2),
 }
 BY_VALUE = (
-    "a list with None",
-    "an array of objects",
-    "a timedelta",
-    "Half",
-    "anything",
-    "a fraction",
-)
+    "a list with None", "an array of objects", "a timedelta", "Half", "anything", "a fraction",
+)  # fmt: skip
 POINTS: dict[str, Any] = {
     "a number": 0.5,
     "a scalar": np.float64(0.5),

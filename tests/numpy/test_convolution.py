@@ -121,17 +121,14 @@ def test_results_that_are_not_used_contribute_true_zeros() -> None:
         np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda a: NP.convolve(a, a, "reflect"), "np.convolve: mode must be one of"),
-        (lambda a: NP.correlate(a, a, 7), "np.correlate: mode must be one of"),
-        (lambda a: np.convolve(a, a[:0]), "v cannot be empty"),
-        (lambda a: np.correlate(a[:0], a), "a cannot be empty"),
-        (lambda a: np.correlate(a, a[None]), "v has 2 axes, but must be a vector"),
-        (lambda a: NP.correlate(a, 2.0), "v has 0 axes, but must be a vector"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (lambda a: NP.convolve(a, a, "reflect"), "np.convolve: mode must be one of"),
+    (lambda a: NP.correlate(a, a, 7), "np.correlate: mode must be one of"),
+    (lambda a: np.convolve(a, a[:0]), "v cannot be empty"),
+    (lambda a: np.correlate(a[:0], a), "a cannot be empty"),
+    (lambda a: np.correlate(a, a[None]), "v has 2 axes, but must be a vector"),
+    (lambda a: NP.correlate(a, 2.0), "v has 0 axes, but must be a vector"),
+])  # fmt: skip
 def test_what_numpy_refuses_is_refused(f: Function, message: str) -> None:
     with pytest.raises((ValueError, TypeError)):
         f(A)

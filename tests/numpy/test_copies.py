@@ -8,15 +8,12 @@ import pytest
 import funcdiff as fd
 
 
-@pytest.mark.parametrize(
-    "copy",
-    [
-        lambda y: np.where(True, y, y),
-        lambda y: np.where(True, y, 0.0),
-        lambda y: np.clip(y, None, None),
-        lambda y: np.conj(y),
-    ],
-)
+@pytest.mark.parametrize("copy", [
+    lambda y: np.where(True, y, y),
+    lambda y: np.where(True, y, 0.0),
+    lambda y: np.clip(y, None, None),
+    lambda y: np.conj(y),
+])  # fmt: skip
 def test_what_numpy_copies_is_changed_alone(copy: Any) -> None:
     def f(x: Any) -> Any:
         y = x * 1.0

@@ -140,23 +140,20 @@ def test_what_is_a_copy_by_its_name_can_be_written_to() -> None:
     assert fd.vjp(f, X)[0] == f(X)
 
 
-@pytest.mark.parametrize(
-    ("use", "cure"),
-    [
-        (memoryview, "value without memory"),
-        (lambda y: np.frombuffer(y), "value without memory"),
-        (lambda y: struct.pack_into("d", y, 0, 1.0), "value without memory"),
-        (lambda y: io.BytesIO(b"1" * 32).readinto(y), "value without memory"),
-        (np.from_dlpack, "value without memory"),
-        (lambda y: y.__array_interface__, "value without memory"),
-        (lambda y: y.data, "value without"),
-        (lambda y: y.view(), "value without"),
-        (lambda y: np.ones((4, 4)).dot(np.ones(4), out=y), "np.take"),
-        (lambda y: np.ones(4).take([0, 1, 2, 3], out=y), "np.take"),
-        (lambda y: np.random.default_rng(0).random(out=y), "np.take"),
-        (lambda y: np.random.default_rng(0).permuted(np.ones(4), out=y), "np.take"),
-    ],
-)
+@pytest.mark.parametrize(("use", "cure"), [
+    (memoryview, "value without memory"),
+    (lambda y: np.frombuffer(y), "value without memory"),
+    (lambda y: struct.pack_into("d", y, 0, 1.0), "value without memory"),
+    (lambda y: io.BytesIO(b"1" * 32).readinto(y), "value without memory"),
+    (np.from_dlpack, "value without memory"),
+    (lambda y: y.__array_interface__, "value without memory"),
+    (lambda y: y.data, "value without"),
+    (lambda y: y.view(), "value without"),
+    (lambda y: np.ones((4, 4)).dot(np.ones(4), out=y), "np.take"),
+    (lambda y: np.ones(4).take([0, 1, 2, 3], out=y), "np.take"),
+    (lambda y: np.random.default_rng(0).random(out=y), "np.take"),
+    (lambda y: np.random.default_rng(0).permuted(np.ones(4), out=y), "np.take"),
+])  # fmt: skip
 def test_other_ways_to_the_memory_of_an_array_say_what_to_write(use: Make, cure: str) -> None:
     def f(x: Any) -> Any:
         y = np.zeros_like(x)
@@ -195,13 +192,10 @@ def test_methods_of_plain_arrays_write_into_traced_ones(name: str) -> None:
     np.testing.assert_array_equal(gradient, getattr(rows, name)(0))
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        pytest.param(lambda a: np.add.at(a, [1], 5.0), id="ufunc.at"),
-        pytest.param(lambda a: np.multiply.at(a, [0, 1], 5.0), id="twice"),
-    ],
-)
+@pytest.mark.parametrize("write", [
+    pytest.param(lambda a: np.add.at(a, [1], 5.0), id="ufunc.at"),
+    pytest.param(lambda a: np.multiply.at(a, [0, 1], 5.0), id="twice"),
+])  # fmt: skip
 def test_a_write_that_does_not_ask_whether_an_array_is_read_only_is_an_error(write: Any) -> None:
     def f(x: Any) -> Any:
         y = np.ones_like(x)

@@ -78,17 +78,14 @@ def test_histograms_are_batched() -> None:
         np.testing.assert_allclose(fd.vmap(f)(xs, ws), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.histogram(x, 3, range=(2, 1)),
-        lambda x: np.histogram(x, 3, range=(0, np.inf)),
-        lambda x: np.histogram(x, 0),
-        lambda x: np.histogram(x, [3, 1, 2]),
-        lambda x: np.histogram(x, 3, weights=x[:2]),
-        lambda x: np.histogramdd(x, (3, 4)),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: np.histogram(x, 3, range=(2, 1)),
+    lambda x: np.histogram(x, 3, range=(0, np.inf)),
+    lambda x: np.histogram(x, 0),
+    lambda x: np.histogram(x, [3, 1, 2]),
+    lambda x: np.histogram(x, 3, weights=x[:2]),
+    lambda x: np.histogramdd(x, (3, 4)),
+])  # fmt: skip
 def test_what_numpy_refuses_is_refused(f: Function) -> None:
     for call in (f, fd.grad(lambda x: np.sum(f(x)[0]))):
         with pytest.raises(ValueError, match=r"range|bins|weights|dimension"):

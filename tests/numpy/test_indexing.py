@@ -142,19 +142,16 @@ def test_a_form_of_index_reads_as_numpy_does(index: Any) -> None:
     _assert_reads(A, index)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: x[np.argsort(x[:, 0, 0])],
-        lambda x: x[:, np.argmax(x[0, :, 0])],
-        lambda x: x[x > 0] * 2,
-        lambda x: np.sqrt(x)[x > 0],
-        lambda x: x[np.argmax(x[:, 0, 0]), ::-1, [0, 0, 3]],
-        lambda x: x[np.floor(x[:, 0, 0]).astype(int)],
-        lambda x: [row.sum() * row for row in x],
-        lambda x: list(x[0].flat)[:3],
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: x[np.argsort(x[:, 0, 0])],
+    lambda x: x[:, np.argmax(x[0, :, 0])],
+    lambda x: x[x > 0] * 2,
+    lambda x: np.sqrt(x)[x > 0],
+    lambda x: x[np.argmax(x[:, 0, 0]), ::-1, [0, 0, 3]],
+    lambda x: x[np.floor(x[:, 0, 0]).astype(int)],
+    lambda x: [row.sum() * row for row in x],
+    lambda x: list(x[0].flat)[:3],
+])  # fmt: skip
 def test_indices_may_be_computed_from_x(f: Any) -> None:
     with np.errstate(invalid="ignore"):
         x = np.clip(A, -0.9, None)
@@ -168,23 +165,20 @@ def test_repeated_positions_accumulate() -> None:
     np.testing.assert_array_equal(gradient, [1101.0, 0.0, 10.0])
 
 
-@pytest.mark.parametrize(
-    ("index", "message"),
-    [
-        (3, "out of bounds for axis 0 with size 3"),
-        ((0, -5), "out of bounds for axis 1 with size 4"),
-        ((slice(None), None, 4), "out of bounds for axis 1 with size 4"),
-        (([0, 3],), "out of bounds for axis 0 with size 3"),
-        ((slice(None), None, [0, 9]), "out of bounds for axis 1 with size 4"),
-        ((0, 0, 0, 0), "too many indices"),
-        ((..., ...), "single ellipsis"),
-        (1.0, "only integers"),
-        ("a", "only integers"),
-        (np.array([1.0]), "integer"),
-        (np.array([True, False]), "boolean index did not match"),
-        (([0, 1], [0, 1, 2]), "could not be broadcast|mismatch"),
-    ],
-)
+@pytest.mark.parametrize(("index", "message"), [
+    (3, "out of bounds for axis 0 with size 3"),
+    ((0, -5), "out of bounds for axis 1 with size 4"),
+    ((slice(None), None, 4), "out of bounds for axis 1 with size 4"),
+    (([0, 3],), "out of bounds for axis 0 with size 3"),
+    ((slice(None), None, [0, 9]), "out of bounds for axis 1 with size 4"),
+    ((0, 0, 0, 0), "too many indices"),
+    ((..., ...), "single ellipsis"),
+    (1.0, "only integers"),
+    ("a", "only integers"),
+    (np.array([1.0]), "integer"),
+    (np.array([True, False]), "boolean index did not match"),
+    (([0, 1], [0, 1, 2]), "could not be broadcast|mismatch"),
+])  # fmt: skip
 def test_a_wrong_index_is_an_index_error_as_in_numpy(index: Any, message: str) -> None:
     with pytest.raises(IndexError):
         A[index]

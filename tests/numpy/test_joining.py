@@ -85,23 +85,20 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
     assert_derivatives(f, *args, order=1)
 
 
-@pytest.mark.parametrize(
-    ("f", "error", "message"),
-    [
-        (lambda x: np.concatenate((x, x[0])), ValueError, "must match exactly"),
-        (lambda x: np.concatenate((x, x[:, :2]), axis=0), ValueError, "must match exactly"),
-        (lambda x: np.concatenate((x[0, 0, 0], 1.0)), ValueError, "zero-dimensional"),
-        (lambda x: np.concatenate((x, x), axis=3), np.exceptions.AxisError, "out of bounds"),
-        (lambda x: np.concatenate((x, x), dtype=int), TypeError, "Cannot cast"),
-        (lambda x: np.concatenate((x, x), out=np.ones((4, 3, 4))), UnsupportedNumPyError, "out="),
-        (lambda x: np.stack((x, x[0])), ValueError, "same shape"),
-        (lambda x: np.split(x, 2, axis=1), ValueError, "equal division"),
-        (lambda x: np.array_split(x, 0), ValueError, "larger than 0"),
-        (lambda x: np.vsplit(x[0, 0], 2), ValueError, "2 or more dimensions"),
-        (lambda x: np.block([[x], x]), ValueError, "nested equally deep"),
-        (lambda x: np.insert(x, 9, 1.0, axis=0), IndexError, "out of bounds"),
-    ],
-)
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (lambda x: np.concatenate((x, x[0])), ValueError, "must match exactly"),
+    (lambda x: np.concatenate((x, x[:, :2]), axis=0), ValueError, "must match exactly"),
+    (lambda x: np.concatenate((x[0, 0, 0], 1.0)), ValueError, "zero-dimensional"),
+    (lambda x: np.concatenate((x, x), axis=3), np.exceptions.AxisError, "out of bounds"),
+    (lambda x: np.concatenate((x, x), dtype=int), TypeError, "Cannot cast"),
+    (lambda x: np.concatenate((x, x), out=np.ones((4, 3, 4))), UnsupportedNumPyError, "out="),
+    (lambda x: np.stack((x, x[0])), ValueError, "same shape"),
+    (lambda x: np.split(x, 2, axis=1), ValueError, "equal division"),
+    (lambda x: np.array_split(x, 0), ValueError, "larger than 0"),
+    (lambda x: np.vsplit(x[0, 0], 2), ValueError, "2 or more dimensions"),
+    (lambda x: np.block([[x], x]), ValueError, "nested equally deep"),
+    (lambda x: np.insert(x, 9, 1.0, axis=0), IndexError, "out of bounds"),
+])  # fmt: skip
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)

@@ -241,14 +241,11 @@ def test_any_sequence_of_views_and_changes_is_that_of_numpy(steps: list[tuple[st
     np.testing.assert_allclose(np.vdot(ct, t), np.sum(f(x + t) - f(x)), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda k: k.__iadd__(0.5), "Cannot cast ufunc 'add' output"),
-        (lambda k: k.__itruediv__(2), "Cannot cast ufunc '.*divide' output"),
-        (lambda k: k.__imul__(1j), "Cannot cast ufunc 'multiply' output"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (lambda k: k.__iadd__(0.5), "Cannot cast ufunc 'add' output"),
+    (lambda k: k.__itruediv__(2), "Cannot cast ufunc '.*divide' output"),
+    (lambda k: k.__imul__(1j), "Cannot cast ufunc 'multiply' output"),
+])  # fmt: skip
 def test_a_result_that_does_not_fit_the_dtype_is_numpys_error(f: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         f(np.arange(3))
@@ -340,19 +337,15 @@ def test_the_callers_array_is_never_written() -> None:
 
 @together
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda y: y.reshape(-1).__setitem__(0, 5.0),
-        lambda y: y.ravel().__setitem__(0, 5.0),
-        lambda y: y.ravel("F").__setitem__(1, 5.0),
-        lambda y: np.put(y, [0, 1], y.ravel()[:2] * 3),
-        lambda y: y.reshape(-1, 1).__imul__(2),
-        lambda y: np.asarray(y, order="C", like=y).__setitem__(0, 3.0),
-        lambda y: y.astype(float, "F", copy=False).__setitem__(0, 3.0),
-    ],
-    ids=["reshape", "ravel", "columns", "put", "column", "asarray", "astype"],
-)
+@pytest.mark.parametrize("change", [
+    lambda y: y.reshape(-1).__setitem__(0, 5.0),
+    lambda y: y.ravel().__setitem__(0, 5.0),
+    lambda y: y.ravel("F").__setitem__(1, 5.0),
+    lambda y: np.put(y, [0, 1], y.ravel()[:2] * 3),
+    lambda y: y.reshape(-1, 1).__imul__(2),
+    lambda y: np.asarray(y, order="C", like=y).__setitem__(0, 3.0),
+    lambda y: y.astype(float, "F", copy=False).__setitem__(0, 3.0),
+], ids=["reshape", "ravel", "columns", "put", "column", "asarray", "astype"])  # fmt: skip
 @pytest.mark.parametrize(
     "start",
     [
@@ -398,14 +391,10 @@ def test_a_changed_array_keeps_its_layout_in_memory(start: Any, change: Any, ord
         assert_derivatives(f, x, order=1)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        lambda x: np.copy(x, "F") * 2.0,
-        lambda x: np.where(x > 0, x.T.copy().T, 1.0),
-    ],
-    ids=["copy", "chosen"],
-)
+@pytest.mark.parametrize("start", [
+    lambda x: np.copy(x, "F") * 2.0,
+    lambda x: np.where(x > 0, x.T.copy().T, 1.0),
+], ids=["copy", "chosen"])  # fmt: skip
 def test_a_layout_that_is_not_that_of_our_value_is_not_guessed(start: Any) -> None:
     def f(x: Any) -> Any:
         y = start(x)
@@ -433,21 +422,18 @@ def test_writes_through_flat_keep_the_last_bits_of_sums() -> None:
         assert fd.vjp(f, x)[0] == f(x)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        pytest.param(lambda y, k: np.add(y[k], 10, out=y[k]), id="out="),
-        pytest.param(lambda y, k: y[k].fill(3.0), id="fill"),
-        pytest.param(lambda y, k: y[k, 1:].__imul__(2), id="slice"),
-        pytest.param(lambda y, k: y[:, k].__iadd__(y[0, 0]), id="column"),
-        pytest.param(lambda y, k: y.T[k].__iadd__(1), id="of a view"),
-        pytest.param(lambda y, k: y[k].reshape(2, -1)[0].sort(), id="view of it"),
-        pytest.param(lambda y, k: y[k][1:].__setitem__(0, 7.0), id="element"),
-        pytest.param(lambda y, k: y[k, 0, ...].__setitem__((), 7.0), id="without axes"),
-        pytest.param(lambda y, k: y[k[...]].fill(3.0), id="array without axes: a copy"),
-        pytest.param(lambda y, k: y[[k]].fill(3.0), id="list: a copy"),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    pytest.param(lambda y, k: np.add(y[k], 10, out=y[k]), id="out="),
+    pytest.param(lambda y, k: y[k].fill(3.0), id="fill"),
+    pytest.param(lambda y, k: y[k, 1:].__imul__(2), id="slice"),
+    pytest.param(lambda y, k: y[:, k].__iadd__(y[0, 0]), id="column"),
+    pytest.param(lambda y, k: y.T[k].__iadd__(1), id="of a view"),
+    pytest.param(lambda y, k: y[k].reshape(2, -1)[0].sort(), id="view of it"),
+    pytest.param(lambda y, k: y[k][1:].__setitem__(0, 7.0), id="element"),
+    pytest.param(lambda y, k: y[k, 0, ...].__setitem__((), 7.0), id="without axes"),
+    pytest.param(lambda y, k: y[k[...]].fill(3.0), id="array without axes: a copy"),
+    pytest.param(lambda y, k: y[[k]].fill(3.0), id="list: a copy"),
+])  # fmt: skip
 def test_a_row_read_at_a_traced_position_is_a_view(f: Callable[[Any, Any], Any]) -> None:
     def changed(x: Any) -> Any:
         y = x * 1.0

@@ -49,54 +49,13 @@ def test_every_name_that_is_listed_can_be_had() -> None:
 
 
 @together
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pi",
-        "e",
-        "inf",
-        "nan",
-        "euler_gamma",
-        "newaxis",
-        "float32",
-        "float64",
-        "complex128",
-        "int64",
-        "bool_",
-        "finfo",
-        "iinfo",
-        "eye",
-        "ones",
-        "zeros",
-        "empty",
-        "identity",
-        "linspace",
-        "sin",
-        "maximum",
-        "add",
-        "matmul",
-        "sum",
-        "mean",
-        "concatenate",
-        "einsum",
-        "reshape",
-        "array",
-        "arange",
-        "where",
-        "tri",
-        "isnan",
-        "errstate",
-        "ndarray",
-        "dtype",
-        "s_",
-        "mgrid",
-        "r_",
-        "c_",
-        "abs",
-        "pow",
-        "permute_dims",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "pi", "e", "inf", "nan", "euler_gamma", "newaxis", "float32", "float64", "complex128", "int64",
+    "bool_", "finfo", "iinfo", "eye", "ones", "zeros", "empty", "identity", "linspace", "sin",
+    "maximum", "add", "matmul", "sum", "mean", "concatenate", "einsum", "reshape", "array",
+    "arange", "where", "tri", "isnan", "errstate", "ndarray", "dtype", "s_", "mgrid", "r_", "c_",
+    "abs", "pow", "permute_dims",
+])  # fmt: skip
 def test_constants_dtypes_and_functions_are_numpys(name: str) -> None:
     assert hasattr(np, name)
     getattr(fnp, name)
@@ -139,40 +98,37 @@ def test_too_few_numbers_are_refused_as_numpy_does() -> None:
             function(1.0)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda xp, x: xp.array([x[0], 2 * x[1], 3.0]),
-        lambda xp, x: xp.array([[x, x * x], [x, x]]),
-        lambda xp, x: xp.array(((x[0],), (1,)), dtype=complex),
-        lambda xp, x: xp.array(x, ndmin=3),
-        lambda xp, x: xp.array([[1, 2], [x[0], 4]]),
-        lambda xp, x: xp.asarray([x, x]),
-        lambda xp, x: xp.asarray(x, np.complex128),
-        lambda xp, x: xp.full((2, 4), x * x),
-        lambda xp, x: xp.full(3, x[0]),
-        lambda xp, x: xp.arange(x[0], 3.0, 0.25),
-        lambda xp, x: xp.arange(0, 1.05, 0.1 + x[1] ** 2),
-        lambda xp, x: xp.arange(x[0] - x[0], dtype="f8"),
-        lambda xp, x: xp.r_[x, 1:3, x[0] * x[1], [2.0, 1.0]],
-        lambda xp, x: xp.c_[x, x * x, np.ones((4, 2))],
-        lambda xp, x: xp.fromiter((v * v for v in x), "f8", 3),
-        lambda xp, x: xp.sum([x[0], x[1] ** 2]),
-        lambda xp, x: xp.dot([x[0], x[1]], [x[2], 1.0]),
-        lambda xp, x: xp.stack([x, [x[0], 1.0, 2.0, 3.0]]),
-        lambda xp, x: xp.take(np.arange(4.0), xp.argsort(x)),
-        lambda xp, x: xp.pad(np.ones(2), 1, constant_values=x[0]),
-        lambda xp, x: xp.zeros_like(x) + xp.ones(4) * x,
-        lambda xp, x: xp.linalg.norm([x[0], x[1]]),
-        lambda xp, x: xp.average(np.arange(2.0), weights=[x[0], x[1]]),
-        lambda xp, x: xp.polyint(x, m=2, k=[x[0], x[1]]),
-        lambda xp, x: xp.pad(x, 1, constant_values=((x[0], 2 * x[1]),)),
-        lambda xp, x: xp.histogramdd((x, 2 * x), bins=2, weights=[x[0], x[1], 1.0, 2.0])[0],
-        lambda xp, x: xp.histogram2d(x, x, [np.arange(3.0), np.arange(4.0)], weights=x)[0],
-        lambda xp, x: xp.poly1d(x[:3])(x),
-        lambda xp, x: xp.hanning(4) * x,
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda xp, x: xp.array([x[0], 2 * x[1], 3.0]),
+    lambda xp, x: xp.array([[x, x * x], [x, x]]),
+    lambda xp, x: xp.array(((x[0],), (1,)), dtype=complex),
+    lambda xp, x: xp.array(x, ndmin=3),
+    lambda xp, x: xp.array([[1, 2], [x[0], 4]]),
+    lambda xp, x: xp.asarray([x, x]),
+    lambda xp, x: xp.asarray(x, np.complex128),
+    lambda xp, x: xp.full((2, 4), x * x),
+    lambda xp, x: xp.full(3, x[0]),
+    lambda xp, x: xp.arange(x[0], 3.0, 0.25),
+    lambda xp, x: xp.arange(0, 1.05, 0.1 + x[1] ** 2),
+    lambda xp, x: xp.arange(x[0] - x[0], dtype="f8"),
+    lambda xp, x: xp.r_[x, 1:3, x[0] * x[1], [2.0, 1.0]],
+    lambda xp, x: xp.c_[x, x * x, np.ones((4, 2))],
+    lambda xp, x: xp.fromiter((v * v for v in x), "f8", 3),
+    lambda xp, x: xp.sum([x[0], x[1] ** 2]),
+    lambda xp, x: xp.dot([x[0], x[1]], [x[2], 1.0]),
+    lambda xp, x: xp.stack([x, [x[0], 1.0, 2.0, 3.0]]),
+    lambda xp, x: xp.take(np.arange(4.0), xp.argsort(x)),
+    lambda xp, x: xp.pad(np.ones(2), 1, constant_values=x[0]),
+    lambda xp, x: xp.zeros_like(x) + xp.ones(4) * x,
+    lambda xp, x: xp.linalg.norm([x[0], x[1]]),
+    lambda xp, x: xp.average(np.arange(2.0), weights=[x[0], x[1]]),
+    lambda xp, x: xp.polyint(x, m=2, k=[x[0], x[1]]),
+    lambda xp, x: xp.pad(x, 1, constant_values=((x[0], 2 * x[1]),)),
+    lambda xp, x: xp.histogramdd((x, 2 * x), bins=2, weights=[x[0], x[1], 1.0, 2.0])[0],
+    lambda xp, x: xp.histogram2d(x, x, [np.arange(3.0), np.arange(4.0)], weights=x)[0],
+    lambda xp, x: xp.poly1d(x[:3])(x),
+    lambda xp, x: xp.hanning(4) * x,
+])  # fmt: skip
 def test_arrays_of_traced_numbers_are_numpys(f: Any) -> None:
     plain = f(np, X)
     result = fd.vjp(lambda x: (x.sum(), f(fnp, x)), X, has_aux=True)[2]
@@ -182,20 +138,17 @@ def test_arrays_of_traced_numbers_are_numpys(f: Any) -> None:
         assert_derivatives(lambda x: f(fnp, x) * fnp.sum(x), X)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: fnp.zeros(2, like=x) + x[0],
-        lambda x: fnp.array([x[0], 1.0], like=x),
-        lambda x: fnp.array([1.0, 2.0], like=x) * x[0],
-        lambda x: fnp.asarray([x[0], x[1]], like=x),
-        lambda x: fnp.full((2,), x[0], like=x),
-        lambda x: fnp.arange(3, like=x) * x[0],
-        lambda x: fnp.arange(x[0], 3.0, like=x),
-        lambda x: fnp.eye(2, like=x) * x[0],
-        lambda x: fnp.fromiter([1.0, 2.0], float, like=x) * x[0],
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: fnp.zeros(2, like=x) + x[0],
+    lambda x: fnp.array([x[0], 1.0], like=x),
+    lambda x: fnp.array([1.0, 2.0], like=x) * x[0],
+    lambda x: fnp.asarray([x[0], x[1]], like=x),
+    lambda x: fnp.full((2,), x[0], like=x),
+    lambda x: fnp.arange(3, like=x) * x[0],
+    lambda x: fnp.arange(x[0], 3.0, like=x),
+    lambda x: fnp.eye(2, like=x) * x[0],
+    lambda x: fnp.fromiter([1.0, 2.0], float, like=x) * x[0],
+])  # fmt: skip
 def test_like_is_taken_and_what_is_made_can_hold_traced_numbers(f: Any) -> None:
     def stored(x: Any) -> Any:
         y = f(x)
@@ -205,17 +158,14 @@ def test_like_is_taken_and_what_is_made_can_hold_traced_numbers(f: Any) -> None:
     np.testing.assert_array_equal(fd.vjp(stored, X)[0], 2 * f(X))
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda xp, x: xp.r_[x, 1.5],
-        lambda xp, x: xp.r_[x[0], 0, 0],
-        lambda xp, x: xp.r_[x, 1j],
-        lambda xp, x: xp.r_[x, np.float64(2)],
-        lambda xp, x: xp.r_[x, 1:3],
-        lambda xp, x: xp.c_[x, [1, 2, 3, 4]],
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda xp, x: xp.r_[x, 1.5],
+    lambda xp, x: xp.r_[x[0], 0, 0],
+    lambda xp, x: xp.r_[x, 1j],
+    lambda xp, x: xp.r_[x, np.float64(2)],
+    lambda xp, x: xp.r_[x, 1:3],
+    lambda xp, x: xp.c_[x, [1, 2, 3, 4]],
+])  # fmt: skip
 def test_python_numbers_are_weak_in_a_concatenator(f: Any) -> None:
     x = X.astype("f4")
     plain, result = f(np, x), fd.vjp(lambda x: f(fnp, x), x)[0]
@@ -264,58 +214,13 @@ def test_the_length_of_a_range_needs_values() -> None:
 
 
 METHODS = [
-    "T",
-    "mT",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "astype",
-    "choose",
-    "clip",
-    "compress",
-    "conj",
-    "conjugate",
-    "copy",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "dot",
-    "fill",
-    "flatten",
-    "imag",
-    "item",
-    "itemsize",
-    "max",
-    "mean",
-    "min",
-    "nbytes",
-    "ndim",
-    "nonzero",
-    "partition",
-    "prod",
-    "put",
-    "ravel",
-    "real",
-    "repeat",
-    "reshape",
-    "round",
-    "searchsorted",
-    "shape",
-    "size",
-    "sort",
-    "squeeze",
-    "std",
-    "sum",
-    "swapaxes",
-    "take",
-    "tolist",
-    "trace",
-    "transpose",
-    "var",
-]
+    "T", "mT", "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose",
+    "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "fill",
+    "flatten", "imag", "item", "itemsize", "max", "mean", "min", "nbytes", "ndim", "nonzero",
+    "partition", "prod", "put", "ravel", "real", "repeat", "reshape", "round", "searchsorted",
+    "shape", "size", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tolist", "trace",
+    "transpose", "var",
+]  # fmt: skip
 
 
 @together

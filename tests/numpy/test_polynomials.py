@@ -84,20 +84,17 @@ def test_a_poly1d_of_traced_coefficients_computes() -> None:
     assert_derivatives(f, P, Q, X)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        np.polyval,
-        lambda p, x: np.polyval(p, x.reshape(3, 3)),
-        lambda p, x: np.polyder(p, 2) * x[0],
-        lambda p, x: np.polyder(p, 0) * x[0],
-        lambda p, x: np.polyint(p, 3, k=x[:3]),
-        lambda p, x: np.polyint(p, 2, k=[x[1]]) if np.ndim(p) > 1 else np.polyint(p, 2),
-        lambda p, x: np.poly(p) * x[0],
-        lambda p, x: np.poly(p + 1j * p[::-1]) * x[0],
-        lambda p, x: np.vander(p, 4, increasing=True) * x[0],
-    ],
-)
+@pytest.mark.parametrize("f", [
+    np.polyval,
+    lambda p, x: np.polyval(p, x.reshape(3, 3)),
+    lambda p, x: np.polyder(p, 2) * x[0],
+    lambda p, x: np.polyder(p, 0) * x[0],
+    lambda p, x: np.polyint(p, 3, k=x[:3]),
+    lambda p, x: np.polyint(p, 2, k=[x[1]]) if np.ndim(p) > 1 else np.polyint(p, 2),
+    lambda p, x: np.poly(p) * x[0],
+    lambda p, x: np.poly(p + 1j * p[::-1]) * x[0],
+    lambda p, x: np.vander(p, 4, increasing=True) * x[0],
+])  # fmt: skip
 def test_values_and_antiderivatives_are_those_of_numpy(f: Function) -> None:
     assert_value(f, P, X)
     assert_derivatives(f, P, X)
@@ -156,16 +153,10 @@ def test_fits_are_batched() -> None:
     np.testing.assert_allclose(found, [np.polyfit(X, y, 2) for y in batch], rtol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        np.polynomial.polynomial.polyval,
-        np.polynomial.chebyshev.chebval,
-        np.polynomial.legendre.legval,
-        np.polynomial.hermite.hermval,
-        np.polynomial.laguerre.lagval,
-    ],
-)
+@pytest.mark.parametrize("f", [
+    np.polynomial.polynomial.polyval, np.polynomial.chebyshev.chebval,
+    np.polynomial.legendre.legval, np.polynomial.hermite.hermval, np.polynomial.laguerre.lagval,
+])  # fmt: skip
 def test_series_work_in_the_point_and_refuse_traced_coefficients(f: Any) -> None:
     assert_derivatives(lambda x: f(x, Q), X)
     with pytest.raises(fd.errors.LostDerivativeError, match="NumPy cannot dispatch"):

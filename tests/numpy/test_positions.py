@@ -51,15 +51,12 @@ def test_the_element_at_the_largest_position_has_the_derivative() -> None:
     np.testing.assert_array_equal(fd.vmap(f)(batch), [49, 49])
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda i: np.unravel_index(i + 6, (2, 3)),
-        lambda i: np.ravel_multi_index((i, i + 3), (2, 3)),
-        lambda i: np.ravel_multi_index((i, i), (2, 3), mode=UNKNOWN),
-        lambda i: np.unravel_index(i, (2, 3), order=UNKNOWN),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda i: np.unravel_index(i + 6, (2, 3)),
+    lambda i: np.ravel_multi_index((i, i + 3), (2, 3)),
+    lambda i: np.ravel_multi_index((i, i), (2, 3), mode=UNKNOWN),
+    lambda i: np.unravel_index(i, (2, 3), order=UNKNOWN),
+])  # fmt: skip
 def test_positions_that_are_not_there_raise_as_in_numpy(call: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         call(np.array([0]))

@@ -184,30 +184,27 @@ def test_integer_products_stay_integer() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(
-    ("f", "error", "message"),
-    [
-        (lambda x: x @ x, ValueError, "do not match"),
-        (lambda x: x @ np.float64(1), ValueError, "0-d"),
-        (lambda x: np.dot(x, x), ValueError, "not aligned"),
-        (lambda x: np.dot(x, x.T, out=np.ones((2, 2))), UnsupportedNumPyError, "out="),
-        (lambda x: np.inner(x, x.T), ValueError, "not aligned"),
-        (lambda x: np.tensordot(x, x, axes=([0], [0, 1])), ValueError, "shape-mismatch"),
-        (lambda x: np.tensordot(x, x, axes=([0], [1])), ValueError, "not aligned"),
-        (lambda x: np.cross(x, x[:, :2]), ValueError, "dimension 3"),
-        (lambda x: np.vecdot(x, x[:, :2]), ValueError, "not aligned"),
-        (lambda x: np.matvec(x[0], x[0]), ValueError, "enough dimensions"),
-        (lambda x: np.convolve(x, x), ValueError, "must be a vector"),
-        (lambda x: np.convolve(x[0], x[0, :0]), ValueError, "cannot be empty"),
-        (lambda x: np.convolve(x[0], x[0], NO), ValueError, "mode"),
-        (lambda x: np.einsum("ij,jk", x, x), ValueError, "label 'j' has length"),
-        (lambda x: np.einsum("ij,jk", x), ValueError, r"2 operand\(s\)"),
-        (lambda x: np.einsum("ijk", x), ValueError, r"3 label\(s\)"),
-        (lambda x: np.einsum("ij->k", x), ValueError, "output 'k'"),
-        (lambda x: np.einsum("i...->i", x), ValueError, "no ellipsis"),
-        (lambda x: np.einsum("i%->i", x), ValueError, "invalid subscripts"),
-    ],
-)
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (lambda x: x @ x, ValueError, "do not match"),
+    (lambda x: x @ np.float64(1), ValueError, "0-d"),
+    (lambda x: np.dot(x, x), ValueError, "not aligned"),
+    (lambda x: np.dot(x, x.T, out=np.ones((2, 2))), UnsupportedNumPyError, "out="),
+    (lambda x: np.inner(x, x.T), ValueError, "not aligned"),
+    (lambda x: np.tensordot(x, x, axes=([0], [0, 1])), ValueError, "shape-mismatch"),
+    (lambda x: np.tensordot(x, x, axes=([0], [1])), ValueError, "not aligned"),
+    (lambda x: np.cross(x, x[:, :2]), ValueError, "dimension 3"),
+    (lambda x: np.vecdot(x, x[:, :2]), ValueError, "not aligned"),
+    (lambda x: np.matvec(x[0], x[0]), ValueError, "enough dimensions"),
+    (lambda x: np.convolve(x, x), ValueError, "must be a vector"),
+    (lambda x: np.convolve(x[0], x[0, :0]), ValueError, "cannot be empty"),
+    (lambda x: np.convolve(x[0], x[0], NO), ValueError, "mode"),
+    (lambda x: np.einsum("ij,jk", x, x), ValueError, "label 'j' has length"),
+    (lambda x: np.einsum("ij,jk", x), ValueError, r"2 operand\(s\)"),
+    (lambda x: np.einsum("ijk", x), ValueError, r"3 label\(s\)"),
+    (lambda x: np.einsum("ij->k", x), ValueError, "output 'k'"),
+    (lambda x: np.einsum("i...->i", x), ValueError, "no ellipsis"),
+    (lambda x: np.einsum("i%->i", x), ValueError, "invalid subscripts"),
+])  # fmt: skip
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, M)

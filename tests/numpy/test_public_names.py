@@ -129,16 +129,13 @@ def test_asking_for_a_refused_attribute_says_why_and_what_to_write() -> None:
 # ---- what is refused says so -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: np.save("never", x), "writes to a file"),
-        (lambda x: np.array2string(x), "print"),
-        (lambda x: np.packbits(x > 1), "no derivative"),
-        (lambda x: np.isnat(x), "dates"),
-        (lambda x: np.emath.sqrt(x), r"np\.sqrt\(x \+ 0j\)"),
-    ],
-)
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda x: np.save("never", x), "writes to a file"),
+    (lambda x: np.array2string(x), "print"),
+    (lambda x: np.packbits(x > 1), "no derivative"),
+    (lambda x: np.isnat(x), "dates"),
+    (lambda x: np.emath.sqrt(x), r"np\.sqrt\(x \+ 0j\)"),
+])  # fmt: skip
 def test_the_error_of_a_refused_function_gives_the_reason_and_the_cure(
     call: Callable[[Any], Any], words: str
 ) -> None:
@@ -151,20 +148,17 @@ def test_the_error_of_a_refused_function_gives_the_reason_and_the_cure(
     fd.grad(f)(X)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: np.asarray_chkfinite(x),
-        lambda x: np.asfortranarray(x),
-        lambda x: np.kaiser(5, x[0]),
-        lambda x: np.ndenumerate(x),
-        lambda x: np.broadcast(x, x),
-        lambda x: np.vectorize(lambda v: v)(x),
-        lambda x: np.ma.sum(x),
-        lambda x: np.random.default_rng(0).normal(x),
-        lambda x: np.polynomial.polynomial.polyval(1.0, x),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda x: np.asarray_chkfinite(x),
+    lambda x: np.asfortranarray(x),
+    lambda x: np.kaiser(5, x[0]),
+    lambda x: np.ndenumerate(x),
+    lambda x: np.broadcast(x, x),
+    lambda x: np.vectorize(lambda v: v)(x),
+    lambda x: np.ma.sum(x),
+    lambda x: np.random.default_rng(0).normal(x),
+    lambda x: np.polynomial.polynomial.polyval(1.0, x),
+])  # fmt: skip
 def test_what_numpy_cannot_dispatch_never_drops_a_derivative(call: Callable[[Any], Any]) -> None:
     with pytest.raises(LostDerivativeError):
         fd.grad(lambda x: (call(x), np.sum(x))[1])(X)

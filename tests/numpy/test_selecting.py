@@ -97,26 +97,19 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
     assert_derivatives(f, *args, order=2)
 
 
-@pytest.mark.parametrize(
-    ("f", "error", "message"),
-    [
-        (lambda x: np.where(x > 0, x), ValueError, "both or neither"),
-        (lambda x: np.select([x], [x]), TypeError, "boolean"),
-        (lambda x: np.select([x > 0], [x, x]), ValueError, "same length"),
-        (lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0]), ValueError, "functions are expected"),
-        (lambda x: np.take(x, 24), IndexError, "out of bounds"),
-        (lambda x: np.take(x, HALVES), TypeError, "Cannot cast"),
-        (lambda x: np.take(x, 0, mode=NO), ValueError, "clipmode"),
-        (
-            lambda x: np.take_along_axis(x, np.array([0]), 0),
-            ValueError,
-            "same number of dimensions",
-        ),
-        (lambda x: np.take_along_axis(x, np.array([[[9]]]), 0), IndexError, "out of bounds"),
-        (lambda x: np.choose([0, 2], [x[0, 0, :2], 1.0]), ValueError, "invalid entry"),
-        (lambda x: np.compress([[True]], x), ValueError, "1-d"),
-    ],
-)
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (lambda x: np.where(x > 0, x), ValueError, "both or neither"),
+    (lambda x: np.select([x], [x]), TypeError, "boolean"),
+    (lambda x: np.select([x > 0], [x, x]), ValueError, "same length"),
+    (lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0]), ValueError, "functions are expected"),
+    (lambda x: np.take(x, 24), IndexError, "out of bounds"),
+    (lambda x: np.take(x, HALVES), TypeError, "Cannot cast"),
+    (lambda x: np.take(x, 0, mode=NO), ValueError, "clipmode"),
+    (lambda x: np.take_along_axis(x, np.array([0]), 0), ValueError, "same number of dimensions"),
+    (lambda x: np.take_along_axis(x, np.array([[[9]]]), 0), IndexError, "out of bounds"),
+    (lambda x: np.choose([0, 2], [x[0, 0, :2], 1.0]), ValueError, "invalid entry"),
+    (lambda x: np.compress([[True]], x), ValueError, "1-d"),
+])  # fmt: skip
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)
@@ -136,14 +129,11 @@ def test_numbers_of_choices_may_be_batched_and_are_checked_even_so() -> None:
             fd.vmap(chosen)(wrong)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.compress([True, False, True], x, axis=0),
-        lambda x: np.piecewise(x, [x < 0, x > 0.5], [np.square, 3.0, np.sin]),
-        lambda x: np.piecewise(x, x > 0, [np.exp, np.sin]),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: np.compress([True, False, True], x, axis=0),
+    lambda x: np.piecewise(x, [x < 0, x > 0.5], [np.square, 3.0, np.sin]),
+    lambda x: np.piecewise(x, x > 0, [np.exp, np.sin]),
+])  # fmt: skip
 def test_a_trace_without_values_knows_what_does_not_depend_on_them(f: Any) -> None:
     rows = A[:, :, 0]
     np.testing.assert_array_equal(fd.vmap(f)(rows), np.stack([f(row) for row in rows]))

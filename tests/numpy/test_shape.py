@@ -82,29 +82,22 @@ def test_reading_the_shape_gives_plain_numbers() -> None:
     np.testing.assert_array_equal(fd.grad(f)(A), np.ones_like(A))
 
 
-@pytest.mark.parametrize(
-    ("f", "error", "message"),
-    [
-        (lambda x: np.reshape(x, (5, 5)), ValueError, "cannot reshape array of size 24"),
-        (lambda x: np.reshape(x, (-1, -1)), ValueError, "cannot reshape"),
-        (lambda x: np.reshape(x, (24,), order=NO), ValueError, "order must be one of"),
-        (
-            lambda x: np.reshape(np.where(x > 0, x, 1), 24, copy=False),
-            UnsupportedNumPyError,
-            "Leave",
-        ),
-        (lambda x: np.where(x > 0, x, 1).ravel("K"), UnsupportedNumPyError, "lies in memory"),
-        (lambda x: np.transpose(x, (0, 0, 1)), ValueError, "don't match"),
-        (lambda x: np.swapaxes(x, 0, 3), np.exceptions.AxisError, "out of bounds"),
-        (lambda x: np.moveaxis(x, (0, 1), (0,)), ValueError, "same number of elements"),
-        (lambda x: np.rollaxis(x, 0, 9), np.exceptions.AxisError, "-3 <= start < 4"),
-        (lambda x: np.squeeze(x, 0), ValueError, "not equal to one"),
-        (lambda x: np.expand_dims(x, (0, 0)), ValueError, "repeated axis"),
-        (lambda x: np.broadcast_to(x, (2, 3, 5)), ValueError, "could not broadcast"),
-        (lambda x: np.broadcast_to(x[0, 0, 0], -1), ValueError, "negative lengths"),
-        (lambda x: np.matrix_transpose(x[0, 0]), ValueError, "at least 2-dimensional"),
-    ],
-)
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (lambda x: np.reshape(x, (5, 5)), ValueError, "cannot reshape array of size 24"),
+    (lambda x: np.reshape(x, (-1, -1)), ValueError, "cannot reshape"),
+    (lambda x: np.reshape(x, (24,), order=NO), ValueError, "order must be one of"),
+    (lambda x: np.reshape(np.where(x > 0, x, 1), 24, copy=False), UnsupportedNumPyError, "Leave"),
+    (lambda x: np.where(x > 0, x, 1).ravel("K"), UnsupportedNumPyError, "lies in memory"),
+    (lambda x: np.transpose(x, (0, 0, 1)), ValueError, "don't match"),
+    (lambda x: np.swapaxes(x, 0, 3), np.exceptions.AxisError, "out of bounds"),
+    (lambda x: np.moveaxis(x, (0, 1), (0,)), ValueError, "same number of elements"),
+    (lambda x: np.rollaxis(x, 0, 9), np.exceptions.AxisError, "-3 <= start < 4"),
+    (lambda x: np.squeeze(x, 0), ValueError, "not equal to one"),
+    (lambda x: np.expand_dims(x, (0, 0)), ValueError, "repeated axis"),
+    (lambda x: np.broadcast_to(x, (2, 3, 5)), ValueError, "could not broadcast"),
+    (lambda x: np.broadcast_to(x[0, 0, 0], -1), ValueError, "negative lengths"),
+    (lambda x: np.matrix_transpose(x[0, 0]), ValueError, "at least 2-dimensional"),
+])  # fmt: skip
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)

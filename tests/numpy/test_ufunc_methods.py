@@ -101,15 +101,12 @@ def test_a_sum_starts_from_its_initial_value(name: str, axis: Any) -> None:
             np.testing.assert_allclose(batch[k], f((1 + k) * X, LONG[k]), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.add.reduce(x, initial=None),
-        lambda x: np.multiply.reduce(x, axis=0, initial=None),
-        lambda x: NP.sum(x, axis=0, initial=None),
-        lambda x: NP.prod(x, initial=None),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: np.add.reduce(x, initial=None),
+    lambda x: np.multiply.reduce(x, axis=0, initial=None),
+    lambda x: NP.sum(x, axis=0, initial=None),
+    lambda x: NP.prod(x, initial=None),
+])  # fmt: skip
 def test_without_an_initial_value_there_is_no_sum_of_nothing(f: Function) -> None:
     assert_value(f, A)
     with pytest.raises(ValueError, match="which has no identity"):
@@ -192,17 +189,14 @@ def test_scans_are_batched() -> None:
     np.testing.assert_array_equal(found, np.divide.reduceat(A, [0, 2, 1], axis=1))
 
 
-@pytest.mark.parametrize(
-    ("f", "x", "y"),
-    [
-        (lambda a, b: np.matmul(a, b, axes=[(1, 0), (0, 1), (1, 0)]), X[0].T, X[1].T @ X[2]),
-        (lambda a, b: np.matmul(a, b, axes=[(0, 1), (1, 2), (0, 2)]), A.T, X.transpose(2, 0, 1)),
-        (lambda a, b: NP.matmul(a, b, axes=[(1, 0), (0,), (0,)]), A, A[:, 0]),
-        (lambda a, b: NP.vecdot(a, b, axis=1), X, X + 1),
-        (lambda a, b: NP.vecdot(a, b, axis=1, keepdims=True), X, X + 1),
-        (lambda a, b: NP.vecdot(a, b, axes=[0, 1, ()]), A, B),
-    ],
-)
+@pytest.mark.parametrize(("f", "x", "y"), [
+    (lambda a, b: np.matmul(a, b, axes=[(1, 0), (0, 1), (1, 0)]), X[0].T, X[1].T @ X[2]),
+    (lambda a, b: np.matmul(a, b, axes=[(0, 1), (1, 2), (0, 2)]), A.T, X.transpose(2, 0, 1)),
+    (lambda a, b: NP.matmul(a, b, axes=[(1, 0), (0,), (0,)]), A, A[:, 0]),
+    (lambda a, b: NP.vecdot(a, b, axis=1), X, X + 1),
+    (lambda a, b: NP.vecdot(a, b, axis=1, keepdims=True), X, X + 1),
+    (lambda a, b: NP.vecdot(a, b, axes=[0, 1, ()]), A, B),
+])  # fmt: skip
 def test_vectors_and_matrices_may_lie_along_any_axes(f: Function, x: Any, y: Any) -> None:
     np.testing.assert_allclose(fd.vjp(f, x, y)[0], f(x, y), rtol=1e-13)
     assert_derivatives(f, x, y)
@@ -217,41 +211,35 @@ def _written(ufunc: Any, *operands: Any, outputs: int = 1, **keywords: Any) -> F
     return f
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        _written(np.log, where=POSITIVE),
-        _written(np.arctanh, where=np.abs(A) < 1),
-        _written(np.divmod, 0.3, outputs=2, where=POSITIVE),
-        _written(np.modf, outputs=2),
-        _written(np.clip, -0.5, 0.5, where=POSITIVE),
-        lambda x: np.add(x, 1, dtype=complex),
-        lambda x: np.add(x, 1, signature="dd->d"),
-        lambda x: np.clip(x, -0.5, None, casting="safe"),
-        lambda x: np.clip(x, -0.5, 0.7, dtype=float),
-        lambda x: NP.ravel(x[:, :1], "K") * NP.reshape(x[:, 1:2], (1, 3), order="A"),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    _written(np.log, where=POSITIVE),
+    _written(np.arctanh, where=np.abs(A) < 1),
+    _written(np.divmod, 0.3, outputs=2, where=POSITIVE),
+    _written(np.modf, outputs=2),
+    _written(np.clip, -0.5, 0.5, where=POSITIVE),
+    lambda x: np.add(x, 1, dtype=complex),
+    lambda x: np.add(x, 1, signature="dd->d"),
+    lambda x: np.clip(x, -0.5, None, casting="safe"),
+    lambda x: np.clip(x, -0.5, 0.7, dtype=float),
+    lambda x: NP.ravel(x[:, :1], "K") * NP.reshape(x[:, 1:2], (1, 3), order="A"),
+])  # fmt: skip
 def test_keywords_of_ufuncs_are_honoured(f: Function) -> None:
     assert_value(f, A)
     assert_derivatives(f, A)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.add(x, 1, dtype=int),
-        lambda x: NP.add(x, 1, color=3),
-        lambda x: np.add(x, 1, dtype="f4", casting="safe"),
-        lambda x: np.subtract.reduce(x, axis=(0, 1)),
-        lambda x: np.logaddexp.reduce(x, where=x > 0, initial=None),
-        lambda x: np.subtract.reduce(x[:0]),
-        lambda x: np.add.reduceat(x, [9]),
-        lambda x: NP.sin.reduce(x),
-        lambda x: NP.vecdot(x, x, axes=[0]),
-        lambda x: np.maximum.accumulate(x[0, 0]),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: np.add(x, 1, dtype=int),
+    lambda x: NP.add(x, 1, color=3),
+    lambda x: np.add(x, 1, dtype="f4", casting="safe"),
+    lambda x: np.subtract.reduce(x, axis=(0, 1)),
+    lambda x: np.logaddexp.reduce(x, where=x > 0, initial=None),
+    lambda x: np.subtract.reduce(x[:0]),
+    lambda x: np.add.reduceat(x, [9]),
+    lambda x: NP.sin.reduce(x),
+    lambda x: NP.vecdot(x, x, axes=[0]),
+    lambda x: np.maximum.accumulate(x[0, 0]),
+])  # fmt: skip
 def test_what_numpy_refuses_is_refused_with_the_same_error(f: Function) -> None:
     errors = []
     for call in (f, fd.grad(lambda x: np.sum(f(x)))):

@@ -25,16 +25,13 @@ def test_the_windows_are_numpys(window: Any, axis: Any) -> None:
     assert not np.shares_memory(found, X)
 
 
-@pytest.mark.parametrize(
-    ("window", "axis", "words"),
-    [
-        ((2,), None, "1 lengths for 2 axes"),
-        ((2, 2), 0, "2 lengths for 1 axes"),
-        (-1, 0, "negative"),
-        (5, 0, "larger than the array"),
-        ((3, 3), (0, 0), "larger than the array"),
-    ],
-)
+@pytest.mark.parametrize(("window", "axis", "words"), [
+    ((2,), None, "1 lengths for 2 axes"),
+    ((2, 2), 0, "2 lengths for 1 axes"),
+    (-1, 0, "negative"),
+    (5, 0, "larger than the array"),
+    ((3, 3), (0, 0), "larger than the array"),
+])  # fmt: skip
 def test_windows_that_do_not_fit_are_refused(window: Any, axis: Any, words: str) -> None:
     with pytest.raises(ValueError, match="window"):
         sliding_window_view(X, window, axis=axis)

@@ -270,12 +270,5 @@ def compared(expected: Any, found: Any) -> tuple[str, str]:
 
 
 _ORDER: Final = (
-    "right",
-    "rounding",
-    "digits",
-    "sign of zero",
-    "structure",
-    "dtype",
-    "shape",
-    "value",
-)
+    "right", "rounding", "digits", "sign of zero", "structure", "dtype", "shape", "value",
+)  # fmt: skip

@@ -40,10 +40,7 @@ _LONG: Final = """
 
 
 def run(
-    names: Sequence[str],
-    record: Path,
-    packages: Sequence[str] = PACKAGES,
-    way: str = "eagerly",
+    names: Sequence[str], record: Path, packages: Sequence[str] = PACKAGES, way: str = "eagerly"
 ) -> str:
     """Run modules (``umath``; all if none is named), noting every observed call in a file.
 

@@ -56,14 +56,11 @@ def test_numpys_tests_hold_with_traced_arrays(package: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("way", "modules", "least"),
-    [
-        ("with scalars", ("index_tricks", "twodim_base", "scalarmath"), 1_500),
-        ("batched", ("twodim_base", "arraypad", "shape_base", "helper"), 1_500),
-        ("compiled", ("twodim_base",), 250),
-    ],
-)
+@pytest.mark.parametrize(("way", "modules", "least"), [
+    ("with scalars", ("index_tricks", "twodim_base", "scalarmath"), 1_500),
+    ("batched", ("twodim_base", "arraypad", "shape_base", "helper"), 1_500),
+    ("compiled", ("twodim_base",), 250),
+])  # fmt: skip
 def test_numpys_tests_hold_in_other_ways(
     way: str, modules: tuple[str, ...], least: int, tmp_path: Path
 ) -> None:

@@ -141,8 +141,5 @@ def batched(function: Any, given: Any) -> Call:
 
 
 WAYS: Final[dict[str, Callable[[Any, Any], Call]]] = {
-    "eagerly": eagerly,
-    "with scalars": eagerly,
-    "compiled": compiled,
-    "batched": batched,
-}
+    "eagerly": eagerly, "with scalars": eagerly, "compiled": compiled, "batched": batched,
+}  # fmt: skip

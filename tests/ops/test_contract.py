@@ -15,21 +15,18 @@ from funcdiff.ops.products.contract import Contraction, contract_p
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-@pytest.mark.parametrize(
-    ("left", "right", "out"),
-    [
-        ((0,), (1,), (0, 1)),
-        ((0,), (1,), (1, 0)),
-        ((0, 1), (0,), (1, 0)),
-        ((1, 0), (0, 2), (0, 1, 2)),
-        ((0, 1), (), (1, 0)),
-        ((), (0,), (0,)),
-        ((), (), ()),
-        ((0, 1), (2,), (0, 1, 2)),
-        ((0, 1), (1, 2), (0, 2)),
-        ((0, 1, 2), (0, 2, 3), (0, 1, 3)),
-    ],
-)
+@pytest.mark.parametrize(("left", "right", "out"), [
+    ((0,), (1,), (0, 1)),
+    ((0,), (1,), (1, 0)),
+    ((0, 1), (0,), (1, 0)),
+    ((1, 0), (0, 2), (0, 1, 2)),
+    ((0, 1), (), (1, 0)),
+    ((), (0,), (0,)),
+    ((), (), ()),
+    ((0, 1), (2,), (0, 1, 2)),
+    ((0, 1), (1, 2), (0, 2)),
+    ((0, 1, 2), (0, 2, 3), (0, 1, 3)),
+])  # fmt: skip
 def test_written_products_have_the_bits_of_the_implementation(
     left: tuple[int, ...], right: tuple[int, ...], out: tuple[int, ...], dtype: type
 ) -> None:

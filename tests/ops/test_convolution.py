@@ -128,19 +128,16 @@ def test_an_infinite_entry_reaches_only_what_it_meets(
         np.testing.assert_allclose(found, by_definition(p, *pair), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"left": (0, 0)},
-        {"out": (2, 5)},
-        {"left": (0, 5)},
-        {"steps": ((1, 0, 1), (1, 1, 1))},
-        {"steps": ((1, 1, -1), (1, 1, 1))},
-        {"offsets": (0,)},
-        {"lengths": (1, -1)},
-        {"steps": (), "offsets": (), "lengths": ()},
-    ],
-)
+@pytest.mark.parametrize("changes", [
+    {"left": (0, 0)},
+    {"out": (2, 5)},
+    {"left": (0, 5)},
+    {"steps": ((1, 0, 1), (1, 1, 1))},
+    {"steps": ((1, 1, -1), (1, 1, 1))},
+    {"offsets": (0,)},
+    {"lengths": (1, -1)},
+    {"steps": (), "offsets": (), "lengths": ()},
+])  # fmt: skip
 def test_parameters_that_mean_nothing_are_refused(changes: dict[str, Any]) -> None:
     fields = ("left", "right", "out", "steps", "offsets", "lengths")
     p = Convolution(**{name: changes.get(name, getattr(NETWORK, name)) for name in fields})

@@ -14,15 +14,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, primitives
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.reductions import reduce_max
 from funcdiff.ops.families import elementwise, linear
-from funcdiff.space import (
-    Axes,
-    abstract_reduction,
-    add,
-    broadcast,
-    kept_axes,
-    mul,
-    reduce_sum,
-)
+from funcdiff.space import Axes, abstract_reduction, add, broadcast, kept_axes, mul, reduce_sum
 from funcdiff.testing import check_rules
 
 
@@ -44,9 +36,7 @@ class Declared(NamedTuple):
 def _softsign() -> Declared:
     """Declare an elementwise function: one line."""
     softsign = elementwise(
-        "outside_softsign",
-        lambda x: x / (1 + np.abs(x)),
-        lambda x, y: (1 - np.abs(y)) ** 2,
+        "outside_softsign", lambda x: x / (1 + np.abs(x)), lambda x, y: (1 - np.abs(y)) ** 2
     )
     return Declared(softsign, lambda x: x / (1 + np.abs(x)))
 

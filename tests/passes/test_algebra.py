@@ -87,21 +87,17 @@ def test_a_complex_infinity_survives_multiplication_by_one_in_derivatives_only()
     assert np.array_equal(run(simplify_linear(program, (True,)), [z])[0], z)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "equation"),
-    [
-        ("%0: f64[3]", "%1: f64[3] = add %0, 0.0:f64[3]"),
-        ("%0: f64[3]", "%1: f64[3] = sub %0, -0.0:f64[3]"),
-        ("%0: f64[3]", "%1: f64[3] = mul %0, 0.0:f64[3]"),
-        ("%0: i64[3]", "%1: i64[3] = mul 0:i64[3], %0"),
-        ("%0: f64[3]", "%1: f64[3] = mul -1.0:f64[3], %0"),
-        ("%0: c128[3]", "%1: c128[3] = mul %0, complex(1.0, 0.0):c128[3]"),
-        ("%0: f64[3]", "%1: f64[3] = sub %0, %0"),
-        ("%0: f64[3]", "%1: f64[3] = div %0, %0"),
-        ("%0: i64[3]", "%1: bool[3] = equal %0, %0"),
-        ("%0: c128[3]", "%1: f64[3] = convert{dtype=f64} %0"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "equation"), [
+    ("%0: f64[3]", "%1: f64[3] = add %0, 0.0:f64[3]"),
+    ("%0: f64[3]", "%1: f64[3] = sub %0, -0.0:f64[3]"),
+    ("%0: f64[3]", "%1: f64[3] = mul %0, 0.0:f64[3]"),
+    ("%0: i64[3]", "%1: i64[3] = mul 0:i64[3], %0"),
+    ("%0: f64[3]", "%1: f64[3] = mul -1.0:f64[3], %0"),
+    ("%0: c128[3]", "%1: c128[3] = mul %0, complex(1.0, 0.0):c128[3]"),
+    ("%0: f64[3]", "%1: f64[3] = sub %0, %0"), ("%0: f64[3]", "%1: f64[3] = div %0, %0"),
+    ("%0: i64[3]", "%1: bool[3] = equal %0, %0"),
+    ("%0: c128[3]", "%1: f64[3] = convert{dtype=f64} %0"),
+])  # fmt: skip
 def test_what_is_true_of_numbers_but_not_of_bits_stays(inputs: str, equation: str) -> None:
     text = f"program({inputs}) {{\n  {equation}\n  return %1\n}}"
     assert str(simplify(parse(text))) == text

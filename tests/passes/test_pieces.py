@@ -57,19 +57,16 @@ def test_chains_have_their_sums(program: Program) -> None:
     assert count(after) <= count(program)
 
 
-@pytest.mark.parametrize(
-    ("pieces", "left"),
-    [
-        ([(0, 0, 0, 3), (0, 3, 3, 1)], 1),
-        ([(0, 3, 4, 1), (1, 0, 2, 2), (0, 1, 2, 2)], 2),  # in any order
-        ([(0, 0, 1, 2), (1, 1, 1, 2)], 1),  # a place in common
-        ([(0, 0, 0, 3), (0, 3, 3, 2)], 0),  # all of the array
-        ([(0, 0, 0, 2), (0, 3, 3, 1)], 2),  # a gap
-        ([(0, 0, 0, 2), (0, 2, 3, 1)], 2),  # neighbours elsewhere
-        ([(0, 0, 0, 2), (1, 2, 2, 1)], 2),  # of other arrays
-        ([(0, 0, 0, 2), (0, 1, 1, 2)], 2),  # overlapping
-    ],
-)
+@pytest.mark.parametrize(("pieces", "left"), [
+    ([(0, 0, 0, 3), (0, 3, 3, 1)], 1),
+    ([(0, 3, 4, 1), (1, 0, 2, 2), (0, 1, 2, 2)], 2),  # in any order
+    ([(0, 0, 1, 2), (1, 1, 1, 2)], 1),  # a place in common
+    ([(0, 0, 0, 3), (0, 3, 3, 2)], 0),  # all of the array
+    ([(0, 0, 0, 2), (0, 3, 3, 1)], 2),  # a gap
+    ([(0, 0, 0, 2), (0, 2, 3, 1)], 2),  # neighbours elsewhere
+    ([(0, 0, 0, 2), (1, 2, 2, 1)], 2),  # of other arrays
+    ([(0, 0, 0, 2), (0, 1, 1, 2)], 2),  # overlapping
+])  # fmt: skip
 def test_what_adjoins_is_added_at_once(pieces: Any, left: int) -> None:
     program = chain((5,), 0, pieces, from_zero=True)
     after = merge_pieces(program)

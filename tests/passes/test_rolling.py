@@ -165,21 +165,9 @@ REFUSED = (jumps, elsewhere, delayed, written, looked_at, branches)
 """Of these, at least one program is not rolled up."""
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    recursion,
-    neighbours,
-    backwards,
-    delayed,
-    two_stages,
-    numbered,
-    columns,
-    written,
-    looked_at,
-    branches,
-    choices,
-    jumps,
-    both_ends,
-    elsewhere,
-)
+    recursion, neighbours, backwards, delayed, two_stages, numbered, columns, written, looked_at,
+    branches, choices, jumps, both_ends, elsewhere,
+)  # fmt: skip
 
 
 def arguments(dtype: type = np.float64, length: int = LENGTH) -> list[Any]:

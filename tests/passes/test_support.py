@@ -73,16 +73,7 @@ from funcdiff.passes.simplify import simplify_linear
 from funcdiff.passes.supports import propagation, rules
 from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.support import Support
-from funcdiff.space import (
-    Axes,
-    Broadcast,
-    add_p,
-    broadcast_p,
-    mul_p,
-    neg_p,
-    reduce_sum_p,
-    zeros,
-)
+from funcdiff.space import Axes, Broadcast, add_p, broadcast_p, mul_p, neg_p, reduce_sum_p, zeros
 from tests.passes.rewrites import run
 from tests.rules.sample import body
 from tests.rules.samples import implicit

@@ -23,14 +23,10 @@ FROZEN = Path(__file__).with_name("exports.json")
 TEXTS = Path(__file__).parent / "texts"
 VERIFIED_TARGETS = ("jax", "torch")
 GOLDEN: tuple[tuple[str, Target], ...] = (
-    ("clipped", "jax"),
-    ("clipped", "torch"),
-    ("cross_entropy_gradient", "cupy"),
-    ("cross_entropy_gradient", "jax"),
-    ("cross_entropy_gradient", "torch"),
-    ("recurrent_gradient", "jax"),
-    ("square_root", "jax"),
-)
+    ("clipped", "jax"), ("clipped", "torch"), ("cross_entropy_gradient", "cupy"),
+    ("cross_entropy_gradient", "jax"), ("cross_entropy_gradient", "torch"),
+    ("recurrent_gradient", "jax"), ("square_root", "jax"),
+)  # fmt: skip
 """Functions of `readable` of which the text for a library is kept."""
 
 

@@ -19,17 +19,14 @@ from tests.reading.readable import KEPT, network
 X, W = np.ones((20, 30)), np.ones((30, 40))
 
 
-@pytest.mark.parametrize(
-    ("access", "facts", "f", "flops"),
-    [
-        (None, Facts(), lambda x: x[:2, :3], 6),
-        (pointwise, Facts(), lambda x: x, 600),
-        (pointwise, Facts(), lambda x: 1j * x, 4 * 600),
-        (pointwise, Facts(linear=slice(None)), lambda x: 1j * x, 2 * 600),
-        (None, Facts(view=True), lambda x: x, 0),
-        (None, Facts(calls_user=True), lambda x: x, 0),
-    ],
-)
+@pytest.mark.parametrize(("access", "facts", "f", "flops"), [
+    (None, Facts(), lambda x: x[:2, :3], 6),
+    (pointwise, Facts(), lambda x: x, 600),
+    (pointwise, Facts(), lambda x: 1j * x, 4 * 600),
+    (pointwise, Facts(linear=slice(None)), lambda x: 1j * x, 2 * 600),
+    (None, Facts(view=True), lambda x: x, 0),
+    (None, Facts(calls_user=True), lambda x: x, 0),
+])  # fmt: skip
 def test_an_operation_of_no_entry_is_counted_by_its_facts(
     access: Rule | None, facts: Facts, f: Any, flops: float
 ) -> None:
@@ -58,30 +55,27 @@ def test_a_product_of_matrices_takes_two_operations_for_each_term() -> None:
     assert fd.cost(lambda x, w: x @ w)(X * 1j, W * 1j).flops == 4 * cost.flops
 
 
-@pytest.mark.parametrize(
-    ("f", "flops"),
-    [
-        (lambda x: x + 1, 600),
-        (lambda x: x * (2 * x), 1200),
-        (np.sin, 6000),
-        (lambda x: 1 / x, 2400),
-        (lambda x: np.sum(x, axis=0), 600),
-        (lambda x: np.sort(x.ravel()), 600 * np.log2(600)),
-        (lambda x: np.fft.fft(x[0]), 5 * 30 * np.log2(30)),
-        (lambda x: np.linalg.cholesky(x[:5, :5]), 125 / 3),
-        (lambda x: np.linalg.solve(x[:6, :6], x[:6, :2]), 2 / 3 * 216 + 2 * 36 * 2),
-        (lambda x: np.linalg.eigh(x[:4, :4])[1], 9 * 64),
-        (lambda x: np.linalg.qr(x.T, mode="r"), 2 * 400 * (30 - 20 / 3)),
-        (lambda x: np.linalg.qr(x.T, mode="raw")[0], 2 * 400 * (30 - 20 / 3)),
-        (lambda x: np.linalg.svd(x, compute_uv=False), 4 * 30 * 400 - 4 / 3 * 8000),
-        (lambda x: np.linalg.inv(np.stack([x[:3, :3]] * 7)), 7 * 2 * 27),
-        (lambda x: x.T.reshape(-1)[::2][None], 0),
-        (
-            lambda x: fd.nn.conv(np.stack([x, x])[None], np.ones((5, 2, 3, 4))),
-            2 * 10 * (3 * 18) * (4 * 27),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("f", "flops"), [
+    (lambda x: x + 1, 600),
+    (lambda x: x * (2 * x), 1200),
+    (np.sin, 6000),
+    (lambda x: 1 / x, 2400),
+    (lambda x: np.sum(x, axis=0), 600),
+    (lambda x: np.sort(x.ravel()), 600 * np.log2(600)),
+    (lambda x: np.fft.fft(x[0]), 5 * 30 * np.log2(30)),
+    (lambda x: np.linalg.cholesky(x[:5, :5]), 125 / 3),
+    (lambda x: np.linalg.solve(x[:6, :6], x[:6, :2]), 2 / 3 * 216 + 2 * 36 * 2),
+    (lambda x: np.linalg.eigh(x[:4, :4])[1], 9 * 64),
+    (lambda x: np.linalg.qr(x.T, mode="r"), 2 * 400 * (30 - 20 / 3)),
+    (lambda x: np.linalg.qr(x.T, mode="raw")[0], 2 * 400 * (30 - 20 / 3)),
+    (lambda x: np.linalg.svd(x, compute_uv=False), 4 * 30 * 400 - 4 / 3 * 8000),
+    (lambda x: np.linalg.inv(np.stack([x[:3, :3]] * 7)), 7 * 2 * 27),
+    (lambda x: x.T.reshape(-1)[::2][None], 0),
+    (
+        lambda x: fd.nn.conv(np.stack([x, x])[None], np.ones((5, 2, 3, 4))),
+        2 * 10 * (3 * 18) * (4 * 27),
+    ),
+])  # fmt: skip
 def test_operations_are_counted_by_their_leading_terms(f: Any, flops: float) -> None:
     assert fd.cost(f)(X).flops == pytest.approx(flops)
 

@@ -78,19 +78,16 @@ def test_lines_of_the_derivative_follow_in_reverse() -> None:
 
 
 @pytest.mark.thinned(2)
-@pytest.mark.parametrize(
-    ("f", "args"),
-    [
-        (fd.grad(loss), ARGUMENTS),
-        (fd.hessian(loss), ARGUMENTS),
-        (fd.grad(recurrent), (np.full((3, 3), 0.1), np.ones(3))),
-        (fd.jit(fd.value_and_grad(np.sum)), (np.ones(0),)),
-        (fd.jacobian(np.sin), (np.ones(1, np.float32),)),
-        (np.exp, (np.array([1j]),)),
-        (lambda x: x, (1.0,)),
-        (lambda: 1.0, ()),
-    ],
-)
+@pytest.mark.parametrize(("f", "args"), [
+    (fd.grad(loss), ARGUMENTS),
+    (fd.hessian(loss), ARGUMENTS),
+    (fd.grad(recurrent), (np.full((3, 3), 0.1), np.ones(3))),
+    (fd.jit(fd.value_and_grad(np.sum)), (np.ones(0),)),
+    (fd.jacobian(np.sin), (np.ones(1, np.float32),)),
+    (np.exp, (np.array([1j]),)),
+    (lambda x: x, (1.0,)),
+    (lambda: 1.0, ()),
+])  # fmt: skip
 def test_nodes_do_not_overlap_and_texts_are_well_formed(f: Any, args: Any) -> None:
     drawing = fd.draw(f)(*args)
     layout = layout_of(drawing.graph)

@@ -16,15 +16,7 @@ from docs import exports
 from funcdiff.errors import InputError, ProgramError
 from funcdiff.reading.exported import TARGETS, Exported, Target
 from tests.reading import spectra
-from tests.reading.exporting import (
-    FROZEN,
-    GOLDEN,
-    TEXTS,
-    VERIFIED_TARGETS,
-    digest,
-    frozen,
-    texts,
-)
+from tests.reading.exporting import FROZEN, GOLDEN, TEXTS, VERIFIED_TARGETS, digest, frozen, texts
 from tests.reading.readable import KEPT
 from tests.rules.test_rules import NAMED
 

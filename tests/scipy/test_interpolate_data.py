@@ -28,16 +28,8 @@ V = GENERATOR.normal(size=6)
 INSIDE = np.array([[0.3, 0.4], [0.62, 0.7], [0.55, 0.2]])
 TCK = [*interpolate.RectBivariateSpline(GX, GY, Z).tck, 3, 3]
 KINDS = [
-    "linear",
-    "nearest",
-    "nearest-up",
-    "zero",
-    "slinear",
-    "previous",
-    "next",
-    "quadratic",
-    "cubic",
-]
+    "linear", "nearest", "nearest-up", "zero", "slinear", "previous", "next", "quadratic", "cubic",
+]  # fmt: skip
 
 CONDITIONS = {
     "not-a-knot": "not-a-knot",
@@ -53,12 +45,7 @@ def closed(y: Any) -> Any:
 
 CALLS: dict[str, tuple[Any, ...]] = {
     **{
-        f"cubic {name}": (
-            lambda s, x, y, p, bc=bc: s.CubicSpline(x, y, bc_type=bc)(p),
-            X,
-            Y,
-            P,
-        )
+        f"cubic {name}": (lambda s, x, y, p, bc=bc: s.CubicSpline(x, y, bc_type=bc)(p), X, Y, P)
         for name, bc in CONDITIONS.items()
     },
     "cubic of three": (lambda s, x, y: s.CubicSpline(x, y)(P), X[:3], Y[:3]),
@@ -139,12 +126,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "splev refusing": (lambda s, x, y, p: s.splev(p, s.splrep(x, y, k=2), 1, 2), X, Y, P),
     "splrep with knots": (lambda s, y: s.splev(P, s.splrep(X, y, t=[1.6], k=2)), Y),
     "splint": (lambda s, x, y: s.splint(-1, 3.0, s.splrep(x, y)), X, Y),
-    "rectangle": (
-        lambda s, x, z, p: s.RectBivariateSpline(x, GY, z)(p, 1.0),
-        GX,
-        Z,
-        Q[:, 0],
-    ),
+    "rectangle": (lambda s, x, z, p: s.RectBivariateSpline(x, GY, z)(p, 1.0), GX, Z, Q[:, 0]),
     "rectangle at points": (
         lambda s, z, q: s.RectBivariateSpline(GX, GY, z, kx=2).ev(q[:, 0], q[:, 1], dx=1),
         Z,

@@ -181,15 +181,12 @@ def test_akima_refuses_what_scipy_refuses() -> None:
         fd.vjp(evaluate, np.ones(3) * 1j)
 
 
-@pytest.mark.parametrize(
-    ("call", "arrays"),
-    [
-        (lambda s, t, x: s.BSpline.design_matrix(x, t, 3) @ COEFFICIENTS, (KNOTS, PLACES)),
-        (lambda s, c, x: s.BSpline(KNOTS, c, 3).insert_knot(x, 2).c, (COEFFICIENTS, 1.1)),
-        (lambda s, x, y: s.UnivariateSpline(x, y, s=0).roots(), (X, Y[:, 0])),
-        (lambda s, t, c: s.sproot((t, c, 3)), (KNOTS, COEFFICIENTS[:, 0])),
-    ],
-)
+@pytest.mark.parametrize(("call", "arrays"), [
+    (lambda s, t, x: s.BSpline.design_matrix(x, t, 3) @ COEFFICIENTS, (KNOTS, PLACES)),
+    (lambda s, c, x: s.BSpline(KNOTS, c, 3).insert_knot(x, 2).c, (COEFFICIENTS, 1.1)),
+    (lambda s, x, y: s.UnivariateSpline(x, y, s=0).roots(), (X, Y[:, 0])),
+    (lambda s, t, c: s.sproot((t, c, 3)), (KNOTS, COEFFICIENTS[:, 0])),
+])  # fmt: skip
 def test_what_depends_on_where_points_are_is_right_where_they_are_known(
     call: Any, arrays: Any
 ) -> None:

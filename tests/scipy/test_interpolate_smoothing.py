@@ -6,13 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.interpolate import (
-    BSpline,
-    UnivariateSpline,
-    make_smoothing_spline,
-    make_splrep,
-    splrep,
-)
+from scipy.interpolate import BSpline, UnivariateSpline, make_smoothing_spline, make_splrep, splrep
 from scipy.optimize import brentq, minimize_scalar
 
 import funcdiff as fd

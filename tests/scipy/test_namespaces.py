@@ -21,27 +21,12 @@ from funcdiff.scipy.covered import UncoveredNameError, public_names, refused, ta
 from tests.scipy.agreement import assert_agrees
 
 MODULES: tuple[str, ...] = (
-    "scipy.cluster",
-    "scipy.cluster.hierarchy",
-    "scipy.cluster.vq",
-    "scipy.constants",
-    "scipy.fft",
-    "scipy.integrate",
-    "scipy.interpolate",
-    "scipy.linalg",
-    "scipy.ndimage",
-    "scipy.optimize",
-    "scipy.signal",
-    "scipy.signal.windows",
-    "scipy.sparse",
-    "scipy.sparse.csgraph",
-    "scipy.sparse.linalg",
-    "scipy.spatial",
-    "scipy.spatial.distance",
-    "scipy.spatial.transform",
-    "scipy.special",
-    "scipy.stats",
-)
+    "scipy.cluster", "scipy.cluster.hierarchy", "scipy.cluster.vq", "scipy.constants", "scipy.fft",
+    "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize",
+    "scipy.signal", "scipy.signal.windows", "scipy.sparse", "scipy.sparse.csgraph",
+    "scipy.sparse.linalg", "scipy.spatial", "scipy.spatial.distance", "scipy.spatial.transform",
+    "scipy.special", "scipy.stats",
+)  # fmt: skip
 """Those that have been gone through whole."""
 
 

@@ -56,10 +56,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "laplace of a gaussian": (lambda s, x: s.gaussian_laplace(x, 0.8), A),
     "gradient magnitude": (lambda s, x: s.gaussian_gradient_magnitude(x, 0.8), A),
     **{
-        f"{f} footprint": (
-            lambda s, x, f=f: getattr(s, f)(x, footprint=CORNER, mode="mirror"),
-            A,
-        )
+        f"{f} footprint": (lambda s, x, f=f: getattr(s, f)(x, footprint=CORNER, mode="mirror"), A)
         for f in ("maximum_filter", "minimum_filter", "median_filter")
     },
     "maximum": (lambda s, x: s.maximum_filter(x, (3, 2), origin=(1, 0)), A),

@@ -313,15 +313,12 @@ def test_a_singular_hessian_is_an_error_with_a_cure() -> None:
 
 
 @pytest.mark.thinned(4)
-@pytest.mark.parametrize(
-    "keywords",
-    [
-        {},
-        {"bracket": (0.0, 1.0)},
-        {"bracket": (0.0, 1.0, 3.0), "method": "golden", "tol": 1e-9},
-        {"bounds": (0.0, 5.0), "options": {"xatol": 1e-10}},
-    ],
-)
+@pytest.mark.parametrize("keywords", [
+    {},
+    {"bracket": (0.0, 1.0)},
+    {"bracket": (0.0, 1.0, 3.0), "method": "golden", "tol": 1e-9},
+    {"bounds": (0.0, 5.0), "options": {"xatol": 1e-10}},
+])  # fmt: skip
 def test_a_minimum_of_one_number(keywords: dict[str, Any]) -> None:
     def found(a: Any) -> Any:
         return optimize.minimize_scalar(lambda x, a: x**4 + (x - a) ** 2, args=(a,), **keywords)

@@ -54,18 +54,15 @@ def test_ends_of_a_bracket_have_derivative_zero() -> None:
 
 
 @pytest.mark.thinned(7)
-@pytest.mark.parametrize(
-    "keywords",
-    [
-        {"bracket": (0, 3)},
-        {"bracket": [0, 3], "method": "bisect", "xtol": 1e-12},
-        {"x0": 1.0},
-        {"x0": 1.0, "x1": 2.0, "xtol": 1e-12},
-        {"x0": 1.0, "fprime": lambda x: 3 * x**2},
-        {"x0": 1.0, "fprime": lambda x: 3 * x**2, "fprime2": lambda x: 6 * x},
-        {"x0": 1.0, "method": "halley", "fprime": lambda x: 3 * x**2, "fprime2": lambda x: 6 * x},
-    ],
-)
+@pytest.mark.parametrize("keywords", [
+    {"bracket": (0, 3)},
+    {"bracket": [0, 3], "method": "bisect", "xtol": 1e-12},
+    {"x0": 1.0},
+    {"x0": 1.0, "x1": 2.0, "xtol": 1e-12},
+    {"x0": 1.0, "fprime": lambda x: 3 * x**2},
+    {"x0": 1.0, "fprime": lambda x: 3 * x**2, "fprime2": lambda x: 6 * x},
+    {"x0": 1.0, "method": "halley", "fprime": lambda x: 3 * x**2, "fprime2": lambda x: 6 * x},
+])  # fmt: skip
 def test_root_scalar(keywords: dict[str, Any]) -> None:
     def found(a: Any) -> Any:
         return optimize.root_scalar(lambda x: x**3 - a, **keywords)

@@ -104,16 +104,10 @@ def test_spectra_and_waveforms_are_scipys_with_all_derivatives(name: str) -> Non
 
 
 WINDOWS: dict[str, tuple[Any, ...]] = {
-    "chebwin": (60.0,),
-    "dpss": (2.0,),
-    "exponential": (None, 3.0),
-    "gaussian": (2.0,),
-    "general_gaussian": (1.5, 2.0),
-    "general_hamming": (0.6,),
-    "kaiser": (3.0,),
-    "tukey": (0.6,),
+    "chebwin": (60.0,), "dpss": (2.0,), "exponential": (None, 3.0), "gaussian": (2.0,),
+    "general_gaussian": (1.5, 2.0), "general_hamming": (0.6,), "kaiser": (3.0,), "tukey": (0.6,),
     "taylor": (3, 30.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.thinned(4)

@@ -145,10 +145,9 @@ def test_fresnels_integrals_to_infinity_are_right_on_both_sides() -> None:
     assert S.modfresnelp(np.float32(1))[0].dtype == np.complex64
 
 
-@pytest.mark.parametrize(
-    ("name", "point"),
-    [("kolmogorov", 0.6), ("kolmogi", 0.3), ("smirnov", 0.6), ("tklmbda", -0.4), ("zetac", 2.5)],
-)
+@pytest.mark.parametrize(("name", "point"), [
+    ("kolmogorov", 0.6), ("kolmogi", 0.3), ("smirnov", 0.6), ("tklmbda", -0.4), ("zetac", 2.5),
+])  # fmt: skip
 def test_single_precision_stays_single_precision(name: str, point: float) -> None:
     first = (3.0,) if name in ("smirnov", "tklmbda") else ()
 

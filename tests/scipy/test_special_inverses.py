@@ -114,22 +114,19 @@ def test_slopes_of_the_noncentral_t_distribution_are_reflected_and_those_of_its_
 
 
 @together
-@pytest.mark.parametrize(
-    ("name", "point", "places"),
-    [
-        ("gammaincinv", (1.7, 0.0), (0,)),
-        ("gammainccinv", (0.6, 1.0), (0,)),
-        ("betaincinv", (1.7, 2.3, 0.0), (0, 1)),
-        ("betaincinv", (0.7, 2.3, 1.0), (0, 1)),
-        ("betainccinv", (1.7, 2.3, 0.0), (0, 1)),
-        ("chdtri", (3.0, 1.0), (0,)),
-        ("fdtri", (5.0, 3.0, 0.0), (0, 1)),
-        ("gdtria", (0.0, 1.7, 2.0), (1, 2)),
-        ("gdtria", (0.0, 0.6, 2.0), (1, 2)),
-        ("gdtrix", (2.0, 1.7, 0.0), (0, 1)),
-        ("chndtrix", (0.0, 3.0, 1.0), (1, 2)),
-    ],
-)
+@pytest.mark.parametrize(("name", "point", "places"), [
+    ("gammaincinv", (1.7, 0.0), (0,)),
+    ("gammainccinv", (0.6, 1.0), (0,)),
+    ("betaincinv", (1.7, 2.3, 0.0), (0, 1)),
+    ("betaincinv", (0.7, 2.3, 1.0), (0, 1)),
+    ("betainccinv", (1.7, 2.3, 0.0), (0, 1)),
+    ("chdtri", (3.0, 1.0), (0,)),
+    ("fdtri", (5.0, 3.0, 0.0), (0, 1)),
+    ("gdtria", (0.0, 1.7, 2.0), (1, 2)),
+    ("gdtria", (0.0, 0.6, 2.0), (1, 2)),
+    ("gdtrix", (2.0, 1.7, 0.0), (0, 1)),
+    ("chndtrix", (0.0, 3.0, 1.0), (1, 2)),
+])  # fmt: skip
 def test_an_end_of_the_support_does_not_move(
     name: str, point: tuple[float, ...], places: tuple[int, ...]
 ) -> None:

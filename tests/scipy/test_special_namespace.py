@@ -15,11 +15,7 @@ from scipy import special as scipy_special
 
 import funcdiff as fd
 from funcdiff.core.dependencies import scipy_function
-from funcdiff.errors import (
-    MissingDependencyError,
-    NotDifferentiableError,
-    UnsupportedNumPyError,
-)
+from funcdiff.errors import MissingDependencyError, NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import special
 from funcdiff.scipy.covered import load, table
 from funcdiff.testing import check_grads

@@ -539,19 +539,16 @@ def test_what_is_fitted_or_singular_in_several_variables_is_refused() -> None:
         fd.grad(lambda c: stats.multivariate_normal.logpdf(np.zeros(2), cov=c))(np.ones((2, 2)))
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "end", "slope"),
-    [
-        ("binom", (7,), 0.0, np.inf),
-        ("binom", (7,), 1.0, -np.inf),
-        ("binom", (0,), 1.0, 0.0),
-        ("bernoulli", (), 1.0, -np.inf),
-        ("nbinom", (3.5,), 1.0, -np.inf),
-        ("poisson", (), 0.0, np.inf),
-        ("geom", (), 1.0, -np.inf),
-        ("geom", (), 0.0, -np.inf),
-    ],
-)
+@pytest.mark.parametrize(("name", "before", "end", "slope"), [
+    ("binom", (7,), 0.0, np.inf),
+    ("binom", (7,), 1.0, -np.inf),
+    ("binom", (0,), 1.0, 0.0),
+    ("bernoulli", (), 1.0, -np.inf),
+    ("nbinom", (3.5,), 1.0, -np.inf),
+    ("poisson", (), 0.0, np.inf),
+    ("geom", (), 1.0, -np.inf),
+    ("geom", (), 0.0, -np.inf),
+])  # fmt: skip
 def test_entropies_have_the_slopes_of_the_limit_where_one_outcome_is_left(
     name: str, before: tuple[float, ...], end: float, slope: float
 ) -> None:

@@ -56,9 +56,7 @@ def _with_holes(text: str, *arguments: Argument, **options: Any) -> Pattern:
 
 def _of_complex(name: str, **keywords: Any) -> Pattern:
     return pattern(
-        f"{name} of complex numbers",
-        lambda np, x: getattr(np, name)(x, **keywords),
-        complex_(3, 4),
+        f"{name} of complex numbers", lambda np, x: getattr(np, name)(x, **keywords), complex_(3, 4)
     )
 
 

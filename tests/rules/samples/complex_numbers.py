@@ -15,10 +15,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda z: real_of(mul(z, z)), complex_()),
         sample(real_of, np.complex64(complex_(2)), order=1),
     ],
-    "imag": [
-        sample(imag, complex_(2, 3)),
-        sample(lambda z: imag(mul(z, z)), complex_()),
-    ],
+    "imag": [sample(imag, complex_(2, 3)), sample(lambda z: imag(mul(z, z)), complex_())],
     "conj": [
         sample(conj, complex_(2, 3)),
         sample(lambda z: mul(conj(z), mul(z, z)), complex_(2)),

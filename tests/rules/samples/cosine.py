@@ -22,5 +22,5 @@ SAMPLES: dict[str, list[Sample]] = {
             real(3).astype("f4"),
             order=1,
         ),
-    ],
+    ]
 }

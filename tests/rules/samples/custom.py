@@ -9,13 +9,7 @@ import numpy as np
 from funcdiff.core.builder import bind
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.custom import custom_p
-from funcdiff.ops.user.custom_known import (
-    Known,
-    KnownTangent,
-    RuleCalls,
-    known_p,
-    known_tangent_p,
-)
+from funcdiff.ops.user.custom_known import Known, KnownTangent, RuleCalls, known_p, known_tangent_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import tangent_p
 from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque

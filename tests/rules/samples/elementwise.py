@@ -86,10 +86,7 @@ def _samples(name: str) -> list[Sample]:
 
     found = []
     if _accepts(primitive, float, count):
-        found += [
-            sample(f, *points(2, 3)),
-            sample(f, *points(0, 2), order=1),
-        ]
+        found += [sample(f, *points(2, 3)), sample(f, *points(0, 2), order=1)]
     if _accepts(primitive, np.float32, count):
         found.append(sample(f, *(np.float32(x) for x in points()), order=1))
     if name in HOLOMORPHIC:

@@ -52,9 +52,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "require_zero": [
         sample(
-            lambda x, n: require_zero(x, convert(n, BOOL), "reflectors"),
-            real(2, 3),
-            real(2, 3) > 9,
+            lambda x, n: require_zero(x, convert(n, BOOL), "reflectors"), real(2, 3), real(2, 3) > 9
         )
     ],
     "diverge": [sample(lambda x, n: diverge(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],

@@ -12,11 +12,9 @@ from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 TIES = np.array([1.0, -0.5, 3.0, 2.0, 3.0, 2.5])
 RUNNING = {
-    "running_maximum": np.maximum,
-    "running_minimum": np.minimum,
-    "running_fmax": np.fmax,
+    "running_maximum": np.maximum, "running_minimum": np.minimum, "running_fmax": np.fmax,
     "running_fmin": np.fmin,
-}
+}  # fmt: skip
 
 SAMPLES: dict[str, list[Sample]] = {
     "recurrence": [

@@ -57,5 +57,5 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_replay, A, X),
         sample(_replay, -A, X),
         sample(_replays, np.array([0.3, -0.8, 1.2]), X, order=1),
-    ],
+    ]
 }

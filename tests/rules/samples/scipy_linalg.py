@@ -74,7 +74,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "permutation": [sample(lambda n: permutation(n, 7), integers(2, 4))],
     "scipy_constant": [
-        sample(lambda a: scipy_constant("bandwidth", (((), "<i8"), ((), "<i8")), a), STACK),
+        sample(lambda a: scipy_constant("bandwidth", (((), "<i8"), ((), "<i8")), a), STACK)
     ],
     "banded_solve": [
         sample(_banded, BAND, real(5, 2)),

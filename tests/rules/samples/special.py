@@ -94,24 +94,10 @@ _DOMAINS: list[tuple[Any, tuple[tuple[float, float], ...]]] = [
 ]
 
 _HOLOMORPHIC: list[Any] = [
-    gamma.psi,
-    gamma.gamma,
-    gamma.loggamma,
-    gamma.rgamma,
-    xlogy,
-    xlog1py,
-    normal.erf,
-    normal.erfc,
-    normal.erfi,
-    normal.erfcx,
-    normal.dawsn,
-    normal.ndtr,
-    normal.log_ndtr,
-    normal.fresnel_sine,
-    normal.fresnel_cosine,
-    powers.expm1,
-    powers.log1p,
-]
+    gamma.psi, gamma.gamma, gamma.loggamma, gamma.rgamma, xlogy, xlog1py, normal.erf, normal.erfc,
+    normal.erfi, normal.erfcx, normal.dawsn, normal.ndtr, normal.log_ndtr, normal.fresnel_sine,
+    normal.fresnel_cosine, powers.expm1, powers.log1p,
+]  # fmt: skip
 
 
 _NEGATIONS = (gammaincc, gammainccinv, betaincc, betaincinv, betainccinv)
@@ -193,7 +179,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda u: powers.exprel_derivatives((1,), u), np.array([-16.0, -12.5])),
     ],
     "log1p_ratio_derivatives": [
-        sample(lambda w: powers.log1p_ratio_derivatives((2,), w), np.array([-0.5, 0.2, 7.5])),
+        sample(lambda w: powers.log1p_ratio_derivatives((2,), w), np.array([-0.5, 0.2, 7.5]))
     ],
     "excess": [sample(losses.excess, real(2, 3), real(2, 3, start=9))],
 }

@@ -98,11 +98,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: mul(x, convert(iota((2, 3), 1), x.dtype)), real(2, 3)),
         sample(lambda x: mul(x, convert(iota((2, 3), 0), x.dtype)), complex_(2, 3)),
     ],
-    "trimmed": [
-        sample(lambda x: trimmed(concatenate([zeros(x.type), x], 0), LAST), real(2, 3)),
-    ],
+    "trimmed": [sample(lambda x: trimmed(concatenate([zeros(x.type), x], 0), LAST), real(2, 3))],
     "shortened": [sample(lambda x, y: shortened(mul(x, x), y), real(2), real(3))],
-    "unknown": [
-        sample(unknown, real(2, 3), order=1),
-    ],
+    "unknown": [sample(unknown, real(2, 3), order=1)],
 }
