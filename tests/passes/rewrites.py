@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import dedent, indent
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,11 @@ class Rewrite:
     inputs: str
     before: str
     after: str
+    operation: str = ""
+    """What the rule is shown for, if it is for several operations."""
 
     def __str__(self) -> str:
-        return self.rule.strip("_")
+        return f"{self.rule.strip('_')} {self.operation}".strip()
 
     @property
     def program(self) -> Program:
@@ -39,8 +41,7 @@ class Rewrite:
         return self._text(self.after)
 
     def _text(self, body: str) -> str:
-        lines = indent(dedent(body).strip("\n "), "  ")
-        return f"program({self.inputs}) {{\n{lines}\n}}"
+        return f"program({self.inputs}) {{\n{body}\n}}"
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,11 @@ class Masking(Rewrite):
         The results for a tangent of twos.
     linear
         How many of the inputs are linear.
-    operation
-        What the rule is shown for, if it is for several operations.
     """
 
-    given: tuple[Any, ...]
-    results: tuple[Any, ...]
+    given: tuple[Any, ...] = ()
+    results: tuple[Any, ...] = ()
     linear: int = 1
-    operation: str = ""
-
-    def __str__(self) -> str:
-        return f"{super().__str__()} {self.operation}".strip()
 
     @property
     def flags(self) -> tuple[bool, ...]:
@@ -79,6 +74,39 @@ class Masking(Rewrite):
         tangents = [np.full(t.shape, 2, t.dtype) for t in types[: self.linear]]
         given = zip(self.given, types[self.linear :], strict=True)
         return [*tangents, *(np.asarray(x, t.dtype) for x, t in given)]
+
+
+def rewrites(text: str) -> list[Rewrite]:
+    """Return the rewrites of a text, a paragraph each.
+
+    A paragraph names the rule with the inputs of a program, and the operation if there are several;
+    then come the equations before, ``=>`` and those after.  Without an arrow nothing changes.
+    Lines that are indented twice go on with the one before.
+    """
+    return [Rewrite(*_parts_of(paragraph)) for paragraph in text.strip().split("\n\n")]
+
+
+def maskings(text: str) -> list[Masking]:
+    """Return maskings, paragraphs of which have lines for what is given, results, and `linear`."""
+    found = []
+    for paragraph in text.strip().split("\n\n"):
+        rewrite, *fields = re.split(r"\n(?=given|linear|results)", paragraph)
+        values = {name: _value(value) for name, value in (f.split(" ", 1) for f in fields)}
+        found.append(Masking(*_parts_of(rewrite), **values))
+    return found
+
+
+def _parts_of(paragraph: str) -> tuple[str, str, str, str, str]:
+    head, body = re.sub(r"\n {4,}", " ", paragraph).split("\n", 1)
+    rule, inputs, operation = re.fullmatch(r"(.*?)\((.*)\)(.*)", head).groups()  # type: ignore[union-attr]
+    before, _, after = body.partition("\n=>\n")
+    return rule.strip(), inputs, before, after or before, operation.strip()
+
+
+def _value(text: str) -> Any:
+    return eval(
+        text if text.isdigit() else f"({text},)", {"inf": np.inf, "nan": np.nan, "pi": np.pi}
+    )
 
 
 def names(rules: Rules) -> set[str]:

@@ -2,253 +2,187 @@
 
 from __future__ import annotations
 
-from tests.passes.rewrites import Rewrite
+from tests.passes.rewrites import rewrites
 
-STRUCTURE = [
-    Rewrite(
-        "_reshape_twice",
-        "%0: f64[2,3]",
-        """
-        %1: f64[6] = reshape{shape=(6,)} %0
-        %2: f64[3,2] = reshape{shape=(3, 2)} %1
-        %3: f64[2,3] = reshape{shape=(2, 3)} %2
-        return %2, %3
-        """,
-        """
-        %1: f64[3,2] = reshape{shape=(3, 2)} %0
-        return %1, %0
-        """,
-    ),
-    Rewrite(
-        "_permute_twice",
-        "%0: f64[2,3,4,5]",
-        """
-        %1: f64[3,4,2,5] = permute{axes=(1, 2, 0, 3)} %0
-        %2: f64[5,3,4,2] = permute{axes=(3, 0, 1, 2)} %1
-        %3: f64[2,3,4,5] = permute{axes=(3, 1, 2, 0)} %2
-        return %2, %3
-        """,
-        """
-        %1: f64[5,3,4,2] = permute{axes=(3, 1, 2, 0)} %0
-        return %1, %0
-        """,
-    ),
-    Rewrite(
-        "undone",
-        "%0: f64[2,3]",
-        """
-        %1: f64[2,3] = reverse{axes=(0,)} %0
-        %2: f64[2,3] = reverse{axes=(0,)} %1
-        %3: f64[2,3] = reverse{axes=(1,)} %1
-        return %2, %3
-        """,
-        """
-        %1: f64[2,3] = reverse{axes=(0,)} %0
-        %2: f64[2,3] = reverse{axes=(1,)} %1
-        return %0, %2
-        """,
-    ),
-    Rewrite(
-        "_broadcast_twice",
-        "%0: f64[3]",
-        """
-        %1: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0
-        %2: f64[2,4,3,5] = broadcast{shape=(2, 4, 3, 5), axes=(0, 2)} %1
-        return %2
-        """,
-        """
-        %1: f64[2,4,3,5] = broadcast{shape=(2, 4, 3, 5), axes=(2,)} %0
-        return %1
-        """,
-    ),
-    Rewrite(
-        "_real_of_real",
-        "%0: f64[3], %1: f64[3], %2: f16[3]",
-        """
-        %3: c128[3] = convert{dtype=c128} %0
-        %4: f64[3] = real %3
-        %5: c128[3] = join %1, %0
-        %6: f64[3] = real %5
-        %7: c64[3] = join %2, %2
-        %8: f32[3] = real %7
-        return %4, %6, %8
-        """,
-        """
-        %3: c64[3] = join %2, %2
-        %4: f32[3] = real %3
-        return %0, %1, %4
-        """,
-    ),
-    Rewrite(
-        "_imaginary_of_pair",
-        "%0: f64[3], %1: f64[3], %2: f16[3]",
-        """
-        %3: c128[3] = join %0, %1
-        %4: f64[3] = imag %3
-        %5: c64[3] = join %2, %2
-        %6: f32[3] = imag %5
-        return %4, %6
-        """,
-        """
-        %3: c64[3] = join %2, %2
-        %4: f32[3] = imag %3
-        return %1, %4
-        """,
-    ),
-    Rewrite(
-        "_contract_with_number",
-        "%0: f64[2,3], %1: f64[], %2: c128[7], %3: c128[]",
-        """
-        %4: f64[3,2] = contract{left=(0, 1), right=(), out=(1, 0)} %0, %1
-        %5: f64[2,3] = contract{left=(), right=(0, 1), out=(0, 1)} %1, %0
-        %6: f64[] = contract{left=(), right=(), out=()} %1, 0.5:f64[]
-        %7: c128[7] = contract{left=(0,), right=(), out=(0,)} %2, %3
-        return %4, %5, %6, %7
-        """,
-        """
-        %4: f64[3,2] = permute{axes=(1, 0)} %0
-        %5: f64[3,2] = broadcast{shape=(3, 2), axes=()} %1
-        %6: f64[3,2] = mul %4, %5
-        %7: f64[2,3] = broadcast{shape=(2, 3), axes=()} %1
-        %8: f64[2,3] = mul %7, %0
-        %9: f64[] = mul %1, 0.5:f64[]
-        %10: c128[7] = broadcast{shape=(7,), axes=()} %3
-        %11: c128[7] = mul %2, %10
-        return %6, %8, %9, %11
-        """,
-    ),
-    Rewrite(
-        "_slice_twice",
-        "%0: f64[10,4]",
-        """
-        %1: f64[3,4] = slice{starts=(1, 0), stops=(10, 4), steps=(3, 1)} %0
-        %2: f64[1,3] = slice{starts=(1, 1), stops=(3, 4), steps=(2, 1)} %1
-        %3: f64[0,4] = slice{starts=(3, 0), stops=(3, 4), steps=(1, 1)} %1
-        %4: f64[10,4] = slice{starts=(0, 0), stops=(10, 4), steps=(1, 1)} %0
-        return %2, %3, %4
-        """,
-        """
-        %1: f64[1,3] = slice{starts=(4, 1), stops=(10, 4), steps=(6, 1)} %0
-        %2: f64[0,4] = slice{starts=(10, 0), stops=(10, 4), steps=(3, 1)} %0
-        return %1, %2, %0
-        """,
-    ),
-    Rewrite(
-        "_neighbours_joined",
-        "%0: f64[2,6], %1: f64[2,6]",
-        """
-        %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
-        %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0
-        %4: f64[2,2] = slice{starts=(0, 3), stops=(2, 5), steps=(1, 1)} %1
-        %5: f64[2,1] = slice{starts=(0, 2), stops=(2, 3), steps=(1, 1)} %0
-        %6: f64[2,5] = concatenate{axis=1} %2, %3, %4
-        %7: f64[2,3] = concatenate{axis=1} %5, %3
-        %8: f64[4,1] = concatenate{axis=0} %2, %5
-        return %6, %7, %8
-        """,
-        """
-        %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
-        %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0
-        %4: f64[2,2] = slice{starts=(0, 3), stops=(2, 5), steps=(1, 1)} %1
-        %5: f64[2,1] = slice{starts=(0, 2), stops=(2, 3), steps=(1, 1)} %0
-        %6: f64[2,3] = slice{starts=(0, 0), stops=(2, 3), steps=(1, 1)} %0
-        %7: f64[2,5] = concatenate{axis=1} %6, %4
-        %8: f64[2,3] = concatenate{axis=1} %5, %3
-        %9: f64[4,1] = concatenate{axis=0} %2, %5
-        return %7, %8, %9
-        """,
-    ),
-    Rewrite(
-        "_slice_joined",
-        "%0: f64[2,2], %1: f64[2,3]",
-        """
-        %2: f64[2,5] = concatenate{axis=1} %0, %1
-        %3: f64[1,2] = slice{starts=(1, 0), stops=(2, 2), steps=(1, 1)} %2
-        %4: f64[2,2] = slice{starts=(0, 2), stops=(2, 5), steps=(1, 2)} %2
-        %5: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %2
-        return %3, %4, %5
-        """,
-        """
-        %2: f64[2,5] = concatenate{axis=1} %0, %1
-        %3: f64[1,2] = slice{starts=(1, 0), stops=(2, 2), steps=(1, 1)} %0
-        %4: f64[2,2] = slice{starts=(0, 0), stops=(2, 3), steps=(1, 2)} %1
-        %5: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %2
-        return %3, %4, %5
-        """,
-    ),
-    Rewrite(
-        "_convert_twice",
-        "%0: f64[3], %1: i64[3], %2: c128[3], %3: f32[3], %4: bool[3], %5: i16[3]",
-        """
-        %6: f64[3] = convert{dtype=f64} %0
-        %7: c128[3] = convert{dtype=c128} %6
-        %8: f64[3] = convert{dtype=f64} %7
-        %9: f64[3] = convert{dtype=f64} %1
-        %10: i64[3] = convert{dtype=i64} %9
-        %11: f64[3] = convert{dtype=f64} %2
-        %12: c128[3] = convert{dtype=c128} %11
-        %13: f64[3] = convert{dtype=f64} %3
-        %14: f32[3] = convert{dtype=f32} %13
-        %15: f16[3] = convert{dtype=f16} %13
-        %16: i32[3] = convert{dtype=i32} %13
-        %17: i64[3] = convert{dtype=i64} %4
-        %18: f64[3] = convert{dtype=f64} %17
-        %19: f32[3] = convert{dtype=f32} %5
-        %20: i16[3] = convert{dtype=i16} %19
-        %21: f32[3] = convert{dtype=f32} %0
-        %22: f64[3] = convert{dtype=f64} %21
-        return %8, %10, %12, %14, %15, %16, %18, %20, %22
-        """,
-        """
-        %6: f64[3] = convert{dtype=f64} %1
-        %7: i64[3] = convert{dtype=i64} %6
-        %8: f64[3] = convert{dtype=f64} %2
-        %9: c128[3] = convert{dtype=c128} %8
-        %10: f64[3] = convert{dtype=f64} %3
-        %11: f16[3] = convert{dtype=f16} %3
-        %12: i32[3] = convert{dtype=i32} %10
-        %13: f64[3] = convert{dtype=f64} %4
-        %14: f32[3] = convert{dtype=f32} %0
-        %15: f64[3] = convert{dtype=f64} %14
-        return %0, %7, %9, %3, %11, %12, %13, %5, %15
-        """,
-    ),
-    Rewrite(
-        "_contract_permuted",
-        "%0: f64[2,3], %1: f64[4,3]",
-        """
-        %2: f64[3,4] = permute{axes=(1, 0)} %1
-        %3: f64[2,4] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %2
-        %4: f64[3,2] = permute{axes=(1, 0)} %0
-        %5: f64[2,4] = contract{left=(0, 1), right=(0, 2), out=(1, 2)} %4, %2
-        return %3, %5
-        """,
-        """
-        %2: f64[2,4] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %0, %1
-        return %2, %2
-        """,
-    ),
-    Rewrite(
-        "_sum_of_number",
-        "%0: f64[2]",
-        """
-        %1: f64[2] = reduce_sum{axes=(0,)} 0.5:f64[1000,2]
-        %2: f64[2] = add %0, %1
-        %3: f32[] = reduce_sum{axes=(0, 1)} -1.0:f32[7,5]
-        %4: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
-        %5: f64[] = reduce_sum{axes=(0,)} -0.0:f64[4]
-        %6: f64[] = reduce_sum{axes=(0,)} nan:f64[4]
-        %7: f32[] = reduce_sum{axes=(0,)} 16777215.0:f32[4]
-        %8: i64[] = reduce_sum{axes=(0,)} 3:i64[4]
-        return %2, %3, %4, %5, %6, %7, %8
-        """,
-        """
-        %1: f64[2] = add %0, 500.0:f64[2]
-        %2: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
-        %3: f64[] = reduce_sum{axes=(0,)} nan:f64[4]
-        %4: f32[] = reduce_sum{axes=(0,)} 16777215.0:f32[4]
-        %5: i64[] = reduce_sum{axes=(0,)} 3:i64[4]
-        return %1, -35.0:f32[], %2, 0.0:f64[], %3, %4, %5
-        """,
-    ),
-]
+STRUCTURE = rewrites("""
+_reshape_twice(%0: f64[2,3])
+  %1: f64[6] = reshape{shape=(6,)} %0
+  %2: f64[3,2] = reshape{shape=(3, 2)} %1
+  %3: f64[2,3] = reshape{shape=(2, 3)} %2
+  return %2, %3
+=>
+  %1: f64[3,2] = reshape{shape=(3, 2)} %0
+  return %1, %0
+
+_permute_twice(%0: f64[2,3,4,5])
+  %1: f64[3,4,2,5] = permute{axes=(1, 2, 0, 3)} %0
+  %2: f64[5,3,4,2] = permute{axes=(3, 0, 1, 2)} %1
+  %3: f64[2,3,4,5] = permute{axes=(3, 1, 2, 0)} %2
+  return %2, %3
+=>
+  %1: f64[5,3,4,2] = permute{axes=(3, 1, 2, 0)} %0
+  return %1, %0
+
+undone(%0: f64[2,3])
+  %1: f64[2,3] = reverse{axes=(0,)} %0
+  %2: f64[2,3] = reverse{axes=(0,)} %1
+  %3: f64[2,3] = reverse{axes=(1,)} %1
+  return %2, %3
+=>
+  %1: f64[2,3] = reverse{axes=(0,)} %0
+  %2: f64[2,3] = reverse{axes=(1,)} %1
+  return %0, %2
+
+_broadcast_twice(%0: f64[3])
+  %1: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0
+  %2: f64[2,4,3,5] = broadcast{shape=(2, 4, 3, 5), axes=(0, 2)} %1
+  return %2
+=>
+  %1: f64[2,4,3,5] = broadcast{shape=(2, 4, 3, 5), axes=(2,)} %0
+  return %1
+
+_real_of_real(%0: f64[3], %1: f64[3], %2: f16[3])
+  %3: c128[3] = convert{dtype=c128} %0
+  %4: f64[3] = real %3
+  %5: c128[3] = join %1, %0
+  %6: f64[3] = real %5
+  %7: c64[3] = join %2, %2
+  %8: f32[3] = real %7
+  return %4, %6, %8
+=>
+  %3: c64[3] = join %2, %2
+  %4: f32[3] = real %3
+  return %0, %1, %4
+
+_imaginary_of_pair(%0: f64[3], %1: f64[3], %2: f16[3])
+  %3: c128[3] = join %0, %1
+  %4: f64[3] = imag %3
+  %5: c64[3] = join %2, %2
+  %6: f32[3] = imag %5
+  return %4, %6
+=>
+  %3: c64[3] = join %2, %2
+  %4: f32[3] = imag %3
+  return %1, %4
+
+_contract_with_number(%0: f64[2,3], %1: f64[], %2: c128[7], %3: c128[])
+  %4: f64[3,2] = contract{left=(0, 1), right=(), out=(1, 0)} %0, %1
+  %5: f64[2,3] = contract{left=(), right=(0, 1), out=(0, 1)} %1, %0
+  %6: f64[] = contract{left=(), right=(), out=()} %1, 0.5:f64[]
+  %7: c128[7] = contract{left=(0,), right=(), out=(0,)} %2, %3
+  return %4, %5, %6, %7
+=>
+  %4: f64[3,2] = permute{axes=(1, 0)} %0
+  %5: f64[3,2] = broadcast{shape=(3, 2), axes=()} %1
+  %6: f64[3,2] = mul %4, %5
+  %7: f64[2,3] = broadcast{shape=(2, 3), axes=()} %1
+  %8: f64[2,3] = mul %7, %0
+  %9: f64[] = mul %1, 0.5:f64[]
+  %10: c128[7] = broadcast{shape=(7,), axes=()} %3
+  %11: c128[7] = mul %2, %10
+  return %6, %8, %9, %11
+
+_slice_twice(%0: f64[10,4])
+  %1: f64[3,4] = slice{starts=(1, 0), stops=(10, 4), steps=(3, 1)} %0
+  %2: f64[1,3] = slice{starts=(1, 1), stops=(3, 4), steps=(2, 1)} %1
+  %3: f64[0,4] = slice{starts=(3, 0), stops=(3, 4), steps=(1, 1)} %1
+  %4: f64[10,4] = slice{starts=(0, 0), stops=(10, 4), steps=(1, 1)} %0
+  return %2, %3, %4
+=>
+  %1: f64[1,3] = slice{starts=(4, 1), stops=(10, 4), steps=(6, 1)} %0
+  %2: f64[0,4] = slice{starts=(10, 0), stops=(10, 4), steps=(3, 1)} %0
+  return %1, %2, %0
+
+_neighbours_joined(%0: f64[2,6], %1: f64[2,6])
+  %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
+  %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0
+  %4: f64[2,2] = slice{starts=(0, 3), stops=(2, 5), steps=(1, 1)} %1
+  %5: f64[2,1] = slice{starts=(0, 2), stops=(2, 3), steps=(1, 1)} %0
+  %6: f64[2,5] = concatenate{axis=1} %2, %3, %4
+  %7: f64[2,3] = concatenate{axis=1} %5, %3
+  %8: f64[4,1] = concatenate{axis=0} %2, %5
+  return %6, %7, %8
+=>
+  %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
+  %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0
+  %4: f64[2,2] = slice{starts=(0, 3), stops=(2, 5), steps=(1, 1)} %1
+  %5: f64[2,1] = slice{starts=(0, 2), stops=(2, 3), steps=(1, 1)} %0
+  %6: f64[2,3] = slice{starts=(0, 0), stops=(2, 3), steps=(1, 1)} %0
+  %7: f64[2,5] = concatenate{axis=1} %6, %4
+  %8: f64[2,3] = concatenate{axis=1} %5, %3
+  %9: f64[4,1] = concatenate{axis=0} %2, %5
+  return %7, %8, %9
+
+_slice_joined(%0: f64[2,2], %1: f64[2,3])
+  %2: f64[2,5] = concatenate{axis=1} %0, %1
+  %3: f64[1,2] = slice{starts=(1, 0), stops=(2, 2), steps=(1, 1)} %2
+  %4: f64[2,2] = slice{starts=(0, 2), stops=(2, 5), steps=(1, 2)} %2
+  %5: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %2
+  return %3, %4, %5
+=>
+  %2: f64[2,5] = concatenate{axis=1} %0, %1
+  %3: f64[1,2] = slice{starts=(1, 0), stops=(2, 2), steps=(1, 1)} %0
+  %4: f64[2,2] = slice{starts=(0, 0), stops=(2, 3), steps=(1, 2)} %1
+  %5: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %2
+  return %3, %4, %5
+
+_convert_twice(%0: f64[3], %1: i64[3], %2: c128[3], %3: f32[3], %4: bool[3], %5: i16[3])
+  %6: f64[3] = convert{dtype=f64} %0
+  %7: c128[3] = convert{dtype=c128} %6
+  %8: f64[3] = convert{dtype=f64} %7
+  %9: f64[3] = convert{dtype=f64} %1
+  %10: i64[3] = convert{dtype=i64} %9
+  %11: f64[3] = convert{dtype=f64} %2
+  %12: c128[3] = convert{dtype=c128} %11
+  %13: f64[3] = convert{dtype=f64} %3
+  %14: f32[3] = convert{dtype=f32} %13
+  %15: f16[3] = convert{dtype=f16} %13
+  %16: i32[3] = convert{dtype=i32} %13
+  %17: i64[3] = convert{dtype=i64} %4
+  %18: f64[3] = convert{dtype=f64} %17
+  %19: f32[3] = convert{dtype=f32} %5
+  %20: i16[3] = convert{dtype=i16} %19
+  %21: f32[3] = convert{dtype=f32} %0
+  %22: f64[3] = convert{dtype=f64} %21
+  return %8, %10, %12, %14, %15, %16, %18, %20, %22
+=>
+  %6: f64[3] = convert{dtype=f64} %1
+  %7: i64[3] = convert{dtype=i64} %6
+  %8: f64[3] = convert{dtype=f64} %2
+  %9: c128[3] = convert{dtype=c128} %8
+  %10: f64[3] = convert{dtype=f64} %3
+  %11: f16[3] = convert{dtype=f16} %3
+  %12: i32[3] = convert{dtype=i32} %10
+  %13: f64[3] = convert{dtype=f64} %4
+  %14: f32[3] = convert{dtype=f32} %0
+  %15: f64[3] = convert{dtype=f64} %14
+  return %0, %7, %9, %3, %11, %12, %13, %5, %15
+
+_contract_permuted(%0: f64[2,3], %1: f64[4,3])
+  %2: f64[3,4] = permute{axes=(1, 0)} %1
+  %3: f64[2,4] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %2
+  %4: f64[3,2] = permute{axes=(1, 0)} %0
+  %5: f64[2,4] = contract{left=(0, 1), right=(0, 2), out=(1, 2)} %4, %2
+  return %3, %5
+=>
+  %2: f64[2,4] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %0, %1
+  return %2, %2
+
+_sum_of_number(%0: f64[2])
+  %1: f64[2] = reduce_sum{axes=(0,)} 0.5:f64[1000,2]
+  %2: f64[2] = add %0, %1
+  %3: f32[] = reduce_sum{axes=(0, 1)} -1.0:f32[7,5]
+  %4: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
+  %5: f64[] = reduce_sum{axes=(0,)} -0.0:f64[4]
+  %6: f64[] = reduce_sum{axes=(0,)} nan:f64[4]
+  %7: f32[] = reduce_sum{axes=(0,)} 16777215.0:f32[4]
+  %8: i64[] = reduce_sum{axes=(0,)} 3:i64[4]
+  return %2, %3, %4, %5, %6, %7, %8
+=>
+  %1: f64[2] = add %0, 500.0:f64[2]
+  %2: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
+  %3: f64[] = reduce_sum{axes=(0,)} nan:f64[4]
+  %4: f32[] = reduce_sum{axes=(0,)} 16777215.0:f32[4]
+  %5: i64[] = reduce_sum{axes=(0,)} 3:i64[4]
+  return %1, -35.0:f32[], %2, 0.0:f64[], %3, %4, %5
+""")

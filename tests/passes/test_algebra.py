@@ -104,13 +104,11 @@ def test_what_is_true_of_numbers_but_not_of_bits_stays(inputs: str, equation: st
 
 
 def test_additions_keep_their_order() -> None:
-    text = "\n".join([
-        "program(%0: f64[], %1: f64[]) {",
-        "  %2: f64[] = add %0, %1",
-        "  %3: f64[] = add %1, %0",
-        "  %4: f64[] = add %2, %1",
-        "  %5: f64[] = add %0, %4",
-        "  return %3, %5",
-        "}",
-    ])  # fmt: skip
+    text = """program(%0: f64[], %1: f64[]) {
+  %2: f64[] = add %0, %1
+  %3: f64[] = add %1, %0
+  %4: f64[] = add %2, %1
+  %5: f64[] = add %0, %4
+  return %3, %5
+}"""
     assert str(simplify(parse(text))) == text

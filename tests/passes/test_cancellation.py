@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.parse import parse
 from funcdiff.passes.simplify import simplify_linear
+from tests.passes.rewrites import Rewrite, rewrites
 from tests.together import together
 
 TARGETS = np.eye(5)[[0, 3, 1]]
@@ -95,108 +95,88 @@ def test_nan_and_infinity_are_seen_still() -> None:
         np.testing.assert_allclose(g[1], softmax(x[1]))
 
 
-CASES = {
-    "a number": (
-        "%0: f64[3,5]",
-        """
+CASES = rewrites("""
+a number(%0: f64[3,5])
   %1: f64[3] = reduce_sum{axes=(1,)} %0
   %2: f64[3] = reciprocal %1
   %3: f64[3,5] = broadcast{shape=(3, 5), axes=(0,)} %2
   %4: f64[3,5] = mul %3, %0
   %5: f64[3] = reduce_sum{axes=(1,)} %4
-  return %5""",
-        "  return 1.0:f64[3]",
-    ),
-    "a difference": (
-        "%0: f64[3,5], %1: f64[3]",
-        """
+  return %5
+=>
+  return 1.0:f64[3]
+
+a difference(%0: f64[3,5], %1: f64[3])
   %2: f64[3] = reduce_sum{axes=(1,)} %0
   %3: f64[3] = div %1, %2
   %4: f64[3,5] = broadcast{shape=(3, 5), axes=(0,)} %3
   %5: f64[3,5] = mul %4, %0
   %6: f64[3] = reduce_sum{axes=(1,)} %5
   %7: f64[3] = sub %1, %6
-  return %7""",
-        "  return 0.0:f64[3]",
-    ),
-    "what is left of a mean": (
-        "%0: f64[3,5]",
-        """
+  return %7
+=>
+  return 0.0:f64[3]
+
+what is left of a mean(%0: f64[3,5])
   %1: f64[5] = reduce_sum{axes=(0,)} %0
   %2: f64[5] = mul %1, 0.3333333333333333:f64[5]
   %3: f64[3,5] = broadcast{shape=(3, 5), axes=(1,)} %2
   %4: f64[3,5] = sub %0, %3
   %5: f64[5] = reduce_sum{axes=(0,)} %4
-  return %5""",
-        "  return 0.0:f64[5]",
-    ),
-    "along another axis": (
-        "%0: f64[5,5]",
-        """
+  return %5
+=>
+  return 0.0:f64[5]
+
+along another axis(%0: f64[5,5])
   %1: f64[5] = reduce_sum{axes=(1,)} %0
   %2: f64[5] = reciprocal %1
   %3: f64[5,5] = broadcast{shape=(5, 5), axes=(1,)} %2
   %4: f64[5,5] = mul %3, %0
   %5: f64[5] = reduce_sum{axes=(1,)} %4
-  return %5""",
-        None,
-    ),
-    "of another array": (
-        "%0: f64[3,5], %1: f64[3,5]",
-        """
+  return %5
+
+of another array(%0: f64[3,5], %1: f64[3,5])
   %2: f64[3] = reduce_sum{axes=(1,)} %0
   %3: f64[3] = reciprocal %2
   %4: f64[3,5] = broadcast{shape=(3, 5), axes=(0,)} %3
   %5: f64[3,5] = mul %4, %1
   %6: f64[3] = reduce_sum{axes=(1,)} %5
-  return %6""",
-        None,
-    ),
-    "a permuted array": (
-        "%0: f64[2,3,4]",
-        """
+  return %6
+
+a permuted array(%0: f64[2,3,4])
   %1: f64[3,4] = reduce_sum{axes=(0,)} %0
   %2: f64[3,4,2] = permute{axes=(1, 2, 0)} %0
   %3: f64[3,4] = reduce_sum{axes=(2,)} %2
   %4: f64[3,4] = sub %1, %3
-  return %4""",
-        "  return 0.0:f64[3,4]",
-    ),
-    "products with the axes exchanged": (
-        "%0: f64[3,3], %1: f64[3,3]",
-        """
+  return %4
+=>
+  return 0.0:f64[3,4]
+
+products with the axes exchanged(%0: f64[3,3], %1: f64[3,3])
   %2: f64[3,3] = mul %0, %1
   %3: f64[] = reduce_sum{axes=(0, 1)} %2
   %4: f64[3,3] = permute{axes=(1, 0)} %1
   %5: f64[3,3] = mul %0, %4
   %6: f64[] = reduce_sum{axes=(0, 1)} %5
   %7: f64[] = sub %3, %6
-  return %7""",
-        None,
-    ),
-    "a square": (
-        "%0: f64[3,5]",
-        """
+  return %7
+
+a square(%0: f64[3,5])
   %1: f64[3] = reduce_sum{axes=(1,)} %0
   %2: f64[3] = reciprocal %1
   %3: f64[3,5] = broadcast{shape=(3, 5), axes=(0,)} %2
   %4: f64[3,5] = mul %0, %0
   %5: f64[3,5] = mul %3, %4
   %6: f64[3] = reduce_sum{axes=(1,)} %5
-  return %6""",
-        None,
-    ),
-}
+  return %6
+""")
 
 
 @together
-@pytest.mark.parametrize("name", CASES)
-def test_a_sum_is_what_is_left_of_it(name: str) -> None:
-    inputs, before, after = CASES[name]
-    program = parse(f"program({inputs}) {{{before}\n}}")
-    expected = str(program) if after is None else f"program({inputs}) {{\n{after}\n}}"
-    found = simplify_linear(program, (True,) * len(program.inputs))
-    if after is None:
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_sum_is_what_is_left_of_it(case: Rewrite) -> None:
+    found = simplify_linear(case.program, (True,) * len(case.program.inputs))
+    if case.after == case.before:
         assert [eq.primitive.name for eq in found.equations].count("reduce_sum") == 2
     else:
-        assert str(found) == expected
+        assert str(found) == case.expected

@@ -10,64 +10,55 @@ from funcdiff.core.program import Program
 from funcdiff.passes.rewrites import kinks
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import jvp
-from tests.passes.rewrites import Rewrite, names, require_same_bits, run, singular_points
+from tests.passes.rewrites import (
+    Rewrite,
+    names,
+    require_same_bits,
+    rewrites,
+    run,
+    singular_points,
+)
 
-CASES = [
-    Rewrite(
-        "_root_of_squares",
-        "%0: f64[3], %1: f64[3]",
-        """
-        %2: f64[3] = square %0
-        %3: f64[3] = mul %1, %1
-        %4: f64[3] = add %2, %3
-        %5: f64[] = reduce_sum{axes=(0,)} %4
-        %6: f64[] = sqrt %5
-        return %6
-        """,
-        """
-        %2: f64[3] = square %0
-        %3: f64[3] = square %1
-        %4: f64[3] = add %2, %3
-        %5: f64[] = reduce_sum{axes=(0,)} %4
-        %6: f64[] = root_of_squares %5
-        return %6
-        """,
-    ),
-    Rewrite(
-        "_root_of_squares",
-        "%0: f32[2,3]",
-        """
-        %1: f32[3] = contract{left=(0, 1), right=(0, 1), out=(1,)} %0, %0
-        %2: f32[1,3] = reshape{shape=(1, 3)} %1
-        %3: f32[3,1] = permute{axes=(1, 0)} %2
-        %4: f32[3,2,1] = broadcast{shape=(3, 2, 1), axes=(0, 2)} %3
-        %5: f32[3,2,1] = sqrt %4
-        return %5
-        """,
-        """
-        %1: f32[3] = contract{left=(0, 1), right=(0, 1), out=(1,)} %0, %0
-        %2: f32[1,3] = reshape{shape=(1, 3)} %1
-        %3: f32[3,1] = permute{axes=(1, 0)} %2
-        %4: f32[3,2,1] = broadcast{shape=(3, 2, 1), axes=(0, 2)} %3
-        %5: f32[3,2,1] = root_of_squares %4
-        return %5
-        """,
-    ),
-    Rewrite(
-        "_root_of_squares",
-        "%0: f64[3]",
-        """
-        %1: f64[3] = power %0, 4.0:f64[3]
-        %2: f64[3] = sqrt %1
-        return %2
-        """,
-        """
-        %1: f64[3] = power %0, 4.0:f64[3]
-        %2: f64[3] = root_of_squares %1
-        return %2
-        """,
-    ),
-]
+CASES = rewrites("""
+_root_of_squares(%0: f64[3], %1: f64[3])
+  %2: f64[3] = square %0
+  %3: f64[3] = mul %1, %1
+  %4: f64[3] = add %2, %3
+  %5: f64[] = reduce_sum{axes=(0,)} %4
+  %6: f64[] = sqrt %5
+  return %6
+=>
+  %2: f64[3] = square %0
+  %3: f64[3] = square %1
+  %4: f64[3] = add %2, %3
+  %5: f64[] = reduce_sum{axes=(0,)} %4
+  %6: f64[] = root_of_squares %5
+  return %6
+
+_root_of_squares(%0: f32[2,3])
+  %1: f32[3] = contract{left=(0, 1), right=(0, 1), out=(1,)} %0, %0
+  %2: f32[1,3] = reshape{shape=(1, 3)} %1
+  %3: f32[3,1] = permute{axes=(1, 0)} %2
+  %4: f32[3,2,1] = broadcast{shape=(3, 2, 1), axes=(0, 2)} %3
+  %5: f32[3,2,1] = sqrt %4
+  return %5
+=>
+  %1: f32[3] = contract{left=(0, 1), right=(0, 1), out=(1,)} %0, %0
+  %2: f32[1,3] = reshape{shape=(1, 3)} %1
+  %3: f32[3,1] = permute{axes=(1, 0)} %2
+  %4: f32[3,2,1] = broadcast{shape=(3, 2, 1), axes=(0, 2)} %3
+  %5: f32[3,2,1] = root_of_squares %4
+  return %5
+
+_root_of_squares(%0: f64[3])
+  %1: f64[3] = power %0, 4.0:f64[3]
+  %2: f64[3] = sqrt %1
+  return %2
+=>
+  %1: f64[3] = power %0, 4.0:f64[3]
+  %2: f64[3] = root_of_squares %1
+  return %2
+""")
 
 
 def test_every_rule_is_named_here() -> None:
@@ -139,17 +130,14 @@ def test_a_sum_of_a_square_and_something_else_is_no_sum_of_squares() -> None:
 
 
 def test_the_square_of_a_norm_keeps_the_norms_derivative() -> None:
-    program = Rewrite(
-        "",
-        "%0: f64[3]",
-        """
-        %1: f64[3] = square %0
-        %2: f64[] = reduce_sum{axes=(0,)} %1
-        %3: f64[] = sqrt %2
-        %4: f64[] = square %3
-        return %4
-        """,
-        "",
-    ).program
+    (norm,) = rewrites("""
+the square of a norm(%0: f64[3])
+  %1: f64[3] = square %0
+  %2: f64[] = reduce_sum{axes=(0,)} %1
+  %3: f64[] = sqrt %2
+  %4: f64[] = square %3
+  return %4
+""")
+    program = norm.program
     assert _slopes(simplify(program), 0.0) == 0
     np.testing.assert_allclose(_slopes(simplify(program), 2.0), 12.0)

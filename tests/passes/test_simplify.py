@@ -17,7 +17,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.core.programs import programs, scalars
-from tests.passes.rewrites import Rewrite, require_same_bits, run, singular_points
+from tests.passes.rewrites import Rewrite, require_same_bits, rewrites, run, singular_points
 
 # ---- random programs ---------------------------------------------------------------------------
 
@@ -58,123 +58,67 @@ def test_every_bit_is_kept_at_singular_points(program: Program) -> None:
 # ---- sharing and dead code -----------------------------------------------------------------------
 
 
-def rewritten(inputs: str, before: str, after: str) -> tuple[str, str]:
-    """Return the text of a simplified program, and what it should be."""
-    case = Rewrite("", inputs, before, after)
-    return str(simplify(case.program)), case.expected
+SHARED_OR_DROPPED = rewrites("""
+equal equations are shared through all that follows(%0: f64[3])
+  %1: f64[3] = sin %0
+  %2: f64[3] = sin %0
+  %3: f64[] = reduce_sum{axes=(0,)} %1
+  %4: f64[] = reduce_sum{axes=(0,)} %2
+  %5: f64[] = div %3, %4
+  return %5
+=>
+  %1: f64[3] = sin %0
+  %2: f64[] = reduce_sum{axes=(0,)} %1
+  %3: f64[] = div %2, %2
+  return %3
+
+equations that differ in a parameter or the bits of a literal are not shared(%0: f64[2,2])
+  %1: f64[2] = reduce_sum{axes=(0,)} %0
+  %2: f64[2] = reduce_sum{axes=(1,)} %0
+  %3: f64[2,2] = mul %0, 0.0:f64[2,2]
+  %4: f64[2,2] = mul %0, -0.0:f64[2,2]
+  return %1, %2, %3, %4
+
+dead equations fall away but inputs stay(%0: f64[3], %1: f64[3])
+  %2: f64[3] = sin %0
+  %3: f64[3] = cos %2
+  %4: f64[3] = exp %0
+  return %4
+=>
+  %2: f64[3] = exp %0
+  return %2
+
+what a rewrite leaves unused falls away(%0: f64[3], %1: bool[3])
+  %2: f64[3] = neg %0
+  %3: f64[3] = neg %2
+  %4: f64[3] = sin %3
+  %5: f64[3] = sin %0
+  %6: f64[3] = select %1, %4, %5
+  return %6
+=>
+  %2: f64[3] = sin %0
+  return %2
+
+operations on literals are computed(%0: f64[2])
+  %1: f64[] = add 0.5:f64[], 1.0:f64[]
+  %2: f64[] = div %1, 0.0:f64[]
+  %3: f64[2] = broadcast{shape=(2,), axes=()} %2
+  %4: i64[] = add 9223372036854775807:i64[], 1:i64[]
+  %5: f64[3] = slice{starts=(0,), stops=(3,), steps=(1,)} 2.0:f64[5]
+  %6: f64[] = convert{dtype=f64} complex(1.0, 2.0):c128[]
+  return %3, %4, %5, %6
+=>
+  return inf:f64[2], -9223372036854775808:i64[], 2.0:f64[3], 1.0:f64[]
+
+sums of literals stay because their order of addition is numpys()
+  %0: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
+  return %0
+""")
 
 
-def test_equal_equations_are_shared_through_all_that_follows() -> None:
-    found, expected = rewritten(
-        "%0: f64[3]",
-        """
-        %1: f64[3] = sin %0
-        %2: f64[3] = sin %0
-        %3: f64[] = reduce_sum{axes=(0,)} %1
-        %4: f64[] = reduce_sum{axes=(0,)} %2
-        %5: f64[] = div %3, %4
-        return %5
-        """,
-        """
-        %1: f64[3] = sin %0
-        %2: f64[] = reduce_sum{axes=(0,)} %1
-        %3: f64[] = div %2, %2
-        return %3
-        """,
-    )
-    assert found == expected
-
-
-def test_equations_that_differ_in_a_parameter_or_the_bits_of_a_literal_are_not_shared() -> None:
-    text, expected = rewritten(
-        "%0: f64[2,2]",
-        """
-        %1: f64[2] = reduce_sum{axes=(0,)} %0
-        %2: f64[2] = reduce_sum{axes=(1,)} %0
-        %3: f64[2,2] = mul %0, 0.0:f64[2,2]
-        %4: f64[2,2] = mul %0, -0.0:f64[2,2]
-        return %1, %2, %3, %4
-        """,
-        """
-        %1: f64[2] = reduce_sum{axes=(0,)} %0
-        %2: f64[2] = reduce_sum{axes=(1,)} %0
-        %3: f64[2,2] = mul %0, 0.0:f64[2,2]
-        %4: f64[2,2] = mul %0, -0.0:f64[2,2]
-        return %1, %2, %3, %4
-        """,
-    )
-    assert text == expected
-
-
-def test_dead_equations_fall_away_but_inputs_stay() -> None:
-    found, expected = rewritten(
-        "%0: f64[3], %1: f64[3]",
-        """
-        %2: f64[3] = sin %0
-        %3: f64[3] = cos %2
-        %4: f64[3] = exp %0
-        return %4
-        """,
-        """
-        %2: f64[3] = exp %0
-        return %2
-        """,
-    )
-    assert found == expected
-
-
-def test_what_a_rewrite_leaves_unused_falls_away() -> None:
-    found, expected = rewritten(
-        "%0: f64[3], %1: bool[3]",
-        """
-        %2: f64[3] = neg %0
-        %3: f64[3] = neg %2
-        %4: f64[3] = sin %3
-        %5: f64[3] = sin %0
-        %6: f64[3] = select %1, %4, %5
-        return %6
-        """,
-        """
-        %2: f64[3] = sin %0
-        return %2
-        """,
-    )
-    assert found == expected
-
-
-# ---- operations on literals ----------------------------------------------------------------------
-
-
-def test_operations_on_literals_are_computed() -> None:
-    found, expected = rewritten(
-        "%0: f64[2]",
-        """
-        %1: f64[] = add 0.5:f64[], 1.0:f64[]
-        %2: f64[] = div %1, 0.0:f64[]
-        %3: f64[2] = broadcast{shape=(2,), axes=()} %2
-        %4: i64[] = add 9223372036854775807:i64[], 1:i64[]
-        %5: f64[3] = slice{starts=(0,), stops=(3,), steps=(1,)} 2.0:f64[5]
-        %6: f64[] = convert{dtype=f64} complex(1.0, 2.0):c128[]
-        return %3, %4, %5, %6
-        """,
-        "return inf:f64[2], -9223372036854775808:i64[], 2.0:f64[3], 1.0:f64[]",
-    )
-    assert found == expected
-
-
-def test_sums_of_literals_stay_because_their_order_of_addition_is_numpys() -> None:
-    found, expected = rewritten(
-        "",
-        """
-        %0: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
-        return %0
-        """,
-        """
-        %0: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
-        return %0
-        """,
-    )
-    assert found == expected
+@pytest.mark.parametrize("case", SHARED_OR_DROPPED, ids=str)
+def test_what_is_simplified(case: Rewrite) -> None:
+    assert str(simplify(case.program)) == case.expected
 
 
 # ---- nested programs -----------------------------------------------------------------------------
@@ -194,18 +138,19 @@ def test_the_branches_of_cond_are_simplified() -> None:
   %2: f64[3] = cond{{branches=({branches})}} %0, %1
   return %2
 }}"""
-    assert str(simplify(parse(text))) == "\n".join([
-        "program(%0: i64[], %1: f64[3]) {",
-        "  %2: f64[3] = cond{branches=(program(%0: f64[3]) {",
-        "      %1: f64[3] = sin %0",
-        "      return %1",
-        "    }, program(%0: f64[3]) {",
-        "      %1: f64[3] = cos %0",
-        "      return %1",
-        "    })} %0, %1",
-        "  return %2",
-        "}",
-    ])  # fmt: skip
+    assert (
+        str(simplify(parse(text)))
+        == """program(%0: i64[], %1: f64[3]) {
+  %2: f64[3] = cond{branches=(program(%0: f64[3]) {
+      %1: f64[3] = sin %0
+      return %1
+    }, program(%0: f64[3]) {
+      %1: f64[3] = cos %0
+      return %1
+    })} %0, %1
+  return %2
+}"""
+    )
 
 
 def test_the_body_of_scan_is_simplified() -> None:
@@ -219,16 +164,17 @@ def test_the_body_of_scan_is_simplified() -> None:
     }, constants=0, carries=1, length=4, reverse=False} %0, %1
   return %2, %3
 }"""
-    assert str(simplify(parse(text))) == "\n".join([
-        "program(%0: f64[], %1: f64[4]) {",
-        "  %2: f64[], %3: f64[4] = scan{body=program(%0: f64[], %1: f64[]) {",
-        "      %2: f64[] = add %0, %1",
-        "      %3: f64[] = div %2, %2",
-        "      return %3, %0",
-        "    }, constants=0, carries=1, length=4, reverse=False} %0, %1",
-        "  return %2, %3",
-        "}",
-    ])  # fmt: skip
+    assert (
+        str(simplify(parse(text)))
+        == """program(%0: f64[], %1: f64[4]) {
+  %2: f64[], %3: f64[4] = scan{body=program(%0: f64[], %1: f64[]) {
+      %2: f64[] = add %0, %1
+      %3: f64[] = div %2, %2
+      return %3, %0
+    }, constants=0, carries=1, length=4, reverse=False} %0, %1
+  return %2, %3
+}"""
+    )
 
 
 MASKED = """program(%0: f64[{n}], %1: bool[{n}], %2: f64[{n}]) {{
@@ -266,21 +212,20 @@ def test_masks_go_last_in_the_body_of_a_linear_scan_for_carries_that_become_line
 
 
 def test_only_coefficients_are_computed_before_they_are_repeated() -> None:
-    text = "\n".join([
-        "program(%0: f64[3]) {",
-        "  %1: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0",
-        "  %2: f64[2,3] = sqrt %1",
-        "  return %2",
-        "}",
-    ])  # fmt: skip
+    text = """program(%0: f64[3]) {
+  %1: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0
+  %2: f64[2,3] = sqrt %1
+  return %2
+}"""
     assert str(simplify(parse(text), (True,))) == text
-    assert str(simplify(parse(text), (False,))) == "\n".join([
-        "program(%0: f64[3]) {",
-        "  %1: f64[3] = sqrt %0",
-        "  %2: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %1",
-        "  return %2",
-        "}",
-    ])  # fmt: skip
+    assert (
+        str(simplify(parse(text), (False,)))
+        == """program(%0: f64[3]) {
+  %1: f64[3] = sqrt %0
+  %2: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %1
+  return %2
+}"""
+    )
 
 
 @pytest.mark.parametrize("shape", [(7, 129), (33, 1000), (1000, 100)])
