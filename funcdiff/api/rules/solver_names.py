@@ -19,7 +19,7 @@ from funcdiff.api.calls.arguments import name_of
 from funcdiff.api.rules.solving import Calls
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
-from funcdiff.ops.user.named_code import Name
+from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.solvers import Run, entered
 from funcdiff.pytree.statics import static_key
 

@@ -21,7 +21,7 @@ from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.promotion import innermost
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
-from funcdiff.ops.user.named_code import Name
+from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.solvers import Run
 
 

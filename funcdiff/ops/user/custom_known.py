@@ -20,6 +20,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, ProgramError
 from funcdiff.ops.families import several
+from funcdiff.ops.user.python_call import map_batches
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import present
 
@@ -154,13 +155,14 @@ def _abstract(p: KnownTangent, index: ArrayType, *_types: ArrayType) -> Types:
 
 
 def _impl(p: KnownTangent) -> Callable[..., Any]:
-    def run(index: Any, *ts: Any) -> Sequence[Any]:
-        if isinstance(index, np.ndarray) and index.ndim:
-            rows = [run(*row) for row in zip(index, *ts, strict=True)]
-            empty = [np.empty((*np.shape(index), *t.shape), t.dtype) for t in _outputs(p)]
-            return [np.stack(column) for column in zip(*rows, strict=True)] if rows else empty
+    def one(operands: Sequence[Any]) -> Sequence[Any]:
+        index, *ts = operands
         rules = _rules_of(p.name, index)
         return rules.pull(p.active, ts) if p.transposed else rules.push(p.active, ts)
+
+    def run(*operands: Any) -> Sequence[Any]:
+        batches = tuple((n, (True,) * len(operands)) for n in np.shape(operands[0]))
+        return map_batches(one, _outputs(p), batches, operands)
 
     return several(run)
 

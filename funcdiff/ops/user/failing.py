@@ -16,7 +16,7 @@ from funcdiff.core.primitive import Operation, Params, Tracers, Types, operation
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op
-from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
+from funcdiff.ops.user.python_call import Batches, batched_types, map_batches
 
 KINDS: Final = (np.linalg.LinAlgError, ValueError, FloatingPointError)
 """Exceptions that have an outcome, from 1 on; it is 0 where nothing is raised."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import compress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
@@ -29,14 +30,12 @@ from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import isfinite
 from funcdiff.ops.elementwise.mathematics import nextafter
-from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import convert, select
-from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
-from funcdiff.space import Maybe, align, broadcast, instantiate, mul, neg, sum_tangents, zeros
+from funcdiff.ops.user.python_call import Batches, by_example, python_call
+from funcdiff.space import Maybe, broadcast, instantiate, mul, neg, sum_tangents, zeros
 from funcdiff.transforms.jvp import Mask, present, spread
 from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import vmap
 
 Options: TypeAlias = tuple[tuple[str, Any], ...]
 Vector: TypeAlias = Callable[[float], Any]
@@ -74,23 +73,6 @@ class Integral(Params):
 
 
 # ---- values --------------------------------------------------------------------------------------
-
-
-def _abstract(p: Integral, *types: ArrayType) -> Types:
-    single = (*p.program.input_types[:-1], *(_NUMBER,) * (2 + p.points))
-    wanted = tuple(
-        t.with_shape((*(size for size, flags in p.batches if flags[k]), *t.shape))
-        for k, t in enumerate(single)
-    )
-    if types != wanted:
-        raise TypeError(f"an integral with {p.routine} takes {wanted}, got {types}")
-    return batched_types(p.results, p.batches)
-
-
-def _impl(p: Integral) -> Callable[..., Any]:
-    return several(
-        lambda *xs: map_batches(lambda one: _integrate(p, one), p.results, p.batches, xs)
-    )
 
 
 def _integrate(p: Integral, operands: Sequence[Any]) -> list[Any]:
@@ -170,33 +152,24 @@ ROUTINES: Final[dict[str, Callable[..., Any]]] = {"quad": _quad, "quad_vec": _qu
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _jvp(p: Integral, xs: Tracers, ts: Tangents) -> Pushed:
-    ys = integral(p, xs)
-    first = p.known
-    linear = ts[first - p.linear : first]
-    if all(t is None for t in (*ts[: first - p.linear], *ts[first:])):
-        moved = [
-            instantiate(t, x.type) for t, x in zip(linear, xs[first - p.linear :], strict=False)
-        ]
-        pushed = integral(p, [*xs[: first - p.linear], *moved, *xs[first:]])
-        return ys, [*pushed[:-1], None]
-    active = tuple(t is not None for t in ts)
-    rule = _tangent(p.program, replace(p, batches=()), active)
-    flags = [[*on, *(flag for flag, t in zip(on, ts, strict=True) if t is not None)]
-             for _, on in p.batches]  # fmt: skip
-    for (size, _), marked in zip(reversed(p.batches), reversed(flags), strict=True):
-        rule, _ = vmap(rule, size, tuple(marked), (True,) * len(rule.outputs))
-    return ys, [*inline(rule, [*xs, *present(ts)]), None]
+def _rule(p: Integral, active: Mask, types: Types) -> tuple[Program, Mask]:
+    moves = tuple(k < len(p.results) - 1 for k in range(len(p.results)))
+    return _tangent(p.program, p, active, types), moves
 
 
 @memoised
-def _tangent(program: Program, p: Integral, active: Mask) -> Program:
-    """Return ``(*known, a, b, *points, *ts) -> tangents of the integrals``."""
-    count, first = len(p.results) - 1, len(program.inputs) - 1
-    types = [*program.input_types[:first], *(_NUMBER,) * (2 + p.points)]
+def _tangent(program: Program, p: Integral, active: Mask, types: Types) -> Program:
+    """Return ``(*known, a, b, *points, *results, *ts) -> tangents of the integrals``."""
+    count, first = len(p.results) - 1, p.known
+    place = slice(first - p.linear, first)
     with Builder("integral", SHARED) as builder:
         xs = [builder.input(t) for t in types]
-        ts = spread([builder.input(t) for t, on in zip(types, active, strict=True) if on], active)
+        for t in p.results:
+            builder.input(t)
+        ts = spread([builder.input(t) for t in compress(types, active)], active)
+        if sum(active[place]) == sum(active):
+            xs[place] = list(map(instantiate, ts[place], types[place]))
+            return builder.program(integral(p, xs)[:count])
         terms: list[list[Maybe]] = [[] for _ in range(count)]
         moved = present(ts[:first])
         if moved:
@@ -248,35 +221,24 @@ def _tangents_at(program: Program, active: Mask, count: int) -> Program:
         return builder.program(inline(split.linear, [*ts, *residuals])[:count])
 
 
-def _transpose(p: Integral, types: Types, cts: Tangents, xs: Tangents) -> Tangents:
+def _transposed(p: Integral, linear: Mask, arrived: Mask, types: Types) -> Program:
     """Return ∫ (∂f/∂t)ᵀ·ct dx."""
-    sizes = tuple(size for size, _ in p.batches)
     first, last = p.known - p.linear, p.known
-    linear = tuple(x is None for x in xs[first:last])
-    if not any(linear) or any(x is None for x in (*xs[:first], *xs[last:])):
+    moves, wanted = linear[first:last], arrived[:-1]
+    if not any(moves) or sum(moves) != sum(linear):
         raise NotDifferentiableError(f"an integral with {p.routine} is not linear in its ends")
-    present_cts = tuple(ct is not None for ct in cts[:-1])
-    arrived = [instantiate(ct, t) for ct, t in zip(cts, p.results, strict=True) if ct is not None]
-    flags = [
-        (*on[:first], *_kept(on[first:last], linear), *(True for _ in arrived), *on[last:])
-        for _, on in p.batches
-    ]
     rule = replace(
-        p, linear=len(arrived), program=_cotangents_at(p.program, linear, present_cts),
-        ends=_cotangents_at(p.ends, linear, present_cts),
-        batches=tuple(zip(sizes, flags, strict=True)),
+        p, linear=sum(wanted), program=_cotangents_at(p.program, moves, wanted),
+        ends=_cotangents_at(p.ends, moves, wanted),
     )  # fmt: skip
-    given = [x for x in (*xs[:last],) if x is not None]
-    pulled = integral(rule, [*given, *arrived, *present(xs[last:])])
-    found = [
-        convert(ct, t.dtype)
-        for ct, t in zip(pulled, _kept(types[first:last], linear, True), strict=False)
-    ]
-    return [*(None for _ in range(first)), *spread(found, linear), *(None for _ in xs[last:])]
-
-
-def _kept(values: Sequence[Any], linear: Mask, wanted: bool = False) -> list[Any]:  # noqa: FBT001, FBT002
-    return [x for x, flag in zip(values, linear, strict=True) if flag == wanted]
+    with Builder("integral", SHARED) as builder:
+        xs = spread([builder.input(t) for t, on in zip(types, linear, strict=True) if not on],
+                    [not on for on in linear])  # fmt: skip
+        cts = [builder.input(t) for t in compress(p.results, arrived)]
+        pulled = integral(rule, [*present(xs[:last]), *cts[: sum(wanted)], *present(xs[last:])])
+        return builder.program(
+            [convert(ct, t.dtype) for ct, t in zip(pulled, compress(types, linear), strict=False)]
+        )
 
 
 @memoised
@@ -294,16 +256,16 @@ def _cotangents_at(program: Program, linear: Mask, arrived: Mask) -> Program:
         return builder.program(inline(pulled, [*xs, x, *narrow]))
 
 
-def _batch(p: Integral, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
-    """Integrate one example after the other; what it is linear in always has the axis."""
-    first, last = p.known - p.linear, p.known
-    moving = align(size, xs[first:last], flags[first:last])
-    every = (*flags[:first], *(True for _ in moving), *flags[last:])
-    wider = replace(p, batches=((size, every), *p.batches))
-    return integral(wider, [*xs[:first], *moving, *xs[last:]])
-
-
-integral_p: Final = Primitive("integral", Integral, _abstract, _impl, _jvp, _transpose, _batch)
+integral_p: Final = python_call(
+    "integral",
+    Integral,
+    by_example(_integrate),
+    _rule,
+    _transposed,
+    takes=lambda p: (*p.program.input_types[:-1], *(_NUMBER,) * (2 + p.points)),
+    wide=lambda p: slice(p.known - p.linear, p.known),
+    facts=Facts(),
+)
 
 
 def integral(p: Integral, operands: Tracers) -> list[Tracer]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Params, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
@@ -40,61 +41,56 @@ class LinearSolve(solvers.Problem):
     transposed: str  # name of the solver for the transposed map, if there is one
 
 
-def _jvp(p: LinearSolve, xs: Tracers, ts: Tangents) -> Pushed:
+def _rule(p: LinearSolve, active: Mask, _types: Types) -> tuple[Program, Mask]:
     """x = A⁻¹·b has dx = A⁻¹·(db - dA·x)."""
-    ys = linear_solve(p, xs)
-    one = replace(p, aux=(), batches=())
-    rule = _tangent(p.program, one, tuple(t is not None for t in ts))
-    return ys, solvers.tangents(rule, p, xs, ys, ts)
+    return _tangent(p.program, p, active), tuple(k < p.unknowns for k in range(len(p.results)))
 
 
 @memoised
 def _tangent(program: Program, p: LinearSolve, active: Mask) -> Program:
-    """Return ``(*known, *x, *ts) -> t_x`` for the tangents of the active operands."""
+    """Return ``(*known, *b, *results, *ts) -> t_x`` for the tangents of the active operands."""
     first = solvers.known(p)
-    types = program.input_types
     moves, right = active[:first], active[first:]
     with Builder("linear_solve", SHARED) as builder:
-        at = [builder.input(t) for t in types]
-        ts = spread((builder.input(t) for t, on in zip(types, active, strict=True) if on), active)
-        rest = [instantiate(t, v) for t, v in zip(ts[first:], types[first:], strict=True)]
+        xs = [builder.input(t) for t in program.input_types]
+        at = [*xs[:first], *[builder.input(t) for t in p.results][: p.unknowns]]
+        ts = spread([builder.input(x.type) for x in compress(xs, active)], active)
+        rest = [instantiate(t, b.type) for t, b in zip(ts[first:], xs[first:], strict=True)]
         if any(moves):
             pushed, mask = jvp(program, (*moves, *(False for _ in right)))
             results = inline(pushed, [*at, *present(ts[:first])])
             moved = spread(results[len(program.outputs) :], mask)
             rest = [b if m is None else add(b, neg(m)) for b, m in zip(rest, moved, strict=True)]
-        return builder.program(linear_solve(p, [*at[:first], *rest]))
+        return builder.program(linear_solve(replace(p, aux=()), [*at[:first], *rest]))
 
 
-def _transpose(p: LinearSolve, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
+def _transposed(p: LinearSolve, linear: Mask, arrived: Mask, _types: Types) -> Program:
+    """Return ``(*other operands, *cts) -> cts of the right-hand sides``."""
     if not p.transposed:
         raise NotDifferentiableError(
             f"reverse mode through {p.name} has to solve with the transposed map, for which there "
             "is no solver. Give transpose_solve=, say symmetric=True if the map is its own "
             "transpose or adjoint, or leave out solve= for one that knows both."
         )
-    first = solvers.known(p)
-    given = present(xs[:first])
-    assert len(given) == first, "the solution is linear in the right-hand side alone"
-    linear = (*(False for _ in given), *(True for _ in range(p.unknowns)))
+    first, types = solvers.known(p), p.program.input_types
+    moves = tuple(k >= first for k in range(len(types)))
+    assert not any(linear[:first]), "the solution is linear in the right-hand side alone"
     turned = replace(
         p,
-        program=transposed_program(p.program, linear),
+        program=transposed_program(p.program, moves),
         solver=p.transposed,
         transposed=p.solver,
         aux=(),
     )
-    sizes = tuple(size for size, _ in p.batches)
-    arrived = [
-        instantiate(ct, t.with_shape((*sizes, *t.shape)))
-        for ct, t in zip(cts, p.program.input_types[first:], strict=False)
-    ]
-    pulled = linear_solve(turned, [*given, *arrived])
-    found = [ct if x is None else None for ct, x in zip(pulled, xs[first:], strict=True)]
-    return [*(None for _ in given), *found]
+    with Builder("linear_solve", SHARED) as builder:
+        given = [builder.input(t) for t, moved in zip(types, linear, strict=True) if not moved]
+        cts = spread([builder.input(t) for t in compress(p.results, arrived)], arrived)
+        right = [instantiate(ct, t) for ct, t in zip(cts, types[first:], strict=False)]
+        pulled = linear_solve(turned, [*given[:first], *right])
+        return builder.program(list(compress(pulled, linear[first:])))
 
 
-linear_solve_p: Final = solvers.problem("linear_solve", LinearSolve, _jvp, _transpose)
+linear_solve_p: Final = solvers.problem("linear_solve", LinearSolve, _rule, _transposed)
 
 
 def linear_solve(p: LinearSolve, operands: Tracers) -> Tracers:

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.core.effects import call_once
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Params, Tracers, Types
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import NotDifferentiableError, OutputError
-from funcdiff.ops.families import several
-from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
-from funcdiff.ops.user.named_code import Entered
-from funcdiff.space import align
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.user.python_call import (
+    Batches,
+    Entered,
+    batched_types,
+    by_example,
+    checked,
+    map_batches,
+    python_call,
+)
+from funcdiff.transforms.jvp import Mask
 
 Run: TypeAlias = Callable[..., Sequence[Any]]
 """Of arrays, to the leaves of the result."""
@@ -54,21 +60,11 @@ class Opaque(Params):
         return entered[self.name].has_effects
 
 
-def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
-    return batched_types(p.results, p.batches)
-
-
-def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    return several(lambda *xs: call_once(p, xs, lambda: _call(p, entered[p.name], xs)))
-
-
 def _call(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
     """Call the function once per example, or for all of the innermost batch axis at once."""
     batch = function.batch
     if batch is None or not p.batches:
-        return map_batches(
-            lambda xs: _run(p, function.run, xs, p.results), p.results, p.batches, xs
-        )
+        return by_example(lambda p, xs: _run(p, function.run, xs, p.results))(p, xs)
     *outer, innermost = p.batches
     size, flags = innermost
     types = batched_types(p.results, (innermost,))
@@ -86,15 +82,13 @@ def _call(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
 def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]:
     """Return copies of the results: the function may keep or return memory of somebody else."""
     with without_recording():
-        results = [np.array(y) for y in function(*map(private_copy, xs))]
-    found = tuple(ArrayType(y.shape, y.dtype) for y in results)
-    if found != types:
-        raise OutputError(
-            f"{_display_name(p)} returned {', '.join(map(str, found))} where it had returned, or "
-            f"declared, {', '.join(map(str, types))} for arguments of these types. An opaque "
-            "function must return the same shapes and dtypes for the same shapes and dtypes."
-        )
-    return [y[()] for y in results]
+        results = list(map(np.array, function(*map(private_copy, xs))))
+    return checked(
+        results, types,
+        lambda found, wanted: f"{_display_name(p)} returned {found} where it had returned, or "
+        f"declared, {wanted} for arguments of these types. An opaque function must return the same "
+        "shapes and dtypes for the same shapes and dtypes.",
+    )  # fmt: skip
 
 
 def private_copy(x: Any) -> Any:
@@ -102,33 +96,28 @@ def private_copy(x: Any) -> Any:
     return x.copy() if issubclass(type(x), np.ndarray) else x
 
 
-def _opaque_jvp(p: Opaque, _xs: Tracers, _ts: Tangents) -> Pushed:
+def _display_name(p: Opaque) -> str:
+    """Return the name that the user gave the function, without the number that `enter` adds."""
+    return p.name.partition(".")[0]
+
+
+def _no_rule(p: Opaque, _active: Mask, _types: Types) -> NoReturn:
     raise NotDifferentiableError(
         f"{_display_name(p)} is opaque and has no derivative rule. Declare one with "
         f"{_display_name(p)}.defvjp(forward, backward) or {_display_name(p)}.defjvp(rule)."
     )
 
 
-def _display_name(p: Opaque) -> str:
-    """Return the name that the user gave the function, without the number that `enter` adds."""
-    return p.name.partition(".")[0]
+def _wide(p: Opaque) -> slice:
+    return slice(None if not p.batches and entered[p.name].batch is not None else 0)
 
 
-def _opaque_batch(p: Opaque, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    if not p.batches and entered[p.name].batch is not None:
-        xs, batched = align(size, xs, batched), (True,) * len(xs)
-    return opaque(Opaque(p.name, p.results, ((size, tuple(batched)), *p.batches)), xs)
-
-
-opaque_p: Final = Primitive(
+opaque_p: Final = python_call(
     "opaque",
     Opaque,
-    _abstract_opaque,
-    _opaque_impl,
-    _opaque_jvp,
-    None,
-    _opaque_batch,
-    facts=Facts(calls_user=True),
+    lambda p, xs: call_once(p, xs, lambda: _call(p, entered[p.name], xs)),
+    _no_rule,
+    wide=_wide,
 )
 
 

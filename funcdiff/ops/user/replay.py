@@ -8,27 +8,24 @@ say what has been done to it, forward mode or its transpose, in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.errors import NotDifferentiableError, OutputError
-from funcdiff.ops.families import several
-from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
-from funcdiff.ops.user.named_code import Entered
-from funcdiff.space import align, instantiate
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.user.python_call import Batches, Entered, by_example, checked, python_call
+from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, present, spread
 from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import vmap
 
 
 class Plan(NamedTuple):
@@ -81,14 +78,12 @@ def _run(p: Replay, operands: Sequence[Any]) -> list[Any]:
         found = list(executable(program)(*plan.fixed, *operands))
     else:
         found = list(maker.results(operands))
-    types = tuple(ArrayType(y.shape, y.dtype) for y in found)
-    if types != p.results:
-        raise OutputError(
-            f"{p.maker} returned {', '.join(map(str, types))} where "
-            f"{', '.join(map(str, p.results))} was expected: what it returns for these values has "
-            "another shape. Call it where its arguments have values, outside of vmap and jit."
-        )
-    return found
+    return checked(
+        found, p.results,
+        lambda types, wanted: f"{p.maker} returned {types} where {wanted} was expected: what it "
+        "returns for these values has another shape. Call it where its arguments have values, "
+        "outside of vmap and jit.",
+    )  # fmt: skip
 
 
 @memoised
@@ -116,79 +111,49 @@ def _push_forward(program: Program, active: Mask) -> Program:
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _jvp(p: Replay, xs: Tracers, ts: Tangents) -> Pushed:
-    ys = replay(p, xs)
-    first = len(xs) - p.linear
-    if not any(y.type.differentiable for y in ys):
-        return ys, [None for _ in ys]
-    if all(t is None for t in ts[:first]):
-        moved = [instantiate(t, x.type) for t, x in zip(ts[first:], xs[first:], strict=True)]
-        return ys, replay(p, [*xs[:first], *moved])
-    active = tuple(t is not None for t in ts)
+def _rule(p: Replay, active: Mask, types: Types) -> tuple[Program, Mask] | None:
+    """Return ``(*operands, *results, *ts) -> tangents of the floating results``."""
     floating = tuple(t.differentiable for t in p.results)
-    pushed = replace(
-        p, linear=sum(active), steps=(*p.steps, ("push", active, ())), batches=(),
-        results=tuple(t for t, on in zip(p.results, floating, strict=True) if on),
-    )  # fmt: skip
-    moving = present(ts)
-    operands = [*xs, *moving]
-    types = _single(p.batches, [x.type for x in xs])
+    if not any(floating):
+        return None
+    first = len(types) - p.linear
     with Builder("replay", SHARED) as builder:
-        every = [*types, *(t for t, on in zip(types, active, strict=True) if on)]
-        rule = builder.program(replay(pushed, [builder.input(t) for t in every]))
-    for size, flags in reversed(p.batches):
-        marked = (*flags, *(flag for flag, on in zip(flags, active, strict=True) if on))
-        rule, _ = vmap(rule, size, marked, (True,) * len(rule.outputs))
-    return ys, spread(inline(rule, operands), floating)
+        xs = [builder.input(t) for t in types]
+        for t in p.results:
+            builder.input(t)
+        ts = spread([builder.input(t) for t in compress(types, active)], active)
+        if not any(active[:first]):
+            moved = map(instantiate, ts[first:], types[first:])
+            return builder.program(replay(p, [*xs[:first], *moved])), floating
+        pushed = replace(
+            p, linear=sum(active), steps=(*p.steps, ("push", active, ())),
+            results=tuple(compress(p.results, floating)),
+        )  # fmt: skip
+        return builder.program(replay(pushed, [*xs, *present(ts)])), floating
 
 
-def _single(batches: Batches, types: Sequence[ArrayType]) -> list[ArrayType]:
-    """Return the types of the operands of one example."""
-    counts = [sum(flags[k] for _, flags in batches) for k in range(len(types))]
-    return [t.with_shape(t.shape[n:]) for t, n in zip(types, counts, strict=True)]
-
-
-def _transpose(p: Replay, types: Types, cts: Tangents, xs: Tangents) -> Tangents:
-    linear = tuple(x is None for x in xs)
-    if any(linear[: len(xs) - p.linear]):
+def _transposed(p: Replay, linear: Mask, arrived: Mask, types: Types) -> Program:
+    if any(linear[: len(types) - p.linear]):
         raise NotDifferentiableError(f"{p.maker} is not linear in what it depends on")
-    sizes = tuple(size for size, _ in p.batches)
-    arrived = tuple(ct is not None for ct in cts)
-    found = tuple(t for t, on in zip(_single(p.batches, types), linear, strict=True) if on)
     pulled = replace(
-        p, linear=sum(arrived), results=found, steps=(*p.steps, ("pull", linear, arrived)),
-        batches=tuple(
-            (size, (*(f for f, on in zip(flags, linear, strict=True) if not on),
-                    *(True for ct in cts if ct is not None)))
-            for size, (_, flags) in zip(sizes, p.batches, strict=True)
-        ),
+        p, linear=sum(arrived), results=tuple(compress(types, linear)),
+        steps=(*p.steps, ("pull", linear, arrived)),
     )  # fmt: skip
-    results = replay(pulled, [*present(xs), *present(cts)])
-    return spread(results, linear)
+    with Builder("replay", SHARED) as builder:
+        given = [t for t, on in zip(types, linear, strict=True) if not on]
+        xs = [builder.input(t) for t in (*given, *compress(p.results, arrived))]
+        return builder.program(replay(pulled, xs))
 
 
-def _abstract(p: Replay, *types: ArrayType) -> Types:
-    for size, flags in p.batches:
-        if any(flag and size not in t.shape for flag, t in zip(flags, types, strict=True)):
-            raise TypeError(f"{p.maker} takes operands with a batch axis of {size}, got {types}")
-    return batched_types(p.results, p.batches)
-
-
-def _impl(p: Replay) -> Callable[..., Any]:
-    return several(
-        lambda *operands: map_batches(lambda xs: _run(p, xs), p.results, p.batches, operands)
-    )
-
-
-def _batch(p: Replay, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
-    """Take one example after the other; what the program is linear in always has the axis."""
-    first = len(xs) - p.linear
-    moving = align(size, xs[first:], flags[first:])
-    every = (*flags[:first], *(True for _ in moving))
-    return replay(replace(p, batches=((size, every), *p.batches)), [*xs[:first], *moving])
-
-
-replay_p: Final = Primitive("replay", Replay, _abstract, _impl, _jvp, _transpose, _batch)
+replay_p: Final = python_call(
+    "replay",
+    Replay,
+    by_example(_run),
+    _rule,
+    _transposed,
+    wide=lambda p: slice(-p.linear if p.linear else 0, None if p.linear else 0),
+    facts=Facts(),
+)
 
 
 def replay(p: Replay, operands: Tracers) -> list[Any]:

@@ -8,13 +8,13 @@ Reference: S. G. Krantz, H. R. Parks, "The Implicit Function Theorem", Birkhäus
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import compress
 from typing import Final
 
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import Pushed, Tangents, Tracers
+from funcdiff.core.primitive import Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.user import solvers
@@ -30,28 +30,28 @@ class Root(solvers.Problem):
     tangent_solver: str  # name of the linear solver, empty for factorization
 
 
-def _jvp(p: Root, xs: Tracers, ts: Tangents) -> Pushed:
-    ys = root(p, xs)
-    moved = ts[: solvers.known(p)]
-    active = tuple(t is not None for t in moved)
-    reached = jvp(p.program, (*active, *(False for _ in range(p.unknowns))))[1]
-    if not any(reached):  # the root depends on nothing but where the solver started
-        return ys, [None for _ in ys]
-    rule = _tangent(p.program, replace(p, aux=(), batches=()), active)
-    return ys, solvers.tangents(rule, p, xs, ys, moved)
+def _rule(p: Root, active: Mask, _types: Types) -> tuple[Program, Mask] | None:
+    first = solvers.known(p)
+    moves = (*active[:first], *(False for _ in range(p.unknowns)))
+    if not any(jvp(p.program, moves)[1]):  # the root depends on nothing but where it started
+        return None
+    return _tangent(p.program, p, active), tuple(k < p.unknowns for k in range(len(p.results)))
 
 
 @memoised
 def _tangent(program: Program, p: Root, active: Mask) -> Program:
-    """Return ``(*known, *x, *t_known) -> t_x`` for the active tangents."""
-    count = p.unknowns
+    """Return ``(*known, *start, *results, *ts) -> t_x`` for the active tangents."""
+    count, first = p.unknowns, solvers.known(p)
     equation = _residual(program, count) if p.fixed else program
-    none, every = (False,) * count, (True,) * count
-    pushed, _ = jvp(equation, (*active, *none), every)
+    moves = (*active[:first], *(False for _ in range(count)))
+    pushed, _ = jvp(equation, moves, (True,) * count)
     with Builder("root", SHARED) as builder:
-        at = [builder.input(t) for t in program.input_types]
-        ts = [builder.input(t) for t, on in zip(program.input_types, active, strict=False) if on]
-        rest = [neg(t) for t in inline(pushed, [*at, *ts])[count:]]
+        given = [builder.input(t) for t in program.input_types[:first]]
+        xs = [*given, *(builder.input(t) for t in program.input_types[first:])]
+        results = [builder.input(t) for t in p.results]
+        ts = [builder.input(x.type) for x in compress(xs, active)]
+        at = [*given, *results[:count]]
+        rest = [neg(t) for t in inline(pushed, [*at, *ts[: sum(moves)]])[count:]]
         slope = _slope(equation, count)
         if p.tangent_solver:
             linear = LinearSolve(
@@ -78,7 +78,7 @@ def _slope(equation: Program, unknowns: int) -> Program:
     return rearrange(pushed, range(count + unknowns), range(unknowns, 2 * unknowns))
 
 
-root_p: Final = solvers.problem("root", Root, _jvp)
+root_p: Final = solvers.problem("root", Root, _rule)
 
 
 def root(p: Root, operands: Tracers) -> Tracers:

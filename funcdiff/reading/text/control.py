@@ -22,8 +22,8 @@ from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.ops.user.failing import Fails
 from funcdiff.ops.user.integral import Integral
 from funcdiff.ops.user.linear_solve import LinearSolve
-from funcdiff.ops.user.looped_batch import Batch, Batches
 from funcdiff.ops.user.opaque import Opaque, entered
+from funcdiff.ops.user.python_call import Batch, Batches
 from funcdiff.ops.user.replay import Replay
 from funcdiff.ops.user.root import Root
 from funcdiff.ops.user.solvers import known

@@ -26,7 +26,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.creation.construction import array
-from funcdiff.ops.user.named_code import Name
+from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.replay import Plan, entered
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.closures import Closure, closure

@@ -20,7 +20,7 @@ from funcdiff.core.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.user.named_code import Name
+from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.replay import Plan, entered
 from funcdiff.scipy.integrate import nordsieck
 from funcdiff.scipy.integrate.chains import before, chain

@@ -21,7 +21,7 @@ from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import array, shape_of
 from funcdiff.numpy.border.values import value_of
-from funcdiff.ops.user.named_code import Entered
+from funcdiff.ops.user.python_call import Entered
 from funcdiff.reading.text.control import STATEMENTS, from_outside
 from funcdiff.scipy.stats.leaves import scipys
 from funcdiff.scipy.stats.methods import density, shape_slope
