@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.backend.code.translation import LONGEST
+from funcdiff.backend.code.source import LONGEST
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.kernels.preparation import prepare
 from funcdiff.backend.numbers.estimates import is_worth_unrolling

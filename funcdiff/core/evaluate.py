@@ -30,7 +30,7 @@ Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 class Promotion:
     """What becomes of a program that comes back."""
 
-    compiler = staticmethod(late("funcdiff.backend.code.translation", "compile_source"))
+    compiler = staticmethod(late("funcdiff.backend.code.source", "compile_source"))
     after = 4
     """Runs in the interpreter before a program is compiled, at the least: see `runs_before`."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.backend.code import fusion
+from funcdiff.backend.code import lower
 from funcdiff.backend.kernels.kernels import Kernel
 from tests.backend.test_kernels import assert_computes
 
@@ -34,7 +34,7 @@ OTHERS = {
 def test_rows_are_multiplied_without_an_array_between(
     name: str, dtype: Any, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fusion, "LARGE", 1)
+    monkeypatch.setattr(lower, "LARGE", 1)
     random = np.random.default_rng(0)
     x, y = (random.normal(size=shape).astype(dtype) for _ in range(2))
     f = (ROWS | OTHERS)[name]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from funcdiff.backend.code.formulas import Product, product, reshape
-from funcdiff.backend.code.source import Writer
-from funcdiff.backend.code.triangles import (
-    WORTHWHILE,
-    triangles,
-    triangular_product,
-)
+from funcdiff.backend.code.source import Calls
+from funcdiff.backend.code.triangles import WORTHWHILE, triangular_product
 from funcdiff.core.atoms import Var
-from funcdiff.core.program import Equation, Program, equation
+from funcdiff.core.program import Equation, equation
 from funcdiff.ops.products.contract import (
     Contraction,
     arrangement,
@@ -23,98 +20,93 @@ from funcdiff.ops.products.contract import (
     contraction,
     is_matrix_product,
 )
-from funcdiff.ops.products.masked import MaskedContraction, masked_contract_p
+from funcdiff.ops.products.masked import MaskedContraction
 from funcdiff.space import Axes, reduce_sum_p
 
 _SHORT: Final = 128
 """Elements up to which NumPy sums one after the other, too."""
 
 
-class ProductWriter(Writer):
-    """Writes calls that multiply matrices and add up elements."""
+Triangles: TypeAlias = Mapping[int, bool]
+"""By variable, which are triangular matrices: whether it is the lower triangle."""
 
-    def __init__(self, program: Program) -> None:
-        super().__init__(program)
-        self._triangles = triangles(program)
 
-    def _product(self, eq: Equation, place: str) -> str:
-        """Return the product of matrices or vectors, written to memory if some is given."""
-        x, y = map(self._operand, eq.operands)
-        if is_product_of_rows(eq):
-            return f"{self._numpy('vecdot')}({', '.join(filter(None, [x, y, place]))})"
-        made = product(eq, x, y)
-        p = eq.params_as(Contraction)
-        is_turned = made.sign == "*" or (place and p.out != arrangement(p).natural)
-        if made.after and is_turned:
-            # what is turned around is the product of the operands turned around
-            turned = Contraction(p.right, p.left, p.out)
-            made = product(equation(eq.primitive, turned, eq.operands[::-1], eq.results), y, x)
-        if not place:
-            return str(made)
-        if made.shape:
-            place = reshape(place, made.shape)
-        times = self._matmul(eq, made) if made.sign == "@" else self._numpy("multiply")
-        return f"{times}({made.left}, {made.right}, {place})"
+def write_product(calls: Calls, eq: Equation, triangles: Triangles, place: str) -> str:
+    """Return the product of matrices or vectors, written to memory if some is given."""
+    x, y = map(calls.operand, eq.operands)
+    if is_product_of_rows(eq):
+        return f"{calls.numpy('vecdot')}({', '.join(filter(None, [x, y, place]))})"
+    made = product(eq, x, y)
+    p = eq.params_as(Contraction)
+    is_turned = made.sign == "*" or (place and p.out != arrangement(p).natural)
+    if made.after and is_turned:
+        # what is turned around is the product of the operands turned around
+        turned = Contraction(p.right, p.left, p.out)
+        made = product(equation(eq.primitive, turned, eq.operands[::-1], eq.results), y, x)
+    if not place:
+        return str(made)
+    if made.shape:
+        place = reshape(place, made.shape)
+    is_matrix = made.sign == "@"
+    times = _matmul(calls, eq, made, triangles) if is_matrix else calls.numpy("multiply")
+    return f"{times}({made.left}, {made.right}, {place})"
 
-    def _call(self, eq: Equation) -> str:
-        """Write products with a mask out: it is asked only where a result is not finite."""
-        if eq.primitive is not masked_contract_p:
-            return super()._call(eq)
-        p, whole = eq.params_as(MaskedContraction), eq.operation.function
-        plain = equation(
-            contract_p, contraction(p.left, p.right, p.out), eq.operands[:2], eq.results
-        )
-        x, y, mask = map(self._operand, eq.operands)
 
-        def finite(result: Any, x: Any, y: Any, mask: Any) -> Any:
-            return result if np.isfinite(result).all() else whole(x, y, mask)
+def write_masked_product(calls: Calls, eq: Equation, triangles: Triangles) -> str:
+    """Return a product with a mask, which is asked only where a result is not finite."""
+    p, whole = eq.params_as(MaskedContraction), eq.operation.function
+    plain = equation(contract_p, contraction(p.left, p.right, p.out), eq.operands[:2], eq.results)
+    x, y, mask = map(calls.operand, eq.operands)
 
-        checked = self._bind_numbered((eq.primitive, eq.params, whole), "finite_", finite)
-        return f"{checked}({self._product(plain, '')}, {x}, {y}, {mask})"
+    def finite(result: Any, x: Any, y: Any, mask: Any) -> Any:
+        return result if np.isfinite(result).all() else whole(x, y, mask)
 
-    def _matmul(self, eq: Equation, made: Product) -> str:
-        """Return the name of what multiplies two matrices that are written like that."""
-        kinds = {
-            self._operand(atom): self._triangles.get(atom.number)
-            for atom in eq.operands
-            if isinstance(atom, Var)
-        }
+    checked = calls.bind_numbered((eq.primitive, eq.params, whole), "finite_", finite)
+    return f"{checked}({write_product(calls, plain, triangles, '')}, {x}, {y}, {mask})"
 
-        def kind(text: str) -> bool | None:
-            lower = kinds.get(text.removesuffix(".T"))
-            return not lower if lower is not None and text.endswith(".T") else lower
 
-        key = (kind(made.left), kind(made.right))
-        if all(lower is None for lower in key) or not _are_large_squares(eq):
-            return self._numpy("matmul")
-        return self._bind_numbered(("product", *key), "product_", triangular_product(*key))
+def _matmul(calls: Calls, eq: Equation, made: Product, triangles: Triangles) -> str:
+    """Return the name of what multiplies two matrices that are written like that."""
+    kinds = {
+        calls.operand(atom): triangles.get(atom.number)
+        for atom in eq.operands
+        if isinstance(atom, Var)
+    }
 
-    def _sum_by_product(self, eq: Equation, place: str) -> str | None:
-        """Return a sum as a product with ones, which BLAS computes several times as fast.
+    def kind(text: str) -> bool | None:
+        lower = kinds.get(text.removesuffix(".T"))
+        return not lower if lower is not None and text.endswith(".T") else lower
 
-        A long last axis is summed in pairs by NumPy, more exactly than here.
-        """
-        p = eq.params_as(Axes)
-        type_ = eq.operands[0].type
-        ndim, count = type_.ndim, prod(type_.shape[axis] for axis in p.axes)
-        if eq.primitive is not reduce_sum_p or type_.dtype.char not in "fd" or count < 2:
-            return None
-        x = self._operand(eq.operands[0])
-        ones = self._bind(
-            ("ones", type_.dtype, count), f"ones_{count}", np.ones(count, type_.dtype)
-        )
-        matmul = self._numpy("matmul")
-        rest = f", {place}" if place else ""
-        first, last = p.axes == tuple(range(len(p.axes))), p.axes[-1] == ndim - 1
-        if last and p.axes == tuple(range(p.axes[0], ndim)) and count <= _SHORT and ndim > 1:
-            if len(p.axes) > 1:
-                x = f"{x}.reshape({(*type_.shape[: p.axes[0]], count)})"
-            return f"{matmul}({x}, {ones}{rest})" if p.axes[0] else None
-        if p.axes == (ndim - 2,):
-            return f"{matmul}({ones}, {x}{rest})"
-        if first and len(p.axes) == ndim - 1:
-            return f"{matmul}({ones}, {x}.reshape({(count, type_.shape[-1])}){rest})"
+    key = (kind(made.left), kind(made.right))
+    if all(lower is None for lower in key) or not _are_large_squares(eq):
+        return calls.numpy("matmul")
+    return calls.bind_numbered(("product", *key), "product_", triangular_product(*key))
+
+
+def sum_by_product(calls: Calls, eq: Equation, place: str) -> str | None:
+    """Return a sum as a product with ones, which BLAS computes several times as fast.
+
+    A long last axis is summed in pairs by NumPy, more exactly than here.
+    """
+    p = eq.params_as(Axes)
+    type_ = eq.operands[0].type
+    ndim, count = type_.ndim, prod(type_.shape[axis] for axis in p.axes)
+    if eq.primitive is not reduce_sum_p or type_.dtype.char not in "fd" or count < 2:
         return None
+    x = calls.operand(eq.operands[0])
+    ones = calls.bind(("ones", type_.dtype, count), f"ones_{count}", np.ones(count, type_.dtype))
+    matmul = calls.numpy("matmul")
+    rest = f", {place}" if place else ""
+    first, last = p.axes == tuple(range(len(p.axes))), p.axes[-1] == ndim - 1
+    if last and p.axes == tuple(range(p.axes[0], ndim)) and count <= _SHORT and ndim > 1:
+        if len(p.axes) > 1:
+            x = f"{x}.reshape({(*type_.shape[: p.axes[0]], count)})"
+        return f"{matmul}({x}, {ones}{rest})" if p.axes[0] else None
+    if p.axes == (ndim - 2,):
+        return f"{matmul}({ones}, {x}{rest})"
+    if first and len(p.axes) == ndim - 1:
+        return f"{matmul}({ones}, {x}.reshape({(count, type_.shape[-1])}){rest})"
+    return None
 
 
 def _are_large_squares(eq: Equation) -> bool:

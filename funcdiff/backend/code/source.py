@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -9,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.backend.checking import with_check
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.formulas import (
     FORMULAS,
@@ -23,6 +25,9 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.space import Axes
+
+LONGEST: Final = 4000
+"""Equations up to which compiled code is faster; longer programs stay interpreted."""
 
 _OF_NUMPY: Final = re.compile(r"np\.(\w+)")
 
@@ -53,83 +58,106 @@ def function(name: str, parameters: Iterable[str], lines: Iterable[str]) -> str:
     return "\n    ".join([f"def {name}({', '.join(parameters)}):", *lines]) + "\n"
 
 
-class Writer:
-    """Names for the variables, constants and functions of a program, and calls of the latter."""
+class Quick(NamedTuple):
+    """A function in place of the interpreter's: by a key, with a word for its name."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._names: dict[str, Any] = {}
-        self._known: dict[Any, str] = {}
-        self._views = implicit_broadcasts(program, is_ufunc)
+    key: Any
+    word: str
+    function: Callable[..., Any]
+
+
+class Calls:
+    """Names for the variables, constants and functions of a program, and calls of the latter.
+
+    These compute the interpreter's bits, but for what `quicker` finds for an equation.
+    """
+
+    def __init__(
+        self, program: Program, quicker: Callable[[Equation], Quick | None] = lambda _eq: None
+    ) -> None:
+        self.names: dict[str, Any] = {}  # what they mean
+        self.renamed: dict[int, str] = {}  # by number of a variable that has another name
+        # By number, the broadcasts that are left to NumPy, and the shapes of their views.
+        self.views = implicit_broadcasts(program, is_ufunc)
         pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
-        self._choices = {eq.results[0].number: choice for eq, choice in pairs}
+        self.choices = {eq.results[0].number: choice for eq, choice in pairs}
+        self._known: dict[Any, str] = {}
+        self._inputs, self._quicker = len(program.inputs), quicker
 
-    def _call(self, eq: Equation) -> str:
+    def call(self, eq: Equation) -> str:
         """Return the call that computes the results of an equation in new memory."""
         if is_ufunc(eq):
-            return self._elementwise(eq)
-        operands = [self._operand(atom) for atom in eq.operands]
-        plain = self._choices[eq.results[0].number].function is eq.operation.function
+            return self.elementwise(eq)
+        operands = [self.operand(atom) for atom in eq.operands]
+        plain = self.choices[eq.results[0].number].function is eq.operation.function
         if plain and eq.primitive in FORMULAS and not is_gather_of_rows(eq):
-            return self._bind_numpy(FORMULAS[eq.primitive](eq, *operands))
+            return self.bind_numpy(FORMULAS[eq.primitive](eq, *operands))
         if reduction_ufunc(eq) is not None:
-            return self._reduction(eq)
+            return self.reduction(eq)
         return f"{self._function(eq)}({', '.join(operands)})"
 
-    def _reduction(self, eq: Equation, place: str = "") -> str:
+    def reduction(self, eq: Equation, place: str = "") -> str:
         """Return the call that reduces an array, to given memory if there is some."""
         p, type_, dtype = eq.params_as(Axes), eq.operands[0].type, eq.results[0].type.dtype
         ufunc: Any = reduction_ufunc(eq)
-        function = self._bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
+        function = self.bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
         axes = None if len(p.axes) == type_.ndim else p.axes[0] if len(p.axes) == 1 else p.axes
-        arguments = [self._operand(eq.operands[0]), str(axes)]
+        arguments = [self.operand(eq.operands[0]), str(axes)]
         if dtype.kind not in "fc" or place:
-            arguments.append(self._dtype(dtype))
+            arguments.append(self.dtype(dtype))
         return f"{function}({', '.join([*arguments, *filter(None, [place])])})"
 
-    def _elementwise(self, eq: Equation, place: str = "") -> str:
+    def elementwise(self, eq: Equation, place: str = "") -> str:
         """Return the call of a ufunc, which writes to given memory if there is some."""
         operands = [
-            self._constant(eq, atom) if isinstance(atom, Literal) else self._name(atom)
+            self._constant(eq, atom) if isinstance(atom, Literal) else self.name(atom)
             for atom in eq.operands
         ]
         if all(isinstance(atom, Literal) for atom in eq.operands):
-            operands[0] = self._operand(eq.operands[0])
+            operands[0] = self.operand(eq.operands[0])
         if place:
             operands.append(f"out={place}" if _is_out_by_keyword(eq) else place)
         return f"{self._function(eq)}({', '.join(operands)})"
 
-    def _view(self, eq: Equation) -> str:
+    def view(self, eq: Equation) -> str:
         """Return the statement for a broadcast that is left to NumPy."""
         (atom,), (result,) = eq.operands, eq.results
-        text = with_new_axes(eq, self._operand(atom), len(self._views[result.number]))
-        return f"{self._name(result)} = {self._bind_numpy(text)}"
+        text = with_new_axes(eq, self.operand(atom), len(self.views[result.number]))
+        return f"{self.name(result)} = {self.bind_numpy(text)}"
 
-    def _deletions(self, dying: Iterable[Var]) -> list[str]:
+    def deletions(self, dying: Iterable[Var]) -> list[str]:
         """Return the statement that frees large arrays."""
-        large = dict.fromkeys(self._name(v) for v in dying if v.type.nbytes >= _LARGE)
+        large = dict.fromkeys(self.name(v) for v in dying if v.type.nbytes >= _LARGE)
         return [f"del {', '.join(large)}"] if large else []
 
     # ---- names -----------------------------------------------------------------------------
 
-    def _bind_numpy(self, text: str) -> str:
+    def bind_numpy(self, text: str) -> str:
         """Return a text with the functions of NumPy bound to names, which are found sooner."""
-        return _OF_NUMPY.sub(lambda m: self._numpy(m[1]), text)
+        return _OF_NUMPY.sub(lambda m: self.numpy(m[1]), text)
 
-    def _numpy(self, word: str) -> str:
+    def numpy(self, word: str) -> str:
+        """Return the name of a function of NumPy."""
         function = getattr(np, word)
-        return self._bind(function, word, function)
+        return self.bind(function, word, function)
 
-    def _dtype(self, dtype: np.dtype[Any]) -> str:
-        return self._bind_numbered(dtype, "dtype_", dtype)
+    def dtype(self, dtype: np.dtype[Any]) -> str:
+        """Return the name of a dtype."""
+        return self.bind_numbered(dtype, "dtype_", dtype)
 
-    def _name(self, v: Var) -> str:
-        return f"x{v.number}" if v.number < len(self._program.inputs) else f"v{v.number}"
+    def name(self, v: Var) -> str:
+        """Return the name of what holds a variable."""
+        return self.renamed.get(v.number) or self.own_name(v)
 
-    def _operand(self, atom: Atom) -> str:
+    def own_name(self, v: Var) -> str:
+        """Return the name of a variable before it is where it belongs."""
+        return f"x{v.number}" if v.number < self._inputs else f"v{v.number}"
+
+    def operand(self, atom: Atom) -> str:
+        """Return the name of a variable or of a literal."""
         if isinstance(atom, Var):
-            return self._name(atom)
-        return self._bind_numbered(("array", atom), "c", atom.array)
+            return self.name(atom)
+        return self.bind_numbered(("array", atom), "c", atom.array)
 
     def _constant(self, eq: Equation, atom: Literal) -> str:
         """Return a constant operand of a ufunc.
@@ -140,24 +168,28 @@ class Writer:
         """
         number = not atom.type.shape or eq.operation.function is np.power
         value = atom.value if number else np.array(atom.value)
-        return self._bind_numbered((number, atom.bits, atom.type.dtype), "c", value)
+        return self.bind_numbered((number, atom.bits, atom.type.dtype), "c", value)
 
     def _function(self, eq: Equation) -> str:
-        function = self._choices[eq.results[0].number].function
+        if (quicker := self._quicker(eq)) is not None:
+            return self.bind_numbered(*quicker)
+        function = self.choices[eq.results[0].number].function
         if isinstance(function, np.ufunc):
-            return self._bind(function, function.__name__, function)
+            return self.bind(function, function.__name__, function)
         in_place = function is not eq.operation.function
         place = eq.results[0].number if in_place else None
         key = (eq.primitive, eq.params, tuple(atom.type for atom in eq.operands), place)
-        return self._bind_numbered(key, f"{eq.primitive.name}_", function)
+        return self.bind_numbered(key, f"{eq.primitive.name}_", function)
 
-    def _bind_numbered(self, key: Any, word: str, value: Any) -> str:
-        return self._bind(key, f"{word}{len(self._known)}", value)
+    def bind_numbered(self, key: Any, word: str, value: Any) -> str:
+        """Return the name of a value that a key stands for: a word with a number."""
+        return self.bind(key, f"{word}{len(self._known)}", value)
 
-    def _bind(self, key: Any, name: str, value: Any) -> str:
+    def bind(self, key: Any, name: str, value: Any) -> str:
+        """Return the name of a value that a key stands for, which is this one if it is new."""
         if key not in self._known:
             self._known[key] = name
-            self._names[name] = value
+            self.names[name] = value
         return self._known[key]
 
 
@@ -171,37 +203,32 @@ def source(program: Program) -> Source:
 
     The function takes and returns what the interpreter does, and computes the same bits.
     """
-    return _Faithful(program).source()
+    calls, memory = Calls(program), in_calls(program)
+    first: dict[int, str] = {}  # by slot: the name of what is allocated
+    lines: list[str] = []
+    for eq, dying in zip(program.equations, memory.dying, strict=True):
+        v, slot = eq.results[0], memory.slot.get(eq.results[0].number)
+        if v.number in calls.views:
+            lines.append(calls.view(eq))
+        elif slot in first:
+            calls.renamed[v.number] = first[slot]
+            lines.append(calls.elementwise(eq, first[slot]))
+        else:
+            names = ", ".join(map(calls.name, eq.results))
+            lines.append(f"{names} = {calls.call(eq)}")
+            if slot is not None:
+                first[slot] = names
+        atoms = {a.number: a for a in (*eq.operands, *eq.results) if isinstance(a, Var)}
+        lines += calls.deletions(atoms[k] for k in dying)
+    lines.append(f"return [{', '.join(map(calls.operand, program.outputs))}]")
+    return Source(function("program", map(calls.name, program.inputs), lines), calls.names)
 
 
-class _Faithful(Writer):
-    """Writes code that computes the interpreter's bits."""
+def compile_source(program: Program) -> Callable[..., list[Any]] | None:
+    """Return a function that computes what the interpreter does; None if it is not worth it.
 
-    def __init__(self, program: Program) -> None:
-        super().__init__(program)
-        self._memory = in_calls(program)
-        first: dict[int, int] = {}
-        self._buffer = {
-            number: first.setdefault(slot, number) for number, slot in self._memory.slot.items()
-        }
-
-    def source(self) -> Source:
-        program = self._program
-        lines: list[str] = []
-        for eq, dying in zip(program.equations, self._memory.dying, strict=True):
-            atoms = {a.number: a for a in (*eq.operands, *eq.results) if isinstance(a, Var)}
-            lines += [self._statement(eq), *self._deletions(atoms[k] for k in dying)]
-        lines.append(f"return [{', '.join(map(self._operand, program.outputs))}]")
-        return Source(function("program", map(self._name, program.inputs), lines), self._names)
-
-    def _statement(self, eq: Equation) -> str:
-        number = eq.results[0].number
-        if number in self._views:
-            return self._view(eq)
-        names = ", ".join(self._name(v) for v in eq.results)
-        if self._buffer.get(number, number) != number:
-            return self._elementwise(eq, names)
-        return f"{names} = {self._call(eq)}"
-
-    def _name(self, v: Var) -> str:
-        return super()._name(Var(self._buffer.get(v.number, v.number), v.type))
+    ``FUNCDIFF_INTERPRET=1`` in the environment keeps everything in the interpreter.
+    """
+    if os.environ.get("FUNCDIFF_INTERPRET") == "1" or len(program.equations) > LONGEST:
+        return None
+    return with_check(program, source(program).function(), exact=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from textwrap import wrap
 from types import FunctionType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -19,17 +19,19 @@ from funcdiff.backend.blocks.grouping import Loop, Step, group
 from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, schedule
 from funcdiff.backend.code.columns import turn
-from funcdiff.backend.code.constants import hoist_constants
-from funcdiff.backend.code.expansion import expand
-from funcdiff.backend.code.formulas import OPERATORS, is_ufunc, reduction_ufunc
-from funcdiff.backend.code.fusion import fuse
+from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
+from funcdiff.backend.code.lower import hoist_constants, lower
 from funcdiff.backend.code.memory import between_calls
-from funcdiff.backend.code.pieces import PieceWriter, is_padding
-from funcdiff.backend.code.products import is_product
-from funcdiff.backend.code.source import Source, function
+from funcdiff.backend.code.products import (
+    is_product,
+    sum_by_product,
+    write_masked_product,
+    write_product,
+)
+from funcdiff.backend.code.source import Calls, Quick, Source, function
 from funcdiff.backend.code.sparse import row_adder
-from funcdiff.backend.code.triangles import solver
-from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
+from funcdiff.backend.code.triangles import solver, triangles
+from funcdiff.backend.kernels.loops import scan, writable_outputs
 from funcdiff.backend.kernels.preparation import prepare
 from funcdiff.backend.native.compiling import compile_loop
 from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
@@ -39,22 +41,26 @@ from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
-from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.families import several
 from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.slicing import add_slice_p
-from funcdiff.ops.structure.structural import concatenate_p
+from funcdiff.ops.products.masked import masked_contract_p
+from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.structural import Axis, concatenate_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
 
 _MANY: Final = 2000
 """Elements from which on memory that is kept is quicker than memory that is new."""
+
+_BOXES: Final = 16
+"""Boxes of an array up to which it is looked which are still empty."""
 
 _Places: TypeAlias = Mapping[str, tuple[int, Var]]
 """By the names of results, the slots of memory that they are in, and the results."""
@@ -75,11 +81,11 @@ class Kernel:
         *,
         native: bool = False,
     ) -> None:
-        program = fuse(expand(as_run(program)))
+        program = lower(as_run(program))
         if limits is None or not any(isinstance(s, Region) for s in schedule(program, limits)):
             program = turn(program)
         program, constants = hoist_constants(program, _is_seen_by_user)
-        writer = _KernelWriter(program, limits, stored, constants, native=native)
+        writer = _Writer(program, limits, stored, constants, native=native)
         self.source = writer.source()
         self._places = writer.places
         self._function: Any = self.source.function()
@@ -111,7 +117,7 @@ class Kernel:
             self._idle.append(run)
 
 
-class _KernelWriter(PieceWriter):
+class _Writer:
     """Writes the code of a kernel, whose global names are its memory, too."""
 
     def __init__(
@@ -127,24 +133,25 @@ class _KernelWriter(PieceWriter):
         if native:
             steps = group(program, steps, lambda eq: formula(eq) is not None, is_worth_a_loop)
         ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
-        super().__init__(ordered)
-        self._limits, self._steps, self._native = limits, steps, native
+        self._program, self._limits, self._steps, self._native = ordered, limits, steps, native
+        self._calls = calls = Calls(ordered, self._quicker)
+        self._triangles = triangles(ordered)
+        self._boxes: dict[int, tuple[Slice, ...]] = {}  # by variable: what was added to zeros
         # of an operand of a region, rows are taken
         regions = [step for step in steps if isinstance(step, Region)]
         for v in (v for region in regions for v in region.operands):
-            self._views.pop(v.number, None)
-        self._given = {
+            calls.views.pop(v.number, None)
+        self._given = calls.renamed = {
             atom.number: f"o{k}"
             for k, atom in enumerate(program.outputs[place] for place in stored)
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
-        self._stored = len(stored)
-        self._operands = program.inputs[: len(program.inputs) - len(constants)]
-        held = program.inputs[len(self._operands) :]
-        self._names.update(zip(map(self._name, held), constants, strict=True))
-        self._slots, self._dying = between_calls(
-            ordered, steps, self._is_written_in_place, _has_lasting_operands
-        )
+        inputs = [calls.name(v) for v in program.inputs]
+        count = len(inputs) - len(constants)
+        self._parameters = [*inputs[:count], *(f"o{k}" for k in range(len(stored)))]
+        self._constants = inputs[count:]
+        calls.names.update(zip(self._constants, constants, strict=True))
+        self._slots, self._dying = between_calls(ordered, steps, _takes_memory, _is_seen_by_user)
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
@@ -153,30 +160,23 @@ class _KernelWriter(PieceWriter):
         return {f"v{k}": (slot, self._variables[k]) for k, slot in self._slots.items()}
 
     def source(self) -> Source:
-        program = self._program
-        constants = [self._name(v) for v in program.inputs[len(self._operands) :]]
-        comments = _comment("constants", constants)
+        program, calls = self._program, self._calls
+        comments = _comment("constants", self._constants)
         comments += _comment("memory kept from call to call", self.places)
         lines: list[str] = []
         for step, dying in zip(self._steps, self._dying, strict=True):
             made = self._statements(step)
             gone = (self._variables[k] for k in dying if k not in self._given)
-            lines += [*made, *self._deletions(gone)]
+            lines += [*made, *calls.deletions(gone)]
         numbers = {eq.results[0] for eq in program.equations if _has_number_result(eq)}
         outputs = [
-            f"{self._operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
+            f"{calls.operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
             for atom in program.outputs
         ]
         lines.append(f"return [{', '.join(outputs)}]")
-        parameters = [*map(self._name, self._operands), *(f"o{k}" for k in range(self._stored))]
-        return Source(comments + function("program", parameters, lines), self._names)
+        return Source(comments + function("program", self._parameters, lines), calls.names)
 
     # ---- steps -----------------------------------------------------------------------------
-
-    def _is_written_in_place(self, step: Step) -> bool:
-        if not isinstance(step, Equation) or _has_number_result(step) or is_product(step):
-            return True
-        return step.primitive is concatenate_p or is_padding(step) or _goes_into(step)
 
     def _statements(self, step: Step) -> list[str]:
         if isinstance(step, Equation):
@@ -184,15 +184,15 @@ class _KernelWriter(PieceWriter):
         return self._region(step) if isinstance(step, Region) else self._loop(step)
 
     def _equation(self, eq: Equation) -> list[str]:
-        v = eq.results[0]
-        if v.number in self._views:
-            return [self._view(eq)]
-        names = ", ".join(self._own_name(r) for r in eq.results)
+        calls, v = self._calls, eq.results[0]
+        if v.number in calls.views:
+            return [calls.view(eq)]
+        names = ", ".join(map(calls.own_name, eq.results))
         placed = v.number in self._given or v.number in self._slots
-        if placed and self._is_written_in_place(eq):
-            if is_padding(eq):
-                return [f"{self._name(v)}.fill(0)", self._put(eq, self._name(v))]
-            return [self._write(eq, self._name(v))]
+        if placed and _takes_memory(eq):
+            if _is_padding(eq):
+                return [f"{calls.name(v)}.fill(0)", self._put(eq, calls.name(v))]
+            return [self._write(eq, calls.name(v))]
         if eq.primitive is add_slice_p and not placed:
             begun = self._to_add_to(eq)
             if begun:  # written out, because derivatives of indexing are full of it
@@ -202,78 +202,80 @@ class _KernelWriter(PieceWriter):
     def _to_add_to(self, eq: Equation) -> str | None:
         """Return an array that may be added to instead of the first operand."""
         x = eq.operands[0]
-        if self._choices[eq.results[0].number].in_place:
-            return self._operand(x)
+        if self._calls.choices[eq.results[0].number].in_place:
+            return self._calls.operand(x)
         if not isinstance(x, Literal) or any(x.bits):
             return None
         return self._allocation("zeros", x.type)
 
+    def _put(self, eq: Equation, name: str) -> str:
+        """Return the statement that adds something to a box, or puts it where nothing is."""
+        (x, u), box = eq.operands, eq.params_as(Slice)
+        boxes = () if isinstance(x, Literal) else self._boxes.get(x.number)
+        is_empty = False
+        if boxes is not None and len(boxes) < _BOXES:
+            self._boxes[eq.results[0].number] = (*boxes, box)
+            is_empty = all(map(box.is_apart_from, boxes))
+        place = index(x.type.shape, box.index)
+        return f"{name}[{place}] {'=' if is_empty else '+='} {self._calls.operand(u)}"
+
     def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
         return [
-            f"{self._name(v)}[...] = {self._own_name(v)}"
+            f"{self._calls.name(v)}[...] = {self._calls.own_name(v)}"
             for v in results
             if v.number in self._given
         ]
 
     def _call(self, eq: Equation) -> str:
+        """Return the call that computes the results of an equation in new memory."""
+        if eq.primitive is masked_contract_p:
+            return write_masked_product(self._calls, eq, self._triangles)
         if _is_of_numbers(eq):
-            operands = [self._operand(atom) for atom in eq.operands]
-            return OPERATORS[eq.operation.function].format(*operands)
-        if self._is_written_in_place(eq) and not is_padding(eq):
-            return self._write(eq)
-        return super()._call(eq)
+            return OPERATORS[eq.operation.function].format(*map(self._calls.operand, eq.operands))
+        return self._write(eq) if _is_written(eq) else self._calls.call(eq)
 
     def _write(self, eq: Equation, place: str = "") -> str:
         """Return the call that writes the result of an equation to memory, if some is given."""
+        calls = self._calls
         if is_ufunc(eq):
-            return self._elementwise(eq, place)
+            return calls.elementwise(eq, place)
         if reduction_ufunc(eq) is not None:
-            return self._sum_by_product(eq, place) or self._reduction(eq, place)
+            return sum_by_product(calls, eq, place) or calls.reduction(eq, place)
+        xs = [calls.operand(atom) for atom in eq.operands]
         if eq.primitive is concatenate_p:
-            return self._concatenation(eq, place)
-        if _goes_into(eq):
-            return self._into(eq, place) if place else super()._call(eq)
-        return self._product(eq, place)
-
-    def _into(self, eq: Equation, place: str) -> str:
+            joined = "".join(f"{x}, " for x in xs)
+            return f"{calls.numpy('concatenate')}(({joined}), {eq.params_as(Axis).axis}, {place})"
+        if not _goes_into(eq):
+            return write_product(calls, eq, self._triangles, place)
         into = eq.primitive.facts.into
         assert into is not None
-        function = self._bind_numbered((eq.primitive, eq.params, "into"), "into_", into(eq.params))
-        return f"{function}({', '.join([*map(self._operand, eq.operands), place])})"
+        function = calls.bind_numbered((eq.primitive, eq.params, "into"), "into_", into(eq.params))
+        return f"{function}({', '.join([*xs, place])})"
 
-    def _function(self, eq: Equation) -> str:
-        if eq.primitive is scan_p:
-            p = eq.params_as(Scan)
-            value = of_one(self._scan(p), p.body)
-        elif eq.primitive is while_p:
-            value = self._while(eq.params_as(While))
-        elif (adder := row_adder(eq, self._choices[eq.results[0].number])) is not None:
-            return self._bind_numbered(adder, "add_rows_", adder)
-        elif (triangular := solver(eq, self._triangles)) is not None:
-            return self._bind_numbered(triangular, "triangular_", triangular)
-        elif (nested := eq.primitive.facts.nested) is not None:
-            value = nested(eq.params, partial(kernel, native=self._native))
-        else:
-            return super()._function(eq)
-        return self._bind_numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)
+    def _quicker(self, eq: Equation) -> Quick | None:
+        """Return what is quicker than the interpreter's function of an equation, if anything is."""
+        if (nested := eq.primitive.facts.nested) is not None:
+            key = eq.primitive, eq.params
+            return Quick(key, f"{eq.primitive}_", self._with_kernels(eq.params, nested))
+        if (adder := row_adder(eq, self._calls.choices[eq.results[0].number])) is not None:
+            return Quick(adder, "add_rows_", adder)
+        triangular = solver(eq, self._triangles)
+        return None if triangular is None else Quick(triangular, "triangular_", triangular)
 
-    def _while(self, p: While) -> Callable[..., Any]:
+    def _with_kernels(self, p: Params, nested: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what runs the programs that parameters hold: by kernels, or loops as floats."""
+
         def sure() -> Callable[..., Any]:
-            nested = while_p.facts.nested
-            assert nested is not None
-            return nested(p, partial(kernel, native=self._native))
-
-        quick = while_of_numbers(p)
-        return sure() if quick is None else Attempt(several(quick), sure)
-
-    def _scan(self, p: Scan) -> Callable[..., Any]:
-        def sure() -> Callable[..., Any]:
+            if not isinstance(p, Scan):
+                return cast("Callable[..., Any]", nested(p, partial(kernel, native=self._native)))
             stored = writable_outputs(p).in_order
-            return scan(p, Kernel(p.body, self._limits, stored, native=self._native))
+            return several(scan(p, Kernel(p.body, self._limits, stored, native=self._native)))
 
-        quick = loop_of_numbers(p)
-        return sure() if quick is None else Attempt(quick, sure)
+        quick = while_of_numbers(p) if isinstance(p, While) else None
+        if isinstance(p, Scan):
+            quick = loop_of_numbers(p)
+        return sure() if quick is None else Attempt(several(quick), sure)
 
     def _region(self, region: Region) -> list[str]:
         stored = range(len(region.stored))
@@ -284,43 +286,33 @@ class _KernelWriter(PieceWriter):
             Kernel(region.body(rest), None, stored, native=self._native) if rest else None,
             alone=any(eq.primitive is contract_p for eq in region.equations),
         )
-        name = self._bind_numbered(("blocks", region.results), "blocks_", blocks)
+        name = self._calls.bind_numbered(("blocks", region.results), "blocks_", blocks)
         lines = self._allocations(region.stored)
         groups = [
-            "".join(f"{self._name(v)}, " for v in group)
+            "".join(f"{self._calls.name(v)}, " for v in group)
             for group in (region.blocked, region.whole, region.stored)
         ]
         call = f"{name}(({groups[0]}), ({groups[1]}), ({groups[2]}))"
-        combined = "".join(f"{self._own_name(v)}, " for v, _ in region.combined)
+        combined = "".join(f"{self._calls.own_name(v)}, " for v, _ in region.combined)
         delivered = self._copies_to_given(v for v, _ in region.combined)
         return [*lines, f"{combined}= {call}" if combined else call, *delivered]
 
     def _loop(self, loop: Loop) -> list[str]:
-        made = compile_loop(loop)
-        name = self._bind(made, f"loop_{len(self._names)}", made.function)
-        self._bind_numbered(("code of", made), "code_", made)  # which has to live as long
-        arrays = ", ".join(map(self._name, (*loop.operands, *loop.stored)))
+        made, calls = compile_loop(loop), self._calls
+        name = calls.bind(made, f"loop_{len(calls.names)}", made.function)
+        calls.bind_numbered(("code of", made), "code_", made)  # which has to live as long
+        arrays = ", ".join(map(calls.name, (*loop.operands, *loop.stored)))
         return [*self._allocations(loop.stored), f"{name}({arrays})"]
 
     def _allocations(self, stored: Iterable[Var]) -> list[str]:
         """Return the statements that allocate those results for which there is no memory yet."""
-        ready = self._slots.keys() | self._given.keys()
-        return [
-            f"{self._name(v)} = {self._allocation('empty', v.type)}"
-            for v in stored
-            if v.number not in ready
-        ]
+        new = [v for v in stored if v.number not in self._slots.keys() | self._given.keys()]
+        return [f"{self._calls.name(v)} = {self._allocation('empty', v.type)}" for v in new]
 
     def _allocation(self, function: str, type_: ArrayType) -> str:
         """Return the allocation of an array."""
-        return f"{self._numpy(function)}({type_.shape}, {self._dtype(type_.dtype)})"
-
-    def _name(self, v: Var) -> str:
-        return self._given.get(v.number) or self._own_name(v)
-
-    def _own_name(self, v: Var) -> str:
-        """Return the name of a variable before it is where it belongs."""
-        return super()._name(v)
+        calls = self._calls
+        return f"{calls.numpy(function)}({type_.shape}, {calls.dtype(type_.dtype)})"
 
 
 def _comment(what: str, names: Iterable[str]) -> str:
@@ -339,6 +331,24 @@ def _is_of_numbers(eq: Equation) -> bool:
     return eq.operation.function in OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
+
+
+def _is_padding(eq: Equation) -> bool:
+    """Whether something is put into zeros."""
+    x = eq.operands[0] if eq.primitive is add_slice_p else None
+    return isinstance(x, Literal) and not any(x.bits)  # -0.0 is no zero to fill with
+
+
+def _is_written(eq: Equation) -> bool:
+    """Whether there is a call that is written to memory, or else makes some."""
+    return _has_number_result(eq) or is_product(eq)
+
+
+def _takes_memory(step: Step) -> bool:
+    """Whether a step writes to memory that is given."""
+    if not isinstance(step, Equation) or _is_written(step) or _goes_into(step):
+        return True
+    return step.primitive is concatenate_p or _is_padding(step)
 
 
 def _goes_into(eq: Equation) -> bool:
@@ -369,14 +379,9 @@ def _memory(places: _Places) -> dict[str, Any]:
     return {name: made[slot, v.type] for name, (slot, v) in places.items()}
 
 
-def _has_lasting_operands(step: Step) -> bool:
-    """Whether a step may hold on to its operands after the call: user's code sees them."""
-    return isinstance(step, Equation) and _is_seen_by_user(step)
-
-
-def _is_seen_by_user(eq: Equation) -> bool:
+def _is_seen_by_user(step: Step) -> bool:
     """Whether an equation hands arrays to the user's code, which may keep them."""
-    return not is_repeatable((eq,))
+    return isinstance(step, Equation) and not is_repeatable((step,))
 
 
 @memoised

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan
 
@@ -115,8 +114,3 @@ def _start(p: Scan, type_: ArrayType, start: Any) -> Any:
 
 def _memory(types: Sequence[ArrayType]) -> list[Any]:
     return [np.empty(t.shape, t.dtype) for t in types]
-
-
-def of_one(function: Callable[..., Any], body: Program) -> Callable[..., Any]:
-    """Return an implementation whose one result stands for itself."""
-    return (lambda *xs: function(*xs)[0]) if len(body.outputs) == 1 else function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funcdiff.backend.code.translation import LONGEST
+from funcdiff.backend.code.source import LONGEST
 from funcdiff.backend.numbers.estimates import estimate_time
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.memo import memoised
