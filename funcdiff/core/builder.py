@@ -59,6 +59,8 @@ class Builder:
     shows_warnings: Any = None
     """The function to which those go that they let through."""
 
+    may_raise: bool = False
+    """Whether an equation was recorded that may raise."""
     decisions: Any = None
     """The `Decisions` of a trace that decides by its values; None of any other."""
     calls: effects.Calls | None = None
@@ -160,6 +162,7 @@ class Builder:
                 or error_state() is not self.state
                 or warnings.filters is not self.filters
             ):
+                self.may_raise = self.may_raise or op.may_raise
                 number = self.attempt(self, number)
         if len(types) == 1:
             kind = self.array_handle if types[0].shape else self.scalar_handle

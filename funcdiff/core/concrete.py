@@ -40,6 +40,10 @@ class Values:
         """Whether any value was asked for, or known without."""
         return bool(self._values or self.results)
 
+    def know(self, number: int) -> bool:
+        """Whether a variable has been evaluated."""
+        return number < len(self._values) and self._values[number] is not _UNKNOWN
+
     def first(self, count: int) -> list[Any]:
         """Return the values of the first variables, which were asked for: inputs and results."""
         return self._values[:count]

@@ -65,9 +65,12 @@ class Params:
     @property
     def equation_count(self) -> int:
         """How many equations the programs among them have."""
+        return self.total("equation_count")
+
+    def total(self, attribute: str) -> int:
+        """Add up an attribute of the programs among them."""
         kind: Any = type(self)
-        names = names_of_programs(kind)
-        return sum([_equations_in(getattr(self, name)) for name in names])
+        return sum([_total(getattr(self, name), attribute) for name in names_of_programs(kind)])
 
     def with_rows(self: Q, count: int) -> Q:  # noqa: ARG002
         """Return the same for operands and results with so many rows, of which each is alone.
@@ -116,10 +119,10 @@ def shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(axis + 1 for axis in axes)
 
 
-def _equations_in(value: Any) -> int:
+def _total(value: Any, attribute: str) -> int:
     if type(value) is tuple:
-        return sum(map(_equations_in, value))
-    count: int = getattr(value, "equation_count", 0)
+        return sum([_total(x, attribute) for x in value])
+    count: int = getattr(value, attribute, 0)
     return count
 
 
@@ -338,9 +341,9 @@ class Operation:
     steps: Any
 
     __slots__ = (
-        "__weakref__", "_access", "calls_user", "equation_count", "function", "handle", "may_raise",
-        "operands", "params", "primitive", "result", "result_count", "results", "run", "size",
-        "steps",
+        "__weakref__", "_access", "calls_user", "ends", "equation_count", "function", "handle",
+        "may_raise", "operands", "params", "primitive", "result", "result_count", "results", "run",
+        "size", "steps",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
@@ -353,6 +356,7 @@ class Operation:
         self.equation_count = 1 + params.equation_count
         # or may call it, in a program among the parameters
         self.calls_user = primitive.facts.calls_user or self.equation_count > 1
+        self.ends = primitive.facts.ends or (self.equation_count > 1 and params.total("ends") > 0)
         self.may_raise = primitive.facts.raises or self.calls_user
         self.result_count = len(self.results)
         self.size = sum([t.size for t in self.results])

@@ -131,6 +131,11 @@ class Program:
         """How many equations there are, those of the programs in parameters included."""
         return len(self.equations) + sum(eq.params.equation_count for eq in self.equations)
 
+    @computed
+    def ends(self) -> bool:
+        """Whether an equation counts though nobody needs its results: a guard, or a check."""
+        return any(eq.operation.ends for eq in self.equations)
+
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
         """Types of the inputs."""

@@ -102,7 +102,7 @@ def live_variables(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list
     for number in range(len(entries) - 1, -1, -1):
         entry = entries[number]
         if not needed[number]:
-            if not (entry and type(entry[0]) is Operation and entry[0].primitive.facts.ends):
+            if not (entry and type(entry[0]) is Operation and entry[0].ends):
                 continue
             needed[number] = True
         if not entry:  # a further result: its equation is at the first

@@ -186,17 +186,21 @@ def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) 
 def rearrange(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
     """Return the program with its inputs and outputs reordered, or some of them dropped.
 
-    `inputs` must name every input that the chosen outputs need.
+    `inputs` must name every input that the chosen outputs need; a check that needs others goes.
     """
     with Builder("rearrange", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
         places = live_equations(program, outputs)
         copy = following(program, [xs.get(v.number) for v in program.inputs], copy_equation)
         for index, eq in enumerate(program.equations):
-            if index in places:
+            if index in places and all(_is_read(xs, atom) for atom in eq.operands):
                 ys = copy(eq, [_read(xs, atom) for atom in eq.operands])
                 xs.update(zip((v.number for v in eq.results), ys, strict=True))
         return builder.program([_read(xs, program.outputs[k]) for k in outputs])
+
+
+def _is_read(env: Mapping[int, Tracer], atom: Atom) -> bool:
+    return isinstance(atom, Literal) or atom.number in env
 
 
 def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
@@ -206,12 +210,12 @@ def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
 
 
 def live_equations(program: Program, outputs: Sequence[int]) -> set[int]:
-    """Return the places of the equations that some outputs need."""
+    """Return the places of the equations that some outputs need, or that count by themselves."""
     wanted = {program.outputs[k] for k in outputs}
     places = set()
     for index in range(len(program.equations) - 1, -1, -1):
         eq = program.equations[index]
-        if not wanted.isdisjoint(eq.results):
+        if eq.operation.ends or not wanted.isdisjoint(eq.results):
             places.add(index)
             wanted.update(eq.operands)
     return places

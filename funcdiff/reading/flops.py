@@ -214,7 +214,7 @@ def _adjugate(eq: Equation) -> float:
 
 _BY_NAME: Final[dict[str, Flops]] = {
     # what only moves elements
-    "concatenate gather scatter replace_slice convert conj join part iota": _nothing,
+    "concatenate gather guard needed scatter replace_slice convert conj join part iota": _nothing,
     "scatter_add add_slice": _second_operand,
     "select": _results,
     "contract masked_contract": _contract,

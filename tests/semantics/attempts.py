@@ -92,7 +92,7 @@ class _Lines:
         return text.format(c=round(r.uniform(-0.5, 1.2), 2), i=r.randrange(3), n=r.randrange(1, 4))
 
     def _assignment(self) -> str:
-        form = self._random.choice(("a = a + 0.3 * ({})", "a = np.tanh(a + {})", "b = b + {}",
+        form = self._random.choice(("a = a + 0.3 * ({})", "a = np.tanh({})", "b = {}", "{}",
                                     "v = v + 0.1 * ({})"))  # fmt: skip
         return form.format(self._expression())
 
@@ -110,13 +110,13 @@ class _Lines:
             first = r.choice((f"with suppress({caught}):", "with np.errstate(all='ignore'):"))
             return [first, *_indented(self.statement(depth - 1))]
         expressions = f"lambda: {self._expression()}, lambda: {self._expression()}"
-        return [f"a = a + attempt({expressions}, {r.choice(_KINDS) or 'Exception'})"]
+        return [f"a = attempt({expressions}, {r.choice(_KINDS) or 'Exception'})"]
 
     def tried(self, depth: int) -> list[str]:
         r = self._random
         found = ["try:", *_indented(self.statement(depth) + self.statement(depth))]
         for caught in sorted({r.choice(_KINDS) for _ in range(2)}, reverse=True):  # bare ones last
-            handler = r.choice(([self._assignment()], self.statement(depth), ["a = a + v[0] / 3"],
+            handler = r.choice(([self._assignment()], self.statement(depth), ["a = v[0] / 3"],
                                 ["a = a + len(str(e)) / 9"], ["raise"]))  # fmt: skip
             named = f"except {caught or 'Exception'} as e:"
             found += [named, *_indented(handler)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.decisions import Decision, Decisions, finish
 from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import copy_aliased, executable
+from funcdiff.core.late import late
 from funcdiff.core.origins import reader
 from funcdiff.core.policy import Policy
 from funcdiff.core.program import Program
@@ -37,6 +38,8 @@ from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
 from funcdiff.numpy.messages.outsiders import note_cure
+
+need_what_raises: Final = late("funcdiff.ops.control.needed", "need_what_raises")
 
 
 class Trace(NamedTuple):
@@ -149,6 +152,8 @@ def record(
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
             (outputs, structure, numeric, others), aux_parts = _parts(returned, name, is_output)
+            if builder.may_raise and builder.records_user:
+                need_what_raises(builder, outputs)
             ended = builder
             if outside is not None or decisions is not None:  # somebody may decide
                 ended, outputs = finish(builder, outputs)
@@ -161,7 +166,10 @@ def record(
         def repeat_call(again: Builder) -> Recording:
             values = first_examples(operands, given)
             returned = call(_inputs(again, given, values, weak, operands))
-            return again.recording(_parts(returned, name, is_output)[0][0])
+            outputs = _parts(returned, name, is_output)[0][0]
+            if again.may_raise and again.records_user:
+                need_what_raises(again, outputs)
+            return again.recording(outputs)
 
         return Trace(
             recording, ended.captures, structure, numeric, others, aux_parts,

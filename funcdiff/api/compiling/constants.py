@@ -60,7 +60,7 @@ def _constant_equations(program: Program, first: int) -> set[int]:
     for place, eq in enumerate(program.equations):
         known = [sizes[x] for x in eq.operands if x in sizes]
         constant = all(x in sizes or isinstance(x, Literal) for x in eq.operands)
-        if known and constant and is_repeatable((eq,)) and not eq.primitive.facts.ends:
+        if known and constant and is_repeatable((eq,)) and not eq.operation.ends:
             kept.add(place)
             sizes.update((v, max(known)) for v in eq.results)
     needed: set[Atom] = set()

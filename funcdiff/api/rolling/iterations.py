@@ -140,7 +140,7 @@ class _Extraction:
                 self._numbers[number] = len(self._numbers)
             elif isinstance(entry[0], Operation):
                 op, *refs = entry
-                if not is_repeatable((op,)) or op.primitive.facts.ends:
+                if not is_repeatable((op,)) or op.ends:
                     raise NotALoopError
                 operands = tuple([self._source(self._builder, ref) for ref in refs])
                 self._numbers[number] = len(self._numbers)

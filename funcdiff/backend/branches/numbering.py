@@ -31,10 +31,11 @@ class Made(NamedTuple):
 
 
 class Numbered(NamedTuple):
-    """A program in terms of values: the places of equations, by first result, and the outputs."""
+    """A program in terms of values."""
 
-    places: dict[int, int]
+    places: dict[int, int]  # of equations, by first result
     outputs: list[Value]
+    checks: list[int]  # results of equations that count though no output needs them
 
 
 class Numbering:
@@ -54,6 +55,7 @@ class Numbering:
         count = len(program.inputs) - len(captures)
         values: list[Value] = [*range(count), *map(self._constant, captures)]
         order: dict[int, int] = {}
+        checks = []
 
         def read(atoms: Sequence[Any]) -> list[Value]:
             return [atom if isinstance(atom, Literal) else values[atom.number] for atom in atoms]
@@ -65,10 +67,12 @@ class Numbering:
                 first = self._number(eq.operation, operands, shares=program.origins is None)
             order.setdefault(first, len(order))
             values += range(first, first + len(eq.results))
+            if eq.operation.ends:
+                checks.append(first)
         if program.origins is not None:
             for value, origin in zip(values, program.origins, strict=True):
                 self.origins.setdefault(cast("int", value), origin)
-        return Numbered(order, read(program.outputs))
+        return Numbered(order, read(program.outputs), checks)
 
     def _number(self, op: Operation, operands: tuple[Value, ...], *, shares: bool) -> int:
         """Return the number of the first result of a new equation.

@@ -76,7 +76,7 @@ class Branch:
             if not isinstance(predicate, Literal):  # the others hold by themselves
                 self._compute([predicate], numbered.places)
                 self.forks.append(Fork(k, predicate, len(self._order)))
-        self._compute(self._outputs, numbered.places)
+        self._compute([*self._outputs, *numbered.checks], numbered.places)
 
     def _compute(self, values: Iterable[Value], places: dict[int, int]) -> None:
         """Add the equations that values need, in the order of the leaf."""

@@ -78,7 +78,7 @@ def distribute(program: Program) -> Program:
     used = {atom for eq in program.equations for atom in eq.operands}.union(program.outputs)
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-        if eq.primitive is not scan_p or _ends(eq.params_as(Scan).body):
+        if eq.primitive is not scan_p or eq.params_as(Scan).body.ends:
             return _rewriter.emit(eq.primitive, map_nested(distribute, eq.params), *xs)
         return _distribute(eq.params_as(Scan), xs, [v in used for v in eq.results])
 
@@ -93,11 +93,6 @@ def _walk(program: Program, rule: Rule) -> Program:
     with Builder("distribute", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(walk(program, xs, rule))
-
-
-def _ends(program: Program) -> bool:
-    """Whether a program may end early, before what would come after it."""
-    return any(eq.primitive.facts.ends for eq in program.equations)
 
 
 def _has_loops(program: Program) -> bool:

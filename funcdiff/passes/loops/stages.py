@@ -80,7 +80,7 @@ def stages(p: Scan) -> Stages:
         kind = "core"
         if eq.results and eq.results[0] in chains:
             kind = "sum"
-        elif of_operands <= {"fixed"} and not (facts.calls_user or facts.ends):
+        elif of_operands <= {"fixed"} and not (facts.calls_user or eq.operation.ends):
             kind = "fixed"
         elif of_operands <= {"fixed", "early"} and is_batchable(eq, p.length):
             kind = "early"

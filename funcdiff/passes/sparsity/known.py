@@ -48,7 +48,7 @@ class Known:
     def follow(self, eq: Equation) -> None:
         """Note what is known of the results of an equation."""
         operation = eq.operation
-        if operation.calls_user or eq.primitive.facts.ends:
+        if operation.calls_user or eq.operation.ends:
             return
         values = [self.value(atom) for atom in eq.operands]
         if not any(value is None for value in values):

@@ -387,6 +387,14 @@ def _guard(b: Body, eq: Equation) -> None:
         b.assign(eq, b.whole(decides))
 
 
+def _needed(b: Body, eq: Equation) -> None:
+    for x in map(b.whole, eq.operands):
+        if not isinstance(x, ast.Name):
+            b.writer.line(text_of(x))
+    if b.is_used(eq.results[0]):
+        b.assign(eq, build("True"))
+
+
 def _places(b: Body, eq: Equation) -> None:
     p, mask = eq.params_as(Count), b.whole(eq.operands[0])
     if not p.leading and len(eq.results) == 1:
@@ -402,6 +410,7 @@ def _places(b: Body, eq: Equation) -> None:
 
 STATEMENTS: Final[dict[str, Writing]] = {
     "guard": _guard,
+    "needed": _needed,
     "places": _places,
     "custom": _call_of_body(lambda p: p.body, lambda p: p.name),
     "custom_tangent": _call_of_body(

@@ -30,6 +30,6 @@ def uses_of(program: Program) -> Counter[int]:
     uses: Counter[int] = Counter()
     uses.update(atom.number for atom in program.outputs if isinstance(atom, Var))
     for eq in reversed(program.equations):
-        if eq.primitive.facts.ends or any(uses[v.number] for v in eq.results):
+        if eq.operation.ends or any(uses[v.number] for v in eq.results):
             uses.update(atom.number for atom in eq.operands if isinstance(atom, Var))
     return uses

@@ -149,7 +149,7 @@ class Body:
     def write(self) -> list[ast.expr]:
         """Add the statements; return the outputs."""
         for eq in self._program.equations:
-            if eq.primitive.facts.ends or any(self._uses[v.number] for v in eq.results):
+            if eq.operation.ends or any(self._uses[v.number] for v in eq.results):
                 self._equation(eq)
         return [self.whole(atom) for atom in self._program.outputs]
 

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.builder import bind
+from funcdiff.core.primitive import NONE
 from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, INT
 from funcdiff.ops.control.cond import cond
 from funcdiff.ops.control.guard import Guard, guard
+from funcdiff.ops.control.needed import needed_p
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_loop
@@ -127,7 +130,14 @@ def _guarded(outcome: int, decide: Callable[[Any], Any]) -> Callable[..., Any]:
     return f
 
 
+def _with_a_check(x: Any) -> Any:
+    """Need a value that the result does not."""
+    bind(needed_p, NONE, x, x * 3.0)
+    return np.sin(x)
+
+
 SAMPLES: dict[str, list[Sample]] = {
+    "needed": [sample(_with_a_check, ROW), sample(_with_a_check, SCALAR)],
     "guard": [
         sample(_guarded(1, lambda x: np.all(np.isfinite(x))), ROW),
         sample(_guarded(0, np.isnan), SCALAR),
