@@ -85,8 +85,7 @@ def _function(a: Any, x: Any, f: Any, *, turned: bool) -> Any:
 
 def _derivative(a: Any, x: Any, t: Any, f: Any) -> Any:
     """Return the derivative along [[0, T], [-2·Tᴴ, 0]], both blocks."""
-    s = svd(a, full=False)[1]
-    function = SingularFunction(body(f, np.ones(s.shape), np.ones(())), turned=False)
+    function = SingularFunction(body(f, np.ones(min(a.shape)), np.ones(())), turned=False)
     return known(function, a, [x], [(t, neg(add(adjoint(t), adjoint(t))))])
 
 
