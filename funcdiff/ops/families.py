@@ -5,6 +5,8 @@ implementation and a transpose, and knows what linearity means for tangents; of 
 operation the transpose is known, too; ``multilinear`` is for products, ``unary`` for functions of
 one operand, ``reduction`` for ``ufunc.reduce``, and ``constant_op`` for operations without a
 derivative.
+
+Operations that apply a program among their parameters: `p.body`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import numpy as np
 
 from funcdiff.core.access import Rule, pointwise, reducing
 from funcdiff.core.builder import bind, constant
+from funcdiff.core.dependence import dependent
+from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.overwriting import on_copy
 from funcdiff.core.primitive import (
     NONE,
@@ -363,3 +367,20 @@ def several(function: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
         return results[0] if len(results) == 1 else tuple(results)
 
     return run
+
+
+def abstract_body(p: Any, *types: ArrayType) -> Types:
+    """Type rule: the operands are those of the body."""
+    if types != p.body.input_types:
+        raise TypeError(f"a body of operands {p.body.input_types} got {types}")
+    outputs: Types = p.body.output_types
+    return outputs
+
+
+def run_body(p: Any, runner: Runner = executable) -> Callable[..., Any]:
+    """Return the function that runs the body."""
+    return several(runner(p.body))
+
+
+OF_BODY: Final = Facts(nested=run_body, flow=lambda p, flags: dependent(p.body, flags))
+"""What is known of such an operation."""

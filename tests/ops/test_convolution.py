@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.products import windows
+from funcdiff.ops.products import convolution
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from tests.rules.sample import complex_, real
 
@@ -82,8 +82,8 @@ def parted(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that lets left, right and out take given parts, in blocks of a size."""
 
     def part(order: tuple[int, int, int], block: int) -> None:
-        monkeypatch.setattr(windows, "_cheapest", lambda g: windows._parts(g, *order))
-        monkeypatch.setattr(windows, "_BLOCK", block)
+        monkeypatch.setattr(convolution, "_cheapest", lambda g: convolution._parts(g, *order))
+        monkeypatch.setattr(convolution, "_BLOCK", block)
 
     return part
 

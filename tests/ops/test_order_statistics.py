@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import funcdiff as fd
 from funcdiff.core.builder import Builder
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.axes.order_statistics import order_statistics
+from funcdiff.ops.axes.sorting import order_statistics
 
 RNG = np.random.default_rng(5)
 

@@ -17,10 +17,10 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.ops.axes.accumulation import recurrence_p
 from funcdiff.ops.axes.indexing import Indexed, Written, gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.axes.reductions import cumsum_p
-from funcdiff.ops.control.tap import Tap, tap_p
+from funcdiff.ops.control.checkpoint import Tap, tap_p
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.linalg.degeneracy import (
@@ -35,12 +35,12 @@ from funcdiff.ops.linalg.degeneracy import (
     simple_spectrum_p,
 )
 from funcdiff.ops.linalg.determinants import adjugate_p
-from funcdiff.ops.linalg.functions.singular_functions import SingularFunction, singular_derivative_p
-from funcdiff.ops.linalg.functions.spectral import Spectral, spectral_p
 from funcdiff.ops.linalg.matrices import Part, part_p
-from funcdiff.ops.linalg.null_space import full_rank_p, normal_component_p, vanish_on_kernel_p
+from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p
 from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
 from funcdiff.ops.linalg.pseudoinverse import constant_rank_p
+from funcdiff.ops.linalg.singular import full_rank_p, normal_component_p, vanish_on_kernel_p
+from funcdiff.ops.linalg.singular_functions import SingularFunction, singular_derivative_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p, sequences
@@ -52,8 +52,16 @@ from funcdiff.ops.products.masked import (
     masked_convolve_p,
     masked_sum_p,
 )
-from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, replace_slice_p, slice_p
-from funcdiff.ops.structure.sliding_windows import Window, overlap_add_p, sliding_windows_p
+from funcdiff.ops.structure.slicing import (
+    Slice,
+    Window,
+    add_slice,
+    add_slice_p,
+    overlap_add_p,
+    replace_slice_p,
+    slice_p,
+    sliding_windows_p,
+)
 from funcdiff.ops.structure.structural import (
     Axis,
     Dtype,

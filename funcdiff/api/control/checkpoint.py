@@ -22,8 +22,8 @@ from funcdiff.core.program import Program
 from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
 from funcdiff.errors import InputError, user_location
+from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
-from funcdiff.ops.control.tap import Tap
 
 P = ParamSpec("P")
 R = TypeVar("R")

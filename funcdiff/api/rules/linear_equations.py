@@ -30,7 +30,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
-from funcdiff.ops.control.tap import Tap
+from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
 from funcdiff.space import add, neg, zeros
 from funcdiff.transforms.linearize import linearize

@@ -23,8 +23,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, is_weak
 from funcdiff.numpy.memory import views
-from funcdiff.ops.control.tap import Tap
-from funcdiff.ops.control.tap import tap as tap_op
+from funcdiff.ops.control.checkpoint import Tap
+from funcdiff.ops.control.checkpoint import tap as tap_op
 
 
 class _Note(NamedTuple):

@@ -19,8 +19,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, inline_bodies, nested, walk
 from funcdiff.errors import InputError, user_location
-from funcdiff.ops.control.checkpoint import Checkpoint
-from funcdiff.ops.control.tap import Tap
+from funcdiff.ops.control.checkpoint import Checkpoint, Tap
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.linear_solve import LinearSolve
 from funcdiff.ops.user.root import Root

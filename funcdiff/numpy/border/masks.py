@@ -16,7 +16,7 @@ from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.promotion import array, broadcast_to
 from funcdiff.numpy.border.values import concrete_value, value_of
 from funcdiff.ops.axes.indexing import places
-from funcdiff.ops.control.demand import demand
+from funcdiff.ops.control.guard import demand
 from funcdiff.ops.products.masked import masked_sum
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import reduce_sum, splat

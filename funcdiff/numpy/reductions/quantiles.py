@@ -22,8 +22,8 @@ from funcdiff.numpy.reductions.statistics import weights_along
 from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.axes import sorting
 from funcdiff.ops.axes.indexing import take_along
-from funcdiff.ops.axes.order_statistics import order_statistics
 from funcdiff.ops.axes.reductions import reduce_all, reduce_any
+from funcdiff.ops.axes.sorting import order_statistics
 from funcdiff.ops.elementwise.logic import isnan, logical_not
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.structure.structural import convert, reshape, stop_gradient

@@ -11,7 +11,7 @@ from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
-from funcdiff.ops.structure.sliding_windows import sliding_windows
+from funcdiff.ops.structure.slicing import sliding_windows
 
 
 @implements(sliding_window_view)

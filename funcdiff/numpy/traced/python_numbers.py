@@ -25,7 +25,7 @@ from funcdiff.numpy.border.values import fact
 from funcdiff.numpy.traced.array import Array, innermost
 from funcdiff.numpy.ufuncs.calls import power_operator
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.elementwise.integers import (
+from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
     exact_multiply,

@@ -11,9 +11,6 @@ from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.ufuncs.calls import apply, elementwise, resolve, resolve_or_explain
-from funcdiff.ops.elementwise import (
-    extrema,  # noqa: F401  (enter their ufuncs)
-)
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj, imaginary_part, join, modulus, real_part
 from funcdiff.ops.structure.structural import convert

@@ -13,7 +13,7 @@ from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.memory.mutation import store
 from funcdiff.ops.elementwise.complex import imag, join, real
-from funcdiff.ops.elementwise.special import bessel_i0, normalized_sinc
+from funcdiff.ops.elementwise.mathematics import bessel_i0, normalized_sinc
 from funcdiff.ops.structure.structural import convert
 
 # ---- rounding --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Facts, Primitive, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
-from funcdiff.ops.axes.recurrence import recurrence
+from funcdiff.ops.axes.accumulation import recurrence
 from funcdiff.ops.elementwise.logic import equal, isnan, logical_or
 from funcdiff.ops.elementwise.mathematics import mul, reciprocal
 from funcdiff.ops.families import constant_op, linear, reduction, unary

@@ -1,6 +1,10 @@
-"""Rematerialization: `checkpoint`, whose derivative keeps operands and named values only.
+"""Rematerialization: `checkpoint`, whose derivative keeps operands and values named by `tap` only.
 
 The derivative computes the others once more where it needs them.
+
+Named intermediate values: `tap`, the identity, which gives a value in a program a name.
+
+Derivatives go through it as if it were not there, so in a derived program it names the value.
 """
 
 from __future__ import annotations
@@ -12,16 +16,42 @@ from typing import Any, Final
 from funcdiff.core.atoms import Var
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, rearrange, walk
-from funcdiff.ops.control.bodies import OF_BODY, abstract_body, run_body
-from funcdiff.ops.control.tap import Tap, tap_p
+from funcdiff.ops.families import OF_BODY, abstract_body, linear, run_body
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import batch_outputs
+
+
+class Tap(Params):
+    """The name, and which of the leaves of the container that has it."""
+
+    name: str
+    leaf: int
+
+
+def _tap_jvp(p: Tap, xs: Tracers, ts: Tangents) -> Pushed:
+    return [tap(xs[0], p)], ts
+
+
+tap_p: Final = linear(
+    "tap",
+    Tap,
+    abstract=lambda _p, x: (x,),
+    impl=lambda _p: lambda x: x,
+    transpose=lambda _p, _types, cts, _xs: cts,
+    jvp=_tap_jvp,
+    facts=Facts(view=True, diagonal=True),
+)
+
+
+def tap(x: Tracer, p: Tap) -> Tracer:
+    """Return `x`, named."""
+    return bind(tap_p, p, x)[0]
 
 
 class Checkpoint(Params):

@@ -1,7 +1,11 @@
-"""Guards: `guard`, which lets a program go on only if a value is the one seen while tracing.
+"""Conditions on values while a program runs: `guard`, as seen in the trace, and `demand`.
 
 The programs of `jit` have them where Python decided by values.  They are put in when everything is
 derived, each before all that it protects; until then what decides is among the outputs.
+
+Demands: `demand`, a value that a program uses only where a condition holds nowhere.
+
+NumPy's functions raise for some values.  Where a trace has none, the program raises when it runs.
 """
 
 from __future__ import annotations
@@ -9,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Facts, Params, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.reductions import reduce_any
@@ -77,3 +83,46 @@ guard_p: Final = constant_op(
 def guard(predicate: Tracer, p: Guard, *values: Tracer) -> Tracer:
     """Return a predicate, known to have an outcome."""
     return bind(guard_p, p, predicate, *values)[0]
+
+
+class Demand(Params):
+    """The name of an exception, and its message."""
+
+    error: str
+    message: str
+
+
+def _impl_demand(p: Demand) -> Callable[..., Any]:
+    def demand(x: Any, refused: Any) -> Any:
+        if refused.any():
+            if p.error == "ValueError":
+                raise ValueError(p.message)
+            if p.error == "TypeError":
+                raise TypeError(p.message)
+            if p.error == "ZeroDivisionError":
+                raise ZeroDivisionError(p.message)
+            raise np.linalg.LinAlgError(p.message)
+        return x
+
+    return demand
+
+
+def _forward(p: Demand, xs: Tracers, ts: Tangents) -> Pushed:
+    return bind(demand_p, p, *xs), [ts[0]]
+
+
+demand_p: Final = Primitive(
+    "demand",
+    Demand,
+    lambda _p, x, _refused: (x,),
+    _impl_demand,
+    _forward,
+    facts=Facts(raises=True),
+)
+"""``y = demand{error, message} x, refused``: x; its derivative is 1.  Where any of the booleans of
+`refused` is true, it raises."""
+
+
+def demand(x: Tracer, refused: Tracer, error: Exception) -> Tracer:
+    """Return `x`, after a test that a condition holds nowhere."""
+    return bind(demand_p, Demand(type(error).__name__, str(error)), x, refused)[0]

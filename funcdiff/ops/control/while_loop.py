@@ -23,8 +23,7 @@ from funcdiff.core.walk import rearrange
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.control.restricted_loops import restrict_while
 from funcdiff.ops.control.scan import varying_residuals
-from funcdiff.ops.control.sweeps import Assembly, Step, While, apply, input_flags
-from funcdiff.ops.control.transposed_sweeps import transpose_sweeps
+from funcdiff.ops.control.sweeps import Assembly, Step, While, apply, input_flags, transpose_sweeps
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import select
 from funcdiff.space import Maybe, align, broadcast, instantiate

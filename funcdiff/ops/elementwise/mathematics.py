@@ -3,19 +3,41 @@
 A partial derivative is a number or a formula in plain ``np`` of the operands and the result `y`.
 The formulas are elementary (Abramowitz and Stegun, chapters 3 and 4) and hold for complex
 operands where the ufunc accepts them, by analytic continuation.
+
+The special functions that NumPy has itself: sinc(x) = sin(πx)/(πx), and the Bessel function i0.
+
+The derivatives of sinc do not cancel at 0, where it is 1.  The formulas of i0, and of i1, which is
+its derivative, are those of Abramowitz and Stegun, section 9.6.
+
+Elementwise maximum and minimum: the derivative follows the operand that wins.
+
+Equal operands share the derivative equally.  The rule selects between tangents instead of
+multiplying them by 0 and 1, so that an infinite slope of the loser does not matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from math import factorial, pi
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Facts
+from funcdiff.core.primitive import Facts, Tangents, Tracers
+from funcdiff.core.tracer import Tracer
+from funcdiff.ops.elementwise.logic import (
+    equal,
+    greater,
+    isnan,
+    less,
+    logical_not,
+    logical_or,
+    operations,
+)
 from funcdiff.ops.families import Elementwise, by_ufunc, elementwise
-from funcdiff.space import add_p, mul_p, neg_p
+from funcdiff.ops.structure.structural import select
+from funcdiff.space import Maybe, add_p, mul_p, neg_p, splat, sum_tangents, zeros
 
 LN2: Final = float(np.log(2.0))
 LN10: Final = float(np.log(10.0))
@@ -236,3 +258,119 @@ def _ones(x: Any) -> Any:
 
 def _half(x: Any) -> Any:
     return constant(0.5, x.type)
+
+
+# ---- i0 and i1 -----------------------------------------------------------------------------------
+
+_NODES: Final = 512
+
+
+def _first_order(x: Any) -> Any:
+    """Return I₁(x) = (1/π) ∫₀^π cos θ · sinh(x cos θ) dθ, equation 9.6.19.
+
+    The trapezoidal rule converges exponentially for periodic integrands, and all terms have the
+    sign of x, so nothing cancels.  By symmetry a quarter of the period suffices.
+    """
+    angles = np.arange(1, _NODES // 4 + 1) * (2 * np.pi / _NODES)
+    wide = np.asarray(x, np.result_type(x, np.float64))
+    total = np.sinh(wide) / 2
+    for c in np.cos(angles[:-1]):
+        total = total + c * np.sinh(wide * c)
+    return (total * (4 / _NODES)).astype(np.asarray(x).dtype)[()]
+
+
+def _second_derivative(x: Any, y: Any) -> Any:
+    """I₁' = I₀ - I₁/x, equation 9.6.26; at 0 its limit, 1/2."""
+    zero = x == 0
+    return np.where(zero, 0.5, bessel_i0(x) - y / np.where(zero, 1, x))
+
+
+bessel_i0: Elementwise = elementwise("bessel_i0", lambda x: np.i0(x)[()], lambda x, y: bessel_i1(x))
+bessel_i1: Elementwise = elementwise("bessel_i1", _first_order, _second_derivative)
+
+
+# ---- sinc ----------------------------------------------------------------------------------------
+
+_RADIUS: Final = 0.5 / pi
+_TERMS: Final = 10
+
+_COEFFICIENTS: Final = tuple(
+    (-1) ** k * 2 * k * pi ** (2 * k) / factorial(2 * k + 1) for k in range(1, _TERMS + 1)
+)
+"""Of sinc'(x) = Σ cₖ x²ᵏ⁻¹, from sinc(x) = Σ (-1)ᵏ (πx)²ᵏ/(2k+1)!."""
+
+
+def _slope(x: Any, y: Any) -> Any:
+    """(cos(πx) - sinc(x))/x, whose difference cancels near 0: there the series."""
+    near = np.absolute(x) < _RADIUS
+    far = np.where(near, 1, x)
+    close = np.where(near, x, 0)
+    square = np.square(close)
+    series: Any = _COEFFICIENTS[-1]
+    for coefficient in reversed(_COEFFICIENTS[:-1]):
+        series = series * square + coefficient
+    return np.where(near, close * series, (np.cos(pi * far) - y) / far)
+
+
+normalized_sinc: Final = elementwise("sinc", lambda x: np.sinc(x)[()], _slope)
+
+
+Compare: TypeAlias = Callable[[Tracer, Tracer], Tracer]
+
+
+def _extremum(name: str, ufunc: np.ufunc, wins: Compare, holds: Compare) -> Elementwise:
+    """Declare one by two predicates of its operands.
+
+    ``wins(x, y)`` says where `x` alone decides; ``holds(x, y)`` where `x` decides or ties with a
+    `y` that is a number and not NaN, by one comparison.
+    """
+
+    def tangent(xs: Tracers, ts: Tangents, z: Tracer) -> Maybe:
+        (x, y), (tx, ty) = xs, ts
+        tie, zero = equal(x, y), zeros(z.type)
+        if ty is None and _is_number(y):
+            sides = [select(holds(x, y), tx, zero) if tx is not None else None]
+        elif tx is None and _is_number(x):
+            sides = [select(holds(y, x), ty, zero) if ty is not None else None]
+        else:
+            winner = wins(x, y)
+            sides = [
+                None if tx is None else select(logical_or(winner, tie), tx, zero),
+                None if ty is None else select(logical_not(winner), ty, zero),
+            ]
+        share = select(tie, constant(0.5, z.type), constant(1, z.type))
+        total = sum_tangents(sides)
+        return None if total is None else mul(total, share)
+
+    return elementwise(name, ufunc, None, None, tangent=tangent)
+
+
+def _is_number(y: Tracer) -> bool:
+    value = splat(y)
+    return value is not None and not np.isnan(value)
+
+
+maximum = _extremum(
+    "maximum",
+    np.maximum,
+    wins=lambda x, y: logical_or(greater(x, y), isnan(x)),
+    holds=lambda x, y: logical_not(less(x, y)),
+)
+minimum = _extremum(
+    "minimum",
+    np.minimum,
+    wins=lambda x, y: logical_or(less(x, y), isnan(x)),
+    holds=lambda x, y: logical_not(greater(x, y)),
+)
+fmax = _extremum(
+    "fmax",
+    np.fmax,
+    wins=lambda x, y: logical_or(greater(x, y), isnan(y)),
+    holds=operations["greater_equal"],
+)
+fmin = _extremum(
+    "fmin",
+    np.fmin,
+    wins=lambda x, y: logical_or(less(x, y), isnan(y)),
+    holds=operations["less_equal"],
+)

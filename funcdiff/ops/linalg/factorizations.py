@@ -1,6 +1,6 @@
 """Cholesky factors, eigenvalues and eigenvectors of Hermitian matrices.
 
-Matrices that are Hermitian by convention have Hermitian tangents, see `one_triangle`.
+Matrices that are Hermitian by convention have Hermitian tangents, see `matrices`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from funcdiff.ops.linalg.matrices import (
     lower_half,
     matmul,
     square,
+    symmetric_tangent,
 )
-from funcdiff.ops.linalg.one_triangle import symmetric_tangent
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
 from funcdiff.space import mul

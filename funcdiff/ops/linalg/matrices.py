@@ -1,4 +1,17 @@
-"""Stacks of matrices, the last two axes: product, transposes, triangles, diagonal, trace."""
+"""Stacks of matrices, the last two axes: products, triangles, and symmetry by one triangle.
+
+Symmetric and Hermitian matrices by convention: the value reads one triangle alone.
+
+What happens to such a matrix when all its elements change by T is
+
+    X + Xᴴ,   X = S∘T,
+
+S the shares of the elements.  Where the matrix is symmetric, up to rounding errors of the rest of
+row and column, they are ½, so that gradients are symmetric, both triangles, whichever of them is
+read.  Elsewhere they are 1 in the triangle that is read and 0 in the other, as the value has it: of
+``[[p, 0], [q, r]]`` the lower one counts, except at ``q = 0``.  Both are right for what changes
+symmetrically.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +27,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import symmetric
+from funcdiff.ops.families import constant_op, symmetric, unary
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, iota, permute, select
@@ -182,3 +195,70 @@ def factorizable(type_: ArrayType) -> ArrayType:
     if type_.ndim < 2 or type_.dtype.char not in "fdFD":
         raise TypeError(f"matrices of f32, f64, c64 or c128 are needed, got {type_}")
     return type_
+
+
+class OneTriangle(Params):
+    """Which triangle is read, and whether the other one is its conjugate."""
+
+    lower: bool
+    hermitian: bool
+
+
+@lru_cache(maxsize=64)
+def _of_triangle(size: int, *, lower: bool) -> Any:
+    """Return 1 in a triangle, ½ on the diagonal, and 0 in the other one."""
+    half = np.tri(size, k=-1) + np.eye(size) / 2
+    return half if lower else half.T
+
+
+def _mirror(p: OneTriangle, a: Any) -> Any:
+    turned = np.swapaxes(a, -1, -2)
+    return turned.conj() if p.hermitian else turned
+
+
+def _shares(p: OneTriangle) -> Callable[..., Any]:
+    def function(a: Any) -> Any:
+        turned, size = _mirror(p, a), a.shape[-1]
+        if (a == turned).all():
+            return np.full(a.shape, 0.5, a.dtype)
+        with np.errstate(invalid="ignore"):
+            scale = np.sqrt(np.maximum(np.abs(a).max(axis=-1), np.abs(a).max(axis=-2)))
+            error = 4 * size * np.finfo(a.dtype).eps * scale[..., :, None] * scale[..., None, :]
+            differs = (np.abs(a - turned) > error).any(axis=(-1, -2), keepdims=True)
+        return np.where(differs, _of_triangle(size, lower=p.lower), 0.5).astype(a.dtype)
+
+    return function
+
+
+shares_p: Final = constant_op(
+    "triangle_shares", OneTriangle, abstract=lambda _p, a: (square(a),), impl=_shares
+)
+
+
+def symmetric_tangent(a: Tracer, t: Tracer, *, lower: bool, hermitian: bool = True) -> Tracer:
+    """Return how the matrix that a triangle of `a` tells changes, as all elements change by `t`."""
+    part = mul(bind(shares_p, OneTriangle(lower, hermitian), a)[0], t)
+    return add(part, adjoint(part) if hermitian else transposed(part))
+
+
+def _mirrored(p: OneTriangle) -> Callable[..., Any]:
+    def function(a: Any) -> Any:
+        shares = _of_triangle(a.shape[-1], lower=p.lower).astype(a.dtype)
+        part = np.multiply(a, shares, out=np.zeros_like(a), where=shares != 0)
+        return part + _mirror(p, part)
+
+    return function
+
+
+mirrored_p: Final = unary(
+    "mirrored",
+    OneTriangle,
+    abstract=lambda _p, a: (square(a),),
+    impl=_mirrored,
+    tangent=lambda p, a, _y, t: symmetric_tangent(a, t, lower=p.lower, hermitian=p.hermitian),
+)
+
+
+def mirrored(a: Tracer, *, lower: bool, hermitian: bool = True) -> Tracer:
+    """Return the symmetric or Hermitian matrix that a triangle of `a` tells."""
+    return bind(mirrored_p, OneTriangle(lower, hermitian), a)[0]

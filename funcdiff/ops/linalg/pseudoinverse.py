@@ -23,8 +23,14 @@ from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.families import assertion
-from funcdiff.ops.linalg.matrices import adjoint, factorizable, matmul, square
-from funcdiff.ops.linalg.one_triangle import mirrored, symmetric_tangent
+from funcdiff.ops.linalg.matrices import (
+    adjoint,
+    factorizable,
+    matmul,
+    mirrored,
+    square,
+    symmetric_tangent,
+)
 from funcdiff.ops.linalg.singular import svdvals, svdvals_p
 from funcdiff.space import Maybe, add, mul, neg, reduce_sum, sum_tangents
 

@@ -17,7 +17,7 @@ from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.walk import inline, rearrange
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.control.bodies import OF_BODY, abstract_body, run_body
+from funcdiff.ops.families import OF_BODY, abstract_body, run_body
 from funcdiff.ops.user.custom_rules import Custom, Tangent, batched_rule, smooth
 from funcdiff.ops.user.custom_tangent import tangent_p
 from funcdiff.ops.user.linear_part import linear_part, transpose_rule

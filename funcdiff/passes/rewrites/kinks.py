@@ -13,8 +13,7 @@ from funcdiff.core.primitive import Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import conj_p, real_p
-from funcdiff.ops.elementwise.extrema import maximum
-from funcdiff.ops.elementwise.mathematics import div, power, root_of_squares, sqrt, square
+from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.masked import masked_sum_p
 from funcdiff.ops.structure.structural import convert_p, reshape_p

@@ -20,15 +20,8 @@ from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
-from funcdiff.ops.linalg.functions.singular_functions import (
-    SingularFunction,
-    SingularSum,
-    singular_function,
-    singular_function_p,
-    singular_sum,
-    singular_sum_p,
-)
-from funcdiff.ops.linalg.functions.spectral import (
+from funcdiff.ops.linalg.matrices import transposed
+from funcdiff.ops.linalg.matrix_functions import (
     Spectral,
     SpectralSum,
     spectral,
@@ -36,8 +29,15 @@ from funcdiff.ops.linalg.functions.spectral import (
     spectral_sum,
     spectral_sum_p,
 )
-from funcdiff.ops.linalg.matrices import transposed
 from funcdiff.ops.linalg.singular import svd_p, svdvals_p
+from funcdiff.ops.linalg.singular_functions import (
+    SingularFunction,
+    SingularSum,
+    singular_function,
+    singular_function_p,
+    singular_sum,
+    singular_sum_p,
+)
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (

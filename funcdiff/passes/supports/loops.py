@@ -15,7 +15,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import inline, rearrange
-from funcdiff.ops.control import scan, transposed_sweeps
+from funcdiff.ops.control import scan, sweeps
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
 from funcdiff.passes.supports.support import Maybe, Support, booleans
@@ -97,7 +97,7 @@ def _scan_body(
 
 def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
     """Extend every sweep by the supports of constants, carry and the rows left before it."""
-    flags = transposed_sweeps.linear_inputs(p, call.linear)
+    flags = sweeps.linear_inputs(p, call.linear)
     xs, carries = p.split(call.operands)
     constants, starts = p.split(call.supports)
     given = with_support(flags[0][: p.constants], constants)

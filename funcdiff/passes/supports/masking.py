@@ -23,8 +23,8 @@ from funcdiff.core.primitive import NONE, Params, Primitive, operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
+from funcdiff.ops.axes.accumulation import recurrence_p
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
-from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p

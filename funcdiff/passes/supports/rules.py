@@ -10,8 +10,8 @@ from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types, operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.ops.axes.accumulation import recurrence_p
 from funcdiff.ops.axes.indexing import scatter_add_p
-from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.axes.reductions import cumsum_p, reduce_any_p
 from funcdiff.ops.elementwise.logic import logical_and, logical_or
 from funcdiff.ops.elementwise.mathematics import div

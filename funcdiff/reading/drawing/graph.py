@@ -12,8 +12,8 @@ from funcdiff.core.origins import UNKNOWN, Place
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tokens import abbreviate
 from funcdiff.core.walk import nested
+from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.tap import Tap
 from funcdiff.reading.drawing.order import drawing_order
 from funcdiff.reading.labels import origin_of, source_of
 

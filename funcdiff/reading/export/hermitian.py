@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.linalg.one_triangle import OneTriangle
+from funcdiff.ops.linalg.matrices import OneTriangle
 from funcdiff.reading.text.expressions import build, constant
 from funcdiff.reading.text.literals import allocation, dtype_of
 from funcdiff.reading.text.writer import Body, Writing

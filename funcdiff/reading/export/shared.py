@@ -15,7 +15,7 @@ from funcdiff.core.walk import nested
 from funcdiff.ops.axes.sorting import Search, Sorting
 from funcdiff.ops.linalg.matrices import Part
 from funcdiff.ops.linalg.systems import Triangle
-from funcdiff.ops.structure.sliding_windows import Window
+from funcdiff.ops.structure.slicing import Window
 from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.rewriting import Call, call_of_formula
 from funcdiff.reading.text.expressions import build, call, constant, text_of

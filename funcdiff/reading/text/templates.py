@@ -18,7 +18,7 @@ from funcdiff.core.atoms import Literal
 from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL
 from funcdiff.ops.axes.sorting import Sorting
-from funcdiff.ops.elementwise.integers import (
+from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
     exact_multiply,

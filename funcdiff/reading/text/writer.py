@@ -16,8 +16,8 @@ from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
+from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.cond import Cond, cond_p
-from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.reading.labels import Label, label_of
 from funcdiff.reading.text.expressions import (

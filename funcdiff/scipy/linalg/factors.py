@@ -11,8 +11,7 @@ from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
 from funcdiff.numpy.border.values import known_integer
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
-from funcdiff.ops.linalg.matrices import adjoint, transposed
-from funcdiff.ops.linalg.one_triangle import mirrored
+from funcdiff.ops.linalg.matrices import adjoint, mirrored, transposed
 from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.structure.structural import convert, stop_gradient

@@ -9,8 +9,7 @@ import numpy as np
 from funcdiff.core.types import complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen, factorizations, singular
-from funcdiff.ops.linalg.matrices import adjoint
-from funcdiff.ops.linalg.one_triangle import mirrored
+from funcdiff.ops.linalg.matrices import adjoint, mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient

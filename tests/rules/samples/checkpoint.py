@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.program import Program
-from funcdiff.ops.control.checkpoint import checkpoint
-from funcdiff.ops.control.tap import Tap, tap
+from funcdiff.ops.control.checkpoint import Tap, checkpoint, tap
 from tests.rules.sample import Sample, body, complex_, integers, real, sample
 
 W, X, Y = real(3, 2), real(2, start=5), real(3, start=9)

@@ -9,15 +9,15 @@ import numpy as np
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Primitive, primitives
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.elementwise.integers import (
+from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
     exact_multiply,
     exact_negative,
     exact_power,
     exact_subtract,
+    operations,
 )
-from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.elementwise.mathematics import heaviside, ldexp
 from funcdiff.ops.families import by_ufunc
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.elementwise.extrema import fmax, fmin, maximum, minimum
+from funcdiff.ops.elementwise.mathematics import fmax, fmin, maximum, minimum
 from tests.rules.sample import Sample, sample
 
 X, Y = np.array([1.0, 2.0, -0.5]), np.array([1.0, -1.0, -0.5])

@@ -8,7 +8,7 @@ from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, operation, registered
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.control.demand import demand
+from funcdiff.ops.control.guard import demand
 from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.systems import Triangle

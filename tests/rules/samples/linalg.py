@@ -28,17 +28,19 @@ from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.divided_differences import near_pairs_p
 from funcdiff.ops.linalg.eigen import eig
 from funcdiff.ops.linalg.factorizations import cholesky, eigh, eigvalsh
-from funcdiff.ops.linalg.functions.spectral import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.linalg.matrices import (
+    OneTriangle,
     adjoint,
     diagonal_part,
     hermitian,
     lower_half,
     matmul,
+    mirrored,
+    shares_p,
     strictly_lower,
     triangle,
 )
-from funcdiff.ops.linalg.one_triangle import OneTriangle, mirrored, shares_p
+from funcdiff.ops.linalg.matrix_functions import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
 from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.primitives.linalg.diagonalized import Diagonalized, diagonalized

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.axes.accumulation import accumulate, running_extremum
-from funcdiff.ops.axes.recurrence import recurrence
+from funcdiff.ops.axes.accumulation import accumulate, recurrence, running_extremum
 from funcdiff.ops.axes.sorting import origins
 from funcdiff.ops.families import by_ufunc
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample

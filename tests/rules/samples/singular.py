@@ -10,22 +10,23 @@ from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import isnan
-from funcdiff.ops.linalg.functions.matrix_functions import known
-from funcdiff.ops.linalg.functions.singular_functions import (
+from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
+from funcdiff.ops.linalg.matrix_functions import known
+from funcdiff.ops.linalg.pseudoinverse import assured_rank, constant_rank, lstsq, pinv
+from funcdiff.ops.linalg.singular import (
+    full_rank,
+    normal_component,
+    polar_alignment,
+    svd,
+    svdvals,
+    vanish_on_kernel,
+)
+from funcdiff.ops.linalg.singular_functions import (
     SingularFunction,
     SingularSum,
     singular_function,
     singular_sum,
 )
-from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
-from funcdiff.ops.linalg.null_space import (
-    full_rank,
-    normal_component,
-    polar_alignment,
-    vanish_on_kernel,
-)
-from funcdiff.ops.linalg.pseudoinverse import assured_rank, constant_rank, lstsq, pinv
-from funcdiff.ops.linalg.singular import svd, svdvals
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.axes.order_statistics import order_statistics
-from funcdiff.ops.elementwise.special import bessel_i0, bessel_i1, normalized_sinc
+from funcdiff.ops.axes.sorting import order_statistics
+from funcdiff.ops.elementwise.mathematics import bessel_i0, bessel_i1, normalized_sinc
 from funcdiff.ops.products.masked import masked_sum, sum_from
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 

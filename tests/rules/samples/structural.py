@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along, take_slice
-from funcdiff.ops.structure.sliding_windows import overlap_add, sliding_windows
+from funcdiff.ops.structure.slicing import (
+    Slice,
+    add_slice,
+    overlap_add,
+    slice_along,
+    sliding_windows,
+    take_slice,
+)
 from funcdiff.ops.structure.structural import (
     concatenate,
     convert,

@@ -22,8 +22,7 @@ from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.linalg.matrices import factorizable
 from funcdiff.ops.linalg.routines import over_stack, scipy_linalg
 from funcdiff.ops.linalg.systems import solver
-from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.sliding_windows import sliding_windows
+from funcdiff.ops.structure.slicing import slice_along, sliding_windows
 from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape, reverse
 from funcdiff.space import broadcast, mul, reduce_sum, zeros
 

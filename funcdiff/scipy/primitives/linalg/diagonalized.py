@@ -17,13 +17,13 @@ from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.ops.linalg.degeneracy import require_zero
 from funcdiff.ops.linalg.divided_differences import Paths
 from funcdiff.ops.linalg.eigen import eig, multiplicities
-from funcdiff.ops.linalg.functions.matrix_functions import (
+from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, per_matrix, square
+from funcdiff.ops.linalg.matrix_functions import (
     Direction,
     Factors,
     MatrixFunction,
     matrix_function,
 )
-from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, per_matrix, square
 from funcdiff.ops.linalg.systems import inv
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import sum_tangents

@@ -16,8 +16,7 @@ from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.ops.linalg.matrices import on_diagonal, square, transposed
-from funcdiff.ops.linalg.one_triangle import symmetric_tangent
+from funcdiff.ops.linalg.matrices import on_diagonal, square, symmetric_tangent, transposed
 from funcdiff.ops.linalg.routines import routine
 
 

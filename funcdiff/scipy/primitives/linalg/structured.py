@@ -15,11 +15,11 @@ from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.matrices import (
     diagonal_part,
     matmul,
+    mirrored,
     square,
     transposed,
     triangle,
 )
-from funcdiff.ops.linalg.one_triangle import mirrored
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import solver
 from funcdiff.ops.structure.structural import iota, select

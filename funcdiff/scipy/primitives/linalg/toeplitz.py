@@ -20,7 +20,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.linalg.matrices import matmul
 from funcdiff.ops.linalg.routines import over_stack, scipy_linalg
 from funcdiff.ops.linalg.systems import solver
-from funcdiff.ops.structure.sliding_windows import sliding_windows
+from funcdiff.ops.structure.slicing import sliding_windows
 from funcdiff.ops.structure.structural import reverse
 
 

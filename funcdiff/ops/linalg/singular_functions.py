@@ -1,4 +1,8 @@
-"""Derivatives of functions of singular values, by the Hermitian dilation of the matrix.
+"""Functions of singular values, U·f(s)·Vᴴ, and Σ f(s): derivatives by the Hermitian dilation.
+
+At zero, ±s are singular values alike.
+
+Derivatives of functions of singular values, by the Hermitian dilation of the matrix.
 
 U·f(s)·Vᴴ is one block of a function of [[0, A], [Aᴴ, 0]], of the odd function that f is of s > 0;
 the other block is V·f(s)·Uᴴ.  Its derivatives along [[0, X], [Y, 0]], of every order, are blocks
@@ -16,40 +20,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Tracers
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Primitive, Tracers
+from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.core.walk import inline
+from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.linalg.degeneracy import equal_pairs
-from funcdiff.ops.linalg.divided_differences import Paths
-from funcdiff.ops.linalg.functions.matrix_functions import Direction, Factors
+from funcdiff.ops.linalg.divided_differences import Paths, partial
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     block_matrix,
     diagonal,
+    factorizable,
     matmul,
     per_column,
     per_row,
     scaled_columns,
+    trace_of_product,
     transposed,
 )
+from funcdiff.ops.linalg.matrix_functions import (
+    Direction,
+    Factors,
+    MatrixFunction,
+    MatrixSum,
+    known,
+    matrix_function,
+    matrix_sum,
+)
 from funcdiff.ops.linalg.orthogonal import qr
-from funcdiff.ops.linalg.singular import Ties, pairs, reciprocal, ties
+from funcdiff.ops.linalg.singular import Ties, pairs, reciprocal, svd, ties, vanish_on_kernel
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
-from funcdiff.space import (
-    Maybe,
-    add,
-    broadcast,
-    instantiate,
-    mul,
-    neg,
-    sum_tangents,
-    zeros,
-)
+from funcdiff.space import Maybe, add, broadcast, instantiate, mul, neg, sum_tangents, zeros
 from funcdiff.transforms.jvp import present
 
 Pair: TypeAlias = tuple[Tracer, Tracer]
@@ -220,3 +230,117 @@ def _odd(values: Tracer, order: int, zero: Tracer, count: int) -> Tracer:
     values = select(zero, nothing, values)
     null = zeros(values.type.with_shape((*values.shape[:-1], count)))
     return concatenate([values, null, neg(values)], last)
+
+
+# ---- the function --------------------------------------------------------------------------------
+
+
+class SingularFunction(MatrixFunction):
+    """A function of singular values, and whether it is V·f(s)·Uᴴ."""
+
+    turned: bool
+
+    def values(self, a: ArrayType) -> ArrayType:
+        """Return the type of the singular values."""
+        *stack, rows, columns = factorizable(a).shape
+        return ArrayType((*stack, min(rows, columns)), real_dtype(a.dtype))
+
+    def shapes(self, a: ArrayType) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of both blocks of the function of [[0, A], [Aᴴ, 0]]."""
+        *stack, rows, columns = a.shape
+        return self._in_order((*stack, rows, columns), (*stack, columns, rows))
+
+    def _in_order(self, x: Any, y: Any) -> tuple[Any, Any]:
+        return (y, x) if self.turned else (x, y)
+
+    def factors(self, a: Tracer) -> Factors:
+        """Return U, s and V, or V, s and U."""
+        u, s, vh = svd(a, full=False)
+        u, v = self._in_order(u, adjoint(vh))
+        return u, s, v
+
+    def same(self, w: Tracer) -> Tracer:
+        """Return which singular values are equal."""
+        return ties(w).same
+
+    def direction(self, _a: Tracer, t: Tracer, dtype: Any) -> Direction:
+        """Return the blocks of a change of [[0, A], [Aᴴ, 0]]."""
+        return self._in_order(convert(t, dtype), convert(adjoint(t), dtype))
+
+    def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
+        """Return a block of a direction, which asks that f(0) is zero."""
+        return vanish_on_kernel(x, values, ties(w).zero)
+
+    def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
+        """Return both blocks of the derivative."""
+        return dilation_blocks(series, factors, directions)
+
+    def primitive(self, *, directed: bool) -> Primitive[Any]:
+        """Return the primitive of one block, or of both of a derivative."""
+        return singular_derivative_p if directed else singular_function_p
+
+
+singular_function_p: Final = matrix_function(
+    "singular_function", SingularFunction, lambda _p: lambda y, *_: y, directed=False
+)
+
+singular_derivative_p: Final = matrix_function(
+    "singular_derivative",
+    SingularFunction,
+    lambda _p: lambda upper, lower, *_: (upper, lower),
+    outputs=2,
+    directed=True,
+)
+"""Of ``upper, lower, a, *parameters, X₁, Y₁, …``: the first two, known to be the blocks of the
+derivative of the odd function along the directions [[0, X], [Y, 0]], linear in each."""
+
+
+def singular_function(p: SingularFunction, xs: Tracers) -> Tracer:
+    """Return `y`, the first of ``y, a, *parameters``, known to be U·f(s, …)·Vᴴ.
+
+    U, s and V are what `svd` makes of `a`.  Only what comes after `y` has derivatives.
+    """
+    return bind(singular_function_p, p, *xs)[0]
+
+
+# ---- the sum -------------------------------------------------------------------------------------
+
+
+class SingularSum(MatrixSum):
+    """The function, real, and the axes over which it is summed."""
+
+    def function(self, body: Program) -> SingularFunction:
+        """Return a function of the same singular values."""
+        return SingularFunction(body, turned=False)
+
+    def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:  # noqa: ARG002
+        """Return tr(V·f'(s)·Uᴴ·dA), without what belongs to zero: ±s are singular values alike.
+
+        That factor is a parameter of f', equal for equal values.
+        """
+        s = svd(a, full=False)[1]
+        present = select(ties(s).zero, zeros(s.type), constant(1, s.type))
+        slope = SingularFunction(_slope_of_present(self.body, a.dtype), turned=True)
+        (function,) = known(slope, a, [*parameters, present], [])
+        return trace_of_product(function, t)
+
+
+def _slope_of_present(body: Program, dtype: Any) -> Program:
+    """Return f', and zero where one more parameter is."""
+    with Builder("slope", SHARED) as builder:
+        xs = [builder.input(t) for t in body.input_types]
+        present = builder.input(xs[0].type)
+        (y,) = inline(partial(body, 0), xs)
+        absent = equal(present, zeros(present.type))
+        return builder.program([convert(select(absent, zeros(y.type), y), dtype)])
+
+
+singular_sum_p: Final = matrix_sum("singular_sum", SingularSum)
+
+
+def singular_sum(p: SingularSum, xs: Tracers) -> Tracer:
+    """Return `y`, the first of ``y, a, *parameters``, known to be the sum of f(s, …).
+
+    s are the singular values of `a`.  Only what comes after `y` has derivatives.
+    """
+    return bind(singular_sum_p, p, *xs)[0]

@@ -1,1 +1,0 @@
-"""Functions of matrices through their spectra."""
