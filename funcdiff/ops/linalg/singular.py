@@ -9,7 +9,7 @@ gaps of the values instead of those of their squares)
     G[i, j] = H[i, j]/(s[j] - s[i]),     J[i, j] = K[i, j]/(s[j] + s[i]),
 
 for A with no fewer rows than columns.  The phase of complex vectors is free, and shared by both.
-Where values are equal or zero, `degeneracy` and `complement_gauge` say what exists.
+Where values are equal or zero, `degeneracy` and the gauge of null spaces say what exists.
 
 Singular vectors of the singular value zero: on each side an arbitrary basis of a null space.
 
