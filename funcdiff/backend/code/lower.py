@@ -27,7 +27,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import copy_equation, made_by, walk
 from funcdiff.ops.elementwise import mathematics as ops
-from funcdiff.ops.elementwise.extrema import fmax, maximum
+from funcdiff.ops.elementwise.mathematics import fmax, maximum
 from funcdiff.ops.products.contract import contract
 from funcdiff.space import Axes, add, mul, mul_p, neg, neg_p, reduce_sum_p, zeros
 
