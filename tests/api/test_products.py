@@ -1,167 +1,117 @@
-"""`vjp`, `jvp`, `linearize` and `hvp`: products with the Jacobian and the Hessian."""
+"""`vjp`, `jvp` and `linearize`: products with the Jacobian; for Hessians see curvature."""
+
+from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pytest
 
 import funcdiff as fd
-from funcdiff.errors import CotangentError, InputError, OutputError
+from funcdiff.errors import CotangentError, InputError
+from tests.claims import alike, refused
 
-vjp: Any = fd.vjp  # types refuse some of what is tried here
-
+FD: Any = fd  # types refuse some of what is tried here
 X = np.array([0.3, -1.2, 2.0])
 T = np.array([1.0, 0.5, -2.0])
+V = np.array([2.0, -1.0])
+J = np.array([[np.cos(X[0]) * X[1], np.sin(X[0]), 0], [0, X[2] ** 2, 2 * X[1] * X[2]]])
+TREE = {"a": 2.0, "b": [3.0, 4.0]}
+PUSHED = {"a": 1.0, "b": [0.0, 5.0]}
+NAMED = {"x": 3.0, "name": "n"}
 
 
 def _f(x: Any) -> Any:
     return np.stack([np.sin(x[0]) * x[1], x[1] * x[2] ** 2])
 
 
-def _jacobian(x: Any) -> Any:
-    return np.array(
-        [
-            [np.cos(x[0]) * x[1], np.sin(x[0]), 0],
-            [0, x[2] ** 2, 2 * x[1] * x[2]],
-        ]
-    )
+def _of_a_tree(p: Any) -> Any:
+    return {"y": p["a"] * p["b"][0], "z": (p["b"][1],)}
 
 
-def test_jvp_is_the_jacobian_times_the_tangent() -> None:
-    y, t = fd.jvp(_f, (X,), (T,))
-    np.testing.assert_array_equal(y, _f(X))
-    np.testing.assert_allclose(t, _jacobian(X) @ T, rtol=1e-14)
+def _product(a: Any, b: Any) -> Any:
+    return a * b
 
 
-def test_vjp_is_the_transposed_jacobian_times_the_cotangent() -> None:
-    y, f_vjp = vjp(_f, X)
-    np.testing.assert_array_equal(y, _f(X))
-    v = np.array([2.0, -1.0])
-    np.testing.assert_allclose(f_vjp(v)[0], v @ _jacobian(X), rtol=1e-14)
+def _with_aux(x: Any) -> Any:
+    return x**2, ("half", x / 2)
 
 
-def test_linearize_is_jvp_at_a_fixed_point() -> None:
-    y, f_jvp = fd.linearize(_f, X)
-    np.testing.assert_array_equal(y, _f(X))
-    for t in (T, -T, np.eye(3)[1]):
-        np.testing.assert_allclose(f_jvp(t), _jacobian(X) @ t, rtol=1e-14)
+def _with_a_name(p: Any) -> Any:
+    return {"y": p["x"] * 2, "name": p["name"]}
 
 
-def test_hvp_is_the_hessian_times_the_vector() -> None:
-    def f(x: Any) -> Any:
-        return np.sum(x**3) + x[0] * x[2]
-
-    expected = (np.diag(6 * X) + np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]])) @ T
-    np.testing.assert_allclose(fd.hvp(f, (X,), (T,)), expected, rtol=1e-14)
+def _and_position(x: Any) -> Any:
+    return x[0] * x[1], np.argmax(x)
 
 
-def test_hvp_of_several_arguments_mixes_them() -> None:
-    a, b = fd.hvp(lambda a, b: a**2 * b, (3.0, 5.0), (1.0, 2.0))
-    assert a == 2 * 5 * 1 + 2 * 3 * 2
-    assert b == 2 * 3 * 1
+test_products_are_those_with_the_jacobian = alike({
+    "jvp is the jacobian times the tangent": (lambda: fd.jvp(_f, (X,), (T,)), (_f(X), J @ T)),
+    "vjp is the transposed jacobian times the cotangent": (
+        lambda: (fd.vjp(_f, X)[0], *fd.vjp(_f, X)[1](V)), (_f(X), V @ J)
+    ),
+    "linearize is jvp at a fixed point": [
+        (lambda t=t: (fd.linearize(_f, X)[0], fd.linearize(_f, X)[1](t)), (_f(X), J @ t))
+        for t in (T, -T, np.eye(3)[1])
+    ],
+    "several primals are summed forward and listed backward": [
+        (lambda: fd.jvp(_product, (2.0, 3.0), (10.0, 1.0)), (6, 32)),
+        (lambda: fd.vjp(_product, 2.0, 3.0)[1](1.0), (3, 2)),
+        (lambda: fd.linearize(_product, 2.0, 3.0)[1](10.0, 1.0), 32),
+    ],
+    "containers go in and out": [
+        (lambda: fd.jvp(_of_a_tree, (TREE,), (PUSHED,)),
+         ({"y": 6, "z": (4,)}, {"y": 3, "z": (5,)})),
+        (lambda: fd.linearize(_of_a_tree, TREE)[1](PUSHED), {"y": 3, "z": (5,)}),
+        (lambda: fd.vjp(_of_a_tree, TREE)[1]({"y": 1.0, "z": (7.0,)}), ({"a": 3, "b": [2, 7]},)),
+    ],
+    "the auxiliary result comes third": [
+        (lambda: fd.jvp(_with_aux, (3.0,), (1.0,), has_aux=True), (9, 6, ("half", 1.5))),
+        (lambda: fd.vjp(_with_aux, 3.0, has_aux=True)[::2], (9, ("half", 1.5))),
+        (lambda: fd.vjp(_with_aux, 3.0, has_aux=True)[1](1.0), (6,)),
+    ],
+    "leaves that are not numbers pass through": [
+        (lambda: fd.jvp(_with_a_name, (NAMED,), ({"x": 1.0, "name": "n"},))[0],
+         {"y": 6, "name": "n"}),
+        (lambda: fd.jvp(_with_a_name, (NAMED,), ({"x": 1.0, "name": "n"},))[1]["y"], 2),
+        (lambda: FD.vjp(_with_a_name, NAMED)[1]({"y": 1.0, "name": "n"})[0]["x"], 2),
+    ],
+    "integer outputs take part without a derivative": [
+        (lambda: fd.vjp(_and_position, X)[0], (X[0] * X[1], 2)),
+        (lambda: FD.vjp(_and_position, X)[1]((1.0, 0)), (np.array([X[1], X[0], 0]),)),
+    ],
+    "a cotangent may be what is no number": (
+        lambda: fd.vjp(lambda x: (x * 2.0, "name"), 3.0)[1]((1.0, "name")), (2.0,)
+    ),
+}, rtol=1e-14)  # fmt: skip
 
-
-def test_several_primals_are_summed_forward_and_listed_backward() -> None:
-    def f(a: Any, b: Any) -> Any:
-        return a * b
-
-    y, t = fd.jvp(f, (2.0, 3.0), (10.0, 1.0))
-    assert (y, t) == (6, 32)
-    assert vjp(f, 2.0, 3.0)[1](1.0) == (3, 2)
-    assert fd.linearize(f, 2.0, 3.0)[1](10.0, 1.0) == 32
-
-
-def test_containers_go_in_and_out() -> None:
-    def f(p: Any) -> Any:
-        return {"y": p["a"] * p["b"][0], "z": (p["b"][1],)}
-
-    p = {"a": 2.0, "b": [3.0, 4.0]}
-    y, t = fd.jvp(f, (p,), ({"a": 1.0, "b": [0.0, 5.0]},))
-    assert y == {"y": 6, "z": (4,)}
-    assert t == {"y": 3, "z": (5,)}
-    (ct,) = vjp(f, p)[1]({"y": 1.0, "z": (7.0,)})
-    assert ct == {"a": 3, "b": [2, 7]}
-    _, f_jvp = fd.linearize(f, p)
-    assert f_jvp({"a": 1.0, "b": [0.0, 5.0]}) == t
-
-
-def test_jvp_and_vjp_return_the_auxiliary_result_third() -> None:
-    def f(x: Any) -> Any:
-        return x**2, ("half", x / 2)
-
-    y, t, aux = fd.jvp(f, (3.0,), (1.0,), has_aux=True)
-    assert (y, t, aux) == (9, 6, ("half", 1.5))
-    y, f_vjp, aux = vjp(f, 3.0, has_aux=True)
-    assert (y, f_vjp(1.0), aux) == (9, (6,), ("half", 1.5))
-
-
-def test_leaves_that_are_not_numbers_pass_through() -> None:
-    def f(p: Any) -> Any:
-        return {"y": p["x"] * 2, "name": p["name"]}
-
-    p = {"x": 3.0, "name": "n"}
-    y, t = fd.jvp(f, (p,), ({"x": 1.0, "name": "n"},))
-    assert y == {"y": 6, "name": "n"}
-    assert t["y"] == 2
-    (ct,) = vjp(f, p)[1]({"y": 1.0, "name": "n"})
-    assert ct["x"] == 2
-
-
-def test_integer_outputs_take_part_without_a_derivative() -> None:
-    def f(x: Any) -> Any:
-        return x[0] * x[1], np.argmax(x)
-
-    (y, k), f_vjp = vjp(f, X)
-    assert k == 2
-    assert y == X[0] * X[1]
-    np.testing.assert_array_equal(f_vjp((1.0, 0))[0], [X[1], X[0], 0])
-
-
-# ---- what does not fit -----------------------------------------------------------------------
-
-
-def test_a_tangent_of_a_wrong_shape_names_both_shapes() -> None:
-    with pytest.raises(CotangentError, match=r"\(2,\).*\(3,\)"):
-        fd.jvp(_f, (X,), (np.ones(2),))
-    _, f_jvp = fd.linearize(_f, X)
-    with pytest.raises(CotangentError, match=r"\(2,\).*\(3,\)"):
-        f_jvp(np.ones(2))
-
-
-def test_an_integer_tangent_is_an_error() -> None:
-    with pytest.raises(CotangentError, match="float"):
-        fd.jvp(_f, (X,), (np.array([1, 0, 0]),))
-
-
-def test_a_tangent_of_a_wrong_structure_is_an_error() -> None:
-    with pytest.raises(CotangentError, match="structure"):
-        fd.jvp(lambda p: p[0], ([1.0, 2.0],), ([1.0],))
-
-
-def test_primals_and_tangents_are_tuples_of_one_length() -> None:
-    bare: Any = X
-    with pytest.raises(InputError, match=r"fd\.jvp\(f, \(x,\), \(t,\)\)"):
-        fd.jvp(_f, bare, bare)
-    with pytest.raises(InputError, match="differentiated arguments is 1, but 2 tangents"):
-        fd.jvp(_f, (X,), (T, T))  # type: ignore[arg-type]
-    f_jvp: Any = fd.linearize(_f, X)[1]
-    with pytest.raises(InputError):
-        f_jvp(T, T)
-
-
-def test_an_integer_primal_is_an_error_with_its_place() -> None:
-    with pytest.raises(InputError, match=r"argument b .*int64"):
-        fd.jvp(lambda a, b: a, (1.0, np.arange(2)), (1.0, np.arange(2)))
-    with pytest.raises(InputError, match=r"argument b .*int64"):
-        vjp(lambda a, b: a, 1.0, np.arange(2))
-
-
-def test_hvp_needs_a_scalar() -> None:
-    with pytest.raises(OutputError, match="real scalar"):
-        fd.hvp(lambda x: x, (X,), (T,))  # type: ignore[arg-type, return-value]
-
-
-# ---- results belong to the caller ------------------------------------------------------------
+test_what_does_not_fit_is_refused = refused({
+    "a tangent of a wrong shape names both shapes": [
+        (CotangentError, r"\(2,\).*\(3,\)", lambda: fd.jvp(_f, (X,), (np.ones(2),))),
+        (CotangentError, r"\(2,\).*\(3,\)", lambda: fd.linearize(_f, X)[1](np.ones(2))),
+    ],
+    "an integer tangent": (
+        CotangentError, "float", lambda: fd.jvp(_f, (X,), (np.array([1, 0, 0]),))
+    ),
+    "a tangent of a wrong structure": (
+        CotangentError, "structure", lambda: fd.jvp(lambda p: p[0], ([1.0, 2.0],), ([1.0],))
+    ),
+    "primals and tangents are tuples of one length": [
+        (InputError, r"fd\.jvp\(f, \(x,\), \(t,\)\)", lambda: FD.jvp(_f, X, X)),
+        (InputError, "differentiated arguments is 1, but 2 tangents",
+         lambda: FD.jvp(_f, (X,), (T, T))),
+        (InputError, None, lambda: FD.linearize(_f, X)[1](T, T)),
+    ],
+    "an integer primal, with its place": [
+        (InputError, r"argument b .*int64",
+         lambda: fd.jvp(lambda a, b: a, (1.0, np.arange(2)), (1.0, np.arange(2)))),
+        (InputError, r"argument b .*int64", lambda: fd.vjp(lambda a, b: a, 1.0, np.arange(2))),
+    ],
+    "a number for what is no number": [
+        (CotangentError, r"the cotangent\[1\] is a number",
+         lambda: FD.vjp(lambda x: (x * 2.0, "name"), 3.0)[1]((1.0, 1.0))),
+        (CotangentError, "is a number", lambda: FD.vjp(lambda x: lambda y: x * y, 2.0)[1](1.0)),
+    ],
+})  # fmt: skip
 
 
 def test_a_linearized_function_does_not_change_with_its_point() -> None:
@@ -174,16 +124,5 @@ def test_a_linearized_function_does_not_change_with_its_point() -> None:
 
 def test_the_tangent_of_an_identity_is_a_copy() -> None:
     t = T.copy()
-    _, pushed = fd.jvp(lambda x: x, (X,), (t,))
-    assert not np.shares_memory(pushed, t)
+    assert not np.shares_memory(fd.jvp(lambda x: x, (X,), (t,))[1], t)
     assert not np.shares_memory(fd.linearize(lambda x: x, X)[1](t), t)
-
-
-def test_a_number_for_what_is_no_number_is_refused() -> None:
-    _, pull = fd.vjp(lambda x: (x * 2.0, "name"), 3.0)
-    assert pull((1.0, "name")) == (2.0,)
-    with pytest.raises(CotangentError, match=r"the cotangent\[1\] is a number"):
-        pull((1.0, 1.0))
-    _, pull = fd.vjp(lambda x: lambda y: x * y, 2.0)
-    with pytest.raises(CotangentError, match="is a number"):
-        pull(1.0)

@@ -13,79 +13,6 @@ import funcdiff as fd
 from funcdiff.errors import ChangedArrayError, LostDerivativeError, UnsupportedNumPyError
 
 
-def test_a_buffer_written_between_two_uses_has_each_value_once() -> None:
-    buffer = np.zeros(3)
-
-    def f(x: Any) -> Any:
-        buffer[:] = 2
-        y = np.sum(x * buffer)
-        buffer[:] = 5
-        return y + np.sum(x**2 * buffer)
-
-    x = np.array([1.0, 2.0, 3.0])
-    value, gradient = fd.value_and_grad(f)(x)
-    assert value == f(x) == 2 * 6 + 5 * 14
-    np.testing.assert_array_equal(gradient, 2 + 10 * x)
-
-
-def test_forward_mode_sees_each_value_too() -> None:
-    buffer = np.zeros(2)
-
-    def f(x: Any) -> Any:
-        total = 0
-        for k in range(3):
-            buffer[:] = k
-            total = total + x * buffer
-        return total
-
-    y, t = fd.jvp(f, (np.ones(2),), (np.array([1.0, 2.0]),))
-    np.testing.assert_array_equal(y, [3, 3])
-    np.testing.assert_array_equal(t, [3, 6])
-
-
-def test_a_buffer_filled_row_by_row_counts_row_by_row() -> None:
-    row = np.zeros(4)
-
-    def f(x: Any) -> Any:
-        total = 0.0
-        for k in range(4):
-            row[:] = 0
-            row[k] = k + 1
-            total = total + x @ row
-        return total
-
-    np.testing.assert_array_equal(fd.grad(f)(np.ones(4)), [1, 2, 3, 4])
-
-
-def test_a_vjp_keeps_the_value_that_a_captured_array_had() -> None:
-    weights = np.array([1.0, 2.0])
-    _, f_vjp = fd.vjp(lambda x: np.sum(x * weights), np.ones(2))
-    weights[:] = -1
-    np.testing.assert_array_equal(f_vjp(1.0)[0], [1, 2])
-
-
-def test_a_linearized_function_keeps_the_value_that_a_captured_array_had() -> None:
-    weights = np.array([1.0, 2.0])
-    _, f_jvp = fd.linearize(lambda x: x * weights, np.ones(2))
-    weights[:] = -1
-    np.testing.assert_array_equal(f_jvp(np.ones(2)), [1, 2])
-
-
-@pytest.mark.parametrize("size", [2_000, 2_049, 100_000])
-def test_writing_through_a_view_made_before_is_never_read_late(size: int) -> None:
-    buffer = np.zeros(size)
-    view = buffer[:]
-
-    def f(x: Any) -> Any:
-        view[:] = 0
-        a = x * buffer
-        view[:] = 7
-        return (a + x * buffer)[-1]
-
-    for _ in range(8):
-        assert fd.value_and_grad(f)(2.0) == (14.0, 7.0)
-
-
 def test_writing_to_a_very_large_captured_array_is_an_error() -> None:
     large = np.ones(1_000_000)
 
@@ -135,19 +62,6 @@ def test_a_linear_transpose_keeps_the_value_that_a_captured_array_had() -> None:
     transposed = fd.linear_transpose(lambda x: x * weights, np.ones(1_000_000))
     weights[:] = 5
     assert transposed(np.ones(1_000_000))[0][7] == 1.0
-
-
-def test_an_array_that_changes_from_call_to_call_is_read_anew() -> None:
-    weights = np.array([1.0, 2.0])
-    gradient = fd.grad(lambda x: np.sum(x * weights))
-    np.testing.assert_array_equal(gradient(np.ones(2)), [1, 2])
-    weights *= 10
-    np.testing.assert_array_equal(gradient(np.ones(2)), [10, 20])
-
-
-def test_a_number_that_changes_from_call_to_call_is_read_anew() -> None:
-    for step in (0.1, 0.01, 0.001):
-        assert fd.grad(lambda x, step=step: step * x)(1.0) == step
 
 
 # ---- ordinary arrays -----------------------------------------------------------------------------
@@ -261,13 +175,3 @@ def test_masks_and_positions_are_put_into_ordinary_arrays() -> None:
         return np.sum(b * x)
 
     np.testing.assert_array_equal(fd.grad(f)(np.array([1.0, 2.0, 3.0])), [0, 5, 7])
-
-
-def test_the_callers_array_is_never_written() -> None:
-    def f(x: Any) -> Any:
-        x[0] = 2.0
-        return np.sum(x * x)
-
-    x = np.array([1.0, 3.0, 5.0])
-    np.testing.assert_array_equal(fd.grad(f)(x), [0, 6, 10])
-    np.testing.assert_array_equal(x, [1, 3, 5])

@@ -19,6 +19,7 @@ import itertools
 import json
 import math
 import operator
+import pickle
 import random
 import re
 import statistics
@@ -143,6 +144,7 @@ REFUSED: dict[str, Exit] = {
     "np.save": _saved(np.save, np.load, io.BytesIO),
     "struct": lambda x: struct.unpack("d", struct.pack("d", x[0]))[0] * x[1],
     "array.array": lambda x: array.array("d", x)[0] * x[1],
+    "pickle": lambda x: pickle.loads(pickle.dumps(x))[0] * x[1],
     "ctypes": lambda x: ctypes.c_double(x[0]).value * x[1],
     "memoryview": lambda x: memoryview(x)[0] * x[1],
     "bytes": lambda x: np.frombuffer(x.tobytes())[0] * x[1],

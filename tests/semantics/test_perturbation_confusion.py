@@ -31,6 +31,10 @@ def by_vjp(f: Scalar) -> Scalar:
     return lambda x: fd.vjp(f, x)[1]()[0]
 
 
+def first(y: Any) -> Any:
+    return y if callable(y) else y[0]
+
+
 MODES: dict[str, Slope] = {
     "grad": fd.grad,
     "jvp": lambda f: lambda x: fd.jvp(f, (x,), (1.0,))[1],
@@ -41,6 +45,7 @@ MODES: dict[str, Slope] = {
     "derivative": fd.derivative,
     "jit": lambda f: fd.jit(fd.grad(f)),
     "vmap": lambda f: lambda x: fd.vmap(fd.grad(f))(np.ones(2) * x)[1],
+    "grad of vmap": lambda f: fd.grad(lambda x: first(fd.vmap(f)(np.stack([x, x])))),
 }
 REFUSALS = (OutputError, CotangentError, EscapedTracerError)
 MIXES = [

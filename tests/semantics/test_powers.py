@@ -1,5 +1,7 @@
 """Powers and products where a factor is zero."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -7,32 +9,90 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.claims import alike
+from tests.semantics.modes import slopes
 
-Derivative = Callable[[Callable[..., Any], Any], Any]
+ARRAY = np.array([1.0])
 
+test_powers_are_exact_at_zero = slopes({
+    "an integer power has slope zero": [
+        (f, 0.0, 0)
+        for n in (2, 2.0, 3, 4.0, np.float64(2), np.array(3.0))
+        for f in (lambda x, n=n: x**n, lambda x, n=n: np.power(x, n))
+    ],
+    "the first power has slope one": (lambda x: x**1, 0.0, 1, 0),
+    "the first power has no curvature even as an argument": [
+        (lambda x: np.power(x, 1.0), 0.0, 1, 0),
+        (lambda x: np.power(x, ARRAY)[0], 0.0, 1, 0),
+    ],
+    "the zeroth power has slope zero": [
+        (lambda x: x**0, 0.0, 0), (lambda x: np.power(x, 0), 0.0, 0)
+    ],
+    "a cube has curvature zero": [
+        (lambda x: x**3, 0.0, 0, 0), (lambda x: np.power(x, 3), 0.0, 0, 0)
+    ],
+    "a negative base has no trouble with an integer exponent": [
+        (lambda x: x**3, -2.0, 12),
+        (lambda x: x**3.0, -2.0, 12, -12),
+        (lambda x: x**-1, -2.0, -0.25),
+        (lambda x: np.power(x, 2.0).sum(), [0.0, -1.0], [0, -2]),
+    ],
+    "arrays of exponents take each case by itself": (
+        lambda x: np.sum(x ** np.array([0.0, 1, 2, 3])), np.zeros(4), [0, 1, 0, 0]
+    ),
+})  # fmt: skip
 
-# ---- constant exponents ----------------------------------------------------------------------
+test_a_product_is_differentiated_without_dividing = slopes({
+    **{
+        f"{name} of {x}": (f, x, [b * c, a * c, a * b], [[0, c, b], [c, 0, a], [b, a, 0]])
+        for name, f in {
+            "np.prod": np.prod,
+            "the method": lambda x: x.prod(),
+            "along an axis": lambda x: np.prod(x, axis=0),
+            "multiply.reduce": np.multiply.reduce,
+            "cumprod": lambda x: np.cumprod(x)[-1],
+        }.items()
+        for x in ([0.0, 2, 3], [2.0, 0, 3], [0.0, 0, 3], [0.0, 0, 0], [2.0, 5, 3])
+        for a, b, c in [x]
+    },
+    "all of a cumulative product": (lambda x: np.sum(np.cumprod(x)), [2.0, 0, 3], [1, 8, 0]),
+    "nothing": (lambda x: np.prod(x), np.zeros(0), np.zeros(0)),
+})  # fmt: skip
 
+BOTH: dict[str, tuple[float, float, float, float]] = {
+    "zero to the zero": (0.0, 0.0, 0.0, 0.0),
+    "zero": (0.0, 1.0, 1.0, 0.0),
+    "zero squared": (0.0, 2.0, 0.0, 0.0),
+    "the root of zero": (0.0, 0.5, np.inf, 0.0),
+    "two to the zero": (2.0, 0.0, 0.0, np.log(2.0)),
+    "one over one": (1.0, -1.0, -1.0, 0.0),
+}
+"""Base, exponent, and the slope in each."""
 
-@pytest.mark.parametrize("n", [2, 2.0, 3, 4.0, np.float64(2), np.array(3.0)])
-def test_an_integer_power_has_slope_zero_at_zero(n: Any, gradient: Derivative) -> None:
-    assert gradient(lambda x: x**n, 0.0) == 0
-    assert gradient(lambda x: np.power(x, n), 0.0) == 0
+test_both_slopes_of_a_power = slopes({
+    name: [
+        (lambda x, n=n: np.power(x, n), x, by_base),
+        (lambda n, x=x: np.power(x, n), n, by_exponent),
+    ]
+    for name, (x, n, by_base, by_exponent) in BOTH.items()
+}, rtol=1e-15)  # fmt: skip
 
+test_both_slopes_of_a_power_at_once = alike({
+    name: (lambda x=x, n=n: fd.grad(np.power, (0, 1))(x, n), tuple(expected))
+    for name, (x, n, *expected) in BOTH.items()
+}, rtol=1e-15)  # fmt: skip
 
-def test_the_first_power_has_slope_one_at_zero(gradient: Derivative, second: Derivative) -> None:
-    assert gradient(lambda x: x**1, 0.0) == 1
-    assert second(lambda x: x**1, 0.0) == 0
+test_a_reciprocal_at_zero_falls_without_bound_in_its_exponent = pytest.mark.filterwarnings(
+    "ignore:divide by zero encountered"
+)(slopes({"in all modes": (lambda n: np.power(0.0, n), -1.0, -np.inf)}))
 
-
-def test_the_zeroth_power_has_slope_zero_at_zero(gradient: Derivative) -> None:
-    assert gradient(lambda x: x**0, 0.0) == 0
-    assert gradient(lambda x: np.power(x, 0), 0.0) == 0
-
-
-def test_a_cube_has_curvature_zero_at_zero(second: Derivative) -> None:
-    assert second(lambda x: x**3, 0.0) == 0
-    assert second(lambda x: np.power(x, 3), 0.0) == 0
+test_a_negative_base_has_a_slope_in_the_base_alone = alike(
+    {
+        "in the base": (lambda: fd.grad(np.power)(-2.0, 3.0), 12),
+        "forward": (lambda: fd.jvp(lambda x: np.power(x, 3.0), (-2.0,), (1.0,))[1], 12),
+        "in the exponent if asked": (lambda: fd.grad(np.power, (0, 1))(-2.0, 3.0), (12, np.nan)),
+    }
+)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -45,117 +105,6 @@ def test_every_order_of_an_integer_power_is_exact(n: int, x: float) -> None:
         coefficient *= n - order + 1
         expected = coefficient * x ** (n - order) if order <= n else 0.0
         np.testing.assert_allclose(f(x), expected, rtol=1e-15, err_msg=f"order {order}")
-
-
-def test_a_negative_base_has_no_trouble_with_an_integer_exponent(
-    gradient: Derivative, second: Derivative
-) -> None:
-    assert gradient(lambda x: x**3, -2.0) == 12
-    assert gradient(lambda x: x**3.0, -2.0) == 12
-    assert second(lambda x: x**3.0, -2.0) == -12
-    assert gradient(lambda x: x**-1, -2.0) == -0.25
-
-
-# ---- both operands ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("base", "exponent", "slopes"),
-    [
-        (0.0, 0.0, (0.0, 0.0)),
-        (0.0, 1.0, (1.0, 0.0)),
-        (0.0, 2.0, (0.0, 0.0)),
-        (0.0, 0.5, (np.inf, 0.0)),
-        (2.0, 0.0, (0.0, np.log(2.0))),
-        (1.0, -1.0, (-1.0, 0.0)),
-    ],
-)
-def test_both_slopes_of_a_power(
-    base: float, exponent: float, slopes: tuple[float, float], gradient: Derivative
-) -> None:
-    both: Any = fd.grad(np.power, (0, 1))(base, exponent)
-    np.testing.assert_allclose(both, slopes, rtol=1e-15)
-    by_base = gradient(lambda x: np.power(x, exponent), base)
-    by_exponent = gradient(lambda n: np.power(base, n), exponent)
-    np.testing.assert_allclose((by_base, by_exponent), slopes, rtol=1e-15)
-
-
-@pytest.mark.filterwarnings("ignore:divide by zero encountered")
-def test_a_reciprocal_at_zero_falls_without_bound_in_its_exponent(gradient: Derivative) -> None:
-    assert gradient(lambda n: np.power(0.0, n), -1.0) == -np.inf
-
-
-def test_the_first_power_has_no_curvature_at_zero_even_as_an_argument(
-    second: Derivative,
-) -> None:
-    assert second(lambda x: np.power(x, 1.0), 0.0) == 0
-    exponent = np.array([1.0])
-    assert second(lambda x: np.power(x, exponent)[0], 0.0) == 0
-
-
-def test_a_negative_base_has_an_exact_slope_in_the_base() -> None:
-    assert fd.grad(np.power)(-2.0, 3.0) == 12
-    assert fd.jvp(lambda x: np.power(x, 3.0), (-2.0,), (1.0,))[1] == 12
-
-
-def test_a_negative_base_has_no_slope_in_the_exponent_and_says_so_only_if_asked() -> None:
-    base, exponent = fd.grad(np.power, argnums=(0, 1))(-2.0, 3.0)
-    assert base == 12
-    assert np.isnan(exponent)
-
-
-def test_arrays_of_exponents_take_each_case_by_itself(gradient: Derivative) -> None:
-    n = np.array([0.0, 1.0, 2.0, 3.0])
-    result = gradient(lambda x: np.sum(x**n), np.zeros(4))
-    np.testing.assert_array_equal(result, [0, 1, 0, 0])
-
-
-# ---- products --------------------------------------------------------------------------------
-
-
-PRODUCTS: list[Callable[[Any], Any]] = [
-    np.prod,
-    lambda x: x.prod(),
-    lambda x: np.prod(x, axis=0),
-    np.multiply.reduce,
-    lambda x: np.cumprod(x)[-1],
-]
-
-
-@pytest.mark.parametrize("f", PRODUCTS)
-@pytest.mark.parametrize(
-    ("x", "expected"),
-    [
-        ([0.0, 2, 3], [6, 0, 0]),
-        ([2.0, 0, 3], [0, 6, 0]),
-        ([0.0, 0, 3], [0, 0, 0]),
-        ([2.0, 5, 3], [15, 6, 10]),
-    ],
-)
-def test_a_product_is_differentiated_without_dividing(
-    f: Any, x: list[float], expected: list[float], gradient: Derivative
-) -> None:
-    np.testing.assert_array_equal(gradient(f, np.array(x)), expected)
-
-
-@pytest.mark.parametrize("f", PRODUCTS)
-@pytest.mark.parametrize("x", [[0.0, 2, 3], [0.0, 0, 3], [0.0, 0, 0], [1.0, 2, 4]])
-def test_the_hessian_of_a_product_is_exact(f: Any, x: list[float], second: Derivative) -> None:
-    a, b, c = x
-    expected = [[0, c, b], [c, 0, a], [b, a, 0]]
-    np.testing.assert_array_equal(second(f, np.array(x)), expected)
-
-
-def test_a_cumulative_product_is_exact_at_a_zero(gradient: Derivative) -> None:
-    result = gradient(lambda x: np.sum(np.cumprod(x)), np.array([2.0, 0, 3]))
-    np.testing.assert_array_equal(result, [1, 8, 0])
-
-
-def test_an_empty_product_has_an_empty_gradient() -> None:
-    assert fd.grad(lambda x: np.prod(x))(np.zeros(0)).shape == (0,)
-
-
-# ---- bits ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])

@@ -8,8 +8,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import FuncdiffError
-
-Derivative = Callable[[Callable[..., Any], Any], Any]
+from tests.semantics.modes import gradient
 
 RANDOM = np.random.default_rng(29)
 A = RANDOM.normal(size=(3, 3)) + 3 * np.eye(3)
@@ -168,9 +167,7 @@ def test_full_singular_vectors_keep_numpys_values_under_differentiation() -> Non
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
-def test_singular_values_that_are_equal_or_zero_share_their_derivatives(
-    shape: Any, gradient: Derivative
-) -> None:
+def test_singular_values_that_are_equal_or_zero_share_their_derivatives(shape: Any) -> None:
     unit, zero = np.eye(*shape), np.zeros(shape)
     k = min(shape)
     for f in (np.linalg.svdvals, lambda x: np.linalg.svd(x, compute_uv=False)):
@@ -182,7 +179,7 @@ def test_singular_values_that_are_equal_or_zero_share_their_derivatives(
     )
 
 
-def test_the_pseudoinverse_has_the_derivative_of_constant_rank(gradient: Derivative) -> None:
+def test_the_pseudoinverse_has_the_derivative_of_constant_rank() -> None:
     weights = RANDOM.normal(size=(3, 4))
     for values in ((3.0, 2.0, 1.0), (1.0, 1.0, 1.0)):
         x = _with_singular_values(*values)
@@ -197,9 +194,7 @@ def test_the_pseudoinverse_has_the_derivative_of_constant_rank(gradient: Derivat
     np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-8)
 
 
-def test_least_squares_is_differentiated_in_matrix_and_right_hand_side(
-    gradient: Derivative,
-) -> None:
+def test_least_squares_is_differentiated_in_matrix_and_right_hand_side() -> None:
     x, b = RANDOM.normal(size=(5, 3)), RANDOM.normal(size=5)
 
     def f(x: Any, b: Any) -> Any:
