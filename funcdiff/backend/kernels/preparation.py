@@ -12,7 +12,6 @@ from funcdiff.core.running import as_run
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.neighbours import merge_neighbours
-from funcdiff.passes.pieces import merge_pieces
 from funcdiff.space import broadcast_p
 
 
@@ -29,7 +28,7 @@ def prepare(program: Program) -> Program:
 
 def _put_together(program: Program) -> Program:
     """Return a program that does at once what can be, for neighbours and for iterations."""
-    return merge_pieces(merge_neighbours(distribute(merge_neighbours(program))))
+    return merge_neighbours(distribute(merge_neighbours(program)))
 
 
 def owns_results(program: Program) -> bool:

@@ -55,16 +55,6 @@ class Slice(Params):
         cuts = zip(shape, self.lengths, self.starts, self.steps, strict=True)
         return tuple([k if n == m else Cut(k, a, s) for k, (n, m, a, s) in enumerate(cuts)])
 
-    def cut(self, shape: Sequence[int]) -> tuple[int, int, int] | None:
-        """Return the one axis that an array of a shape is cut along, and from where to where.
-
-        None if it is none or several, or if places are left out.
-        """
-        cut = [axis for axis, n in enumerate(self.lengths) if n != shape[axis]]
-        if len(cut) != 1 or self.steps[cut[0]] != 1:
-            return None
-        return cut[0], self.starts[cut[0]], self.stops[cut[0]]
-
     def is_apart_from(self, other: Slice) -> bool:
         """Whether no element is surely in both: along an axis, places or remainders differ."""
         for (a, b, step), (c, d, its) in zip(self.ranges, other.ranges, strict=True):
