@@ -19,6 +19,7 @@ import numpy as np
 from funcdiff.core.access import Access, pointwise, reducing
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import bind, constant, result_type
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import (
     NONE,
     Facts,
@@ -155,7 +156,7 @@ mul_p: Final = Primitive(
     jvp=_jvp_mul,
     transpose=_transpose_mul,
     access=pointwise,
-    facts=Facts(product=True),
+    facts=Facts("multiplied"),
 )
 
 
@@ -242,7 +243,7 @@ broadcast_p: Final = Primitive(
     "broadcast",
     Broadcast,
     abstract=_abstract_broadcast,
-    impl=_broadcast_impl,
+    impl=Implementation(_broadcast_impl, view=True, of_few=_fill),
     jvp=lambda p, xs, ts: (
         [broadcast(xs[0], p.shape, p.axes)],
         [broadcast(t, p.shape, p.axes) for t in ts if t is not None],
@@ -251,7 +252,7 @@ broadcast_p: Final = Primitive(
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
     access=_access_broadcast,
-    facts=Facts(view=True, rearranges=True, linear=slice(None), of_few=_fill),
+    facts=Facts("moved", linear=slice(None)),
 )
 
 
@@ -304,14 +305,14 @@ reduce_sum_p: Final = Primitive(
     "reduce_sum",
     Axes,
     abstract=abstract_reduction,
-    impl=_sum_impl,
+    impl=Implementation(_sum_impl, fresh=True),
     jvp=lambda p, xs, ts: (
         [reduce_sum(xs[0], p.axes)],
         [reduce_sum(t, p.axes) for t in ts if t is not None],
     ),
     transpose=_transpose_sum,
     access=reducing(np.add),
-    facts=Facts(fresh=True, linear=slice(None)),
+    facts=Facts(linear=slice(None)),
 )
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.late import late
-from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
 from funcdiff.core.patience import runs_before

@@ -2,7 +2,7 @@
 
 A chain of writes then works in one buffer, as a loop over ``y[i] = f(y[i-1])`` did in NumPy.  An
 array is known by the equation that gave it memory: its *owner*.  What may look into the memory of
-an owner lives and dies with it, but for a slice that outlives a write: that one is copied.
+an owner lives and dies with it, but for a view that outlives a write: that one is copied.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Var
-from funcdiff.core.primitive import Variant
+from funcdiff.core.implementation import Variant
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 
@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 
 def choices(program: Program, last: list[int]) -> list[Choice]:
     """Return what to call for each equation, given the index of the last use of each variable."""
-    if not any(eq.primitive.facts.in_place for eq in program.equations):
+    if not any(eq.primitive.implementation.in_place for eq in program.equations):
         return [Choice(eq.operation.function) for eq in program.equations]
     return _Plan(program, last).choices
 
@@ -94,8 +94,8 @@ class _Plan:
             return
         operands = _variables(eq)
         needed = max((self._needed[v.number] for v in eq.results), default=index)
-        copying = eq.primitive.facts.copying
-        if copying and operands and index < written[operands[0]] < needed:
+        looks = eq.primitive.implementation.view and operands and index < written[operands[0]]
+        if looks and written[operands[0]] < needed and _is_no_larger(eq):
             self._copied.add(index)
             return
         for number in operands:
@@ -103,14 +103,13 @@ class _Plan:
 
     def _decide(self, index: int, eq: Equation) -> Choice:
         """Return the function of an equation, and note who owns the memory of its results."""
-        function, facts = eq.operation.function, eq.primitive.facts
+        function, in_place = eq.operation.function, eq.primitive.implementation.in_place
         if index in self._copied:
             self._own(eq)
-            assert facts.copying is not None
-            return Choice(facts.copying(eq.params))
-        if facts.in_place is not None:
+            return Choice(lambda x: _copy(function(x))[()])
+        if in_place is not None:
             self._own(eq)
-            return self._choice_in_place(index, eq, facts.in_place) or Choice(function, _copy)
+            return self._choice_in_place(index, eq, in_place) or Choice(function, _copy)
         if not is_fresh(eq):
             owners = {self._owner[number] for number in _variables(eq)} - {_FOREIGN}
             for v in eq.results if owners else ():
@@ -150,9 +149,13 @@ def _last_writes(program: Program, count: int) -> list[int]:
         if operands and not is_fresh(eq):
             for v in eq.results:
                 group[v.number] = group[operands[0]]
-        if eq.primitive.facts.in_place and isinstance(eq.operands[0], Var):
+        if eq.primitive.implementation.in_place and isinstance(eq.operands[0], Var):
             written[group[operands[0]]] = index
     return [written[k] for k in group]
+
+
+def _is_no_larger(eq: Equation) -> bool:
+    return eq.results[0].type.size <= eq.operands[0].type.size
 
 
 def _variables(eq: Equation) -> list[int]:
@@ -161,4 +164,4 @@ def _variables(eq: Equation) -> list[int]:
 
 def is_fresh(eq: Equation) -> bool:
     """Whether the results of an equation share no memory with its operands."""
-    return eq.primitive.facts.fresh or isinstance(eq.operation.function, np.ufunc)
+    return eq.primitive.implementation.fresh or isinstance(eq.operation.function, np.ufunc)

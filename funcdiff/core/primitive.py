@@ -5,14 +5,15 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, dataclass_transform
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from funcdiff.core.access import Access, Rule, pointwise
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.late import import_all, making
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -129,89 +130,46 @@ def _total(value: Any, attribute: str) -> int:
 NONE: Final = Params()
 
 
-Variant: TypeAlias = Callable[[Any], Callable[..., Any]]
-"""As `impl` of a primitive: ``variant(p) -> function`` of the operand arrays."""
+Elements: TypeAlias = Literal["moved", "summed", "added", "scaled", "multiplied"]
+"""What the elements of a result are, where that is known:
+
+- moved: each is one of the only operand; of a number repeated, all are that number;
+- summed: each is a sum of elements of the operands in which the operation is linear; of booleans,
+  it says whether any of them is true;
+- added: summed, and to those of the first operand is added something that only the others tell;
+- scaled: each is a multiple of that at its place in the operand of the result's number;
+- multiplied: the operation is linear in each operand alone; all are zero if one of these is.
+"""
 
 
 class Facts(NamedTuple):
-    """What the structure of an operation tells those who analyse programs.
+    """What the structure of an operation tells those who analyse programs, beside its labels.
 
     Every default is right for any operation: a fact that is not stated costs speed, or a zero that
     is not seen, and never a wrong result.
-
-    Attributes
-    ----------
-    fresh
-        The results share no memory with an operand.  NumPy's ufuncs need not say so.
-    view
-        The result looks at the memory of the first operand and moves nothing.
-    in_place
-        A variant of `impl` that may overwrite its first operand; only where `fresh`.
-    copying
-        A variant of `impl`, of one operand, whose result shares no memory with it.
-    of_few
-        A variant of `impl` that is quicker for few elements.
-    into
-        A variant of `impl` with a last argument more, to which it writes its one result: a plain
-        array of the result's type, in order in memory, and apart from the operands.
-    rearranges
-        Each element of the result is one of the only operand: of a number repeated, the result
-        is that number repeated.
-    linear
-        The operands in which the operation is linear together: the result is zero if they are.
-    diagonal
-        Each element of a result is a multiple of that at its place in the operand of its number.
-    sums
-        Each element of the result is a sum of elements of the operands in which the operation is
-        linear: of booleans, it says whether any of them is true.
-    adds
-        The result is the first operand with something added to it, which only the others tell.
-    product
-        The operation is linear in each operand alone: the result is zero if one of them is.
-    pairs
-        ``pairs(p, types, values) -> (results, {k: elements, m: elements})``: the result adds up
-        products of elements of operands k and m; the numbers of those that meet, and where they go.
-        Of the values those of integers are given.
-    spectral
-        It gives eigenvalues or singular values, or functions of them.
-    hands_on
-        The results are the first operands; the others say what their derivatives are.
-    model
-        ``model(p)``: parameters for other places, the same for all that fit the same types.  The
-        rules hand parameters on as they are, so that derivatives differ in nothing else.
-    ends
-        It may end the program, and so is never dead.
-    raises
-        Whether it raises an exception may depend on the values of its operands.
-    calls_user
-        It calls the user's code when it is run, whose effects must happen once, and and may raise.
-    nested
-        As `impl`, of parameters that hold programs: ``nested(p, runner) -> function``, where the
-        runner makes functions of them.
-    flow
-        ``flow(p, flags)``: which results depend on the marked operands; by default all.
     """
 
-    fresh: bool = False
-    view: bool = False
-    in_place: Variant | None = None
-    copying: Variant | None = None
-    of_few: Variant | None = None
-    into: Variant | None = None
-    rearranges: bool = False
+    elements: Elements | None = None
+    # The operands in which the operation is linear together: the result is zero if they are.
     linear: slice | None = None
-    diagonal: bool = False
-    sums: bool = False
-    adds: bool = False
-    product: bool = False
+    # ``pairs(p, types, values) -> (results, {k: elements, m: elements})``: the result adds up
+    # products of elements of operands k and m; the numbers of those that meet, and where they go.
+    # Of the values those of integers are given.
     pairs: Callable[..., tuple[Any, dict[int, Any]]] | None = None
+    # It gives eigenvalues or singular values, or functions of them.
     spectral: bool = False
+    # The results are the first operands; the others say what their derivatives are.
     hands_on: bool = False
+    # ``model(p)``: parameters for other places, the same for all that fit the same types.  The
+    # rules hand parameters on as they are, so that derivatives differ in nothing else.
     model: Callable[[Any], Any] | None = None
+    # It may end the program, and so is never dead.
     ends: bool = False
+    # Whether it raises an exception may depend on the values of its operands.
     raises: bool = False
+    # It calls the user's code when it is run, whose effects must happen once, and may raise.
     calls_user: bool = False
-    nested: Callable[[Any, Any], Callable[..., Any]] | None = None
+    # ``flow(p, flags)``: which results depend on the marked operands; by default all.
     flow: Callable[[Any, Sequence[bool]], Sequence[bool]] | None = None
 
 
@@ -233,7 +191,8 @@ class Primitive(Generic[P]):
         the operand types do not fit.
     impl
         ``impl(p) -> function``: the NumPy function of the operand arrays.  It returns one array,
-        or a tuple if there are several results, and never writes to its operands.
+        or a tuple if there are several results, and never writes to its operands.  With variants
+        for speed, an `Implementation`, which is kept in `implementation`.
     jvp
         ``jvp(p, xs, ts) -> (ys, tangents)``: emit the results and their tangents.  ``None`` among
         the tangents is a structural zero; the rule is never called with all ``None``.
@@ -265,6 +224,7 @@ class Primitive(Generic[P]):
     linearize: Callable[[P, Tracers, Tangents], Pushed] | None = None
     facts: Facts = _UNKNOWN
     access: Rule | None = None
+    implementation: Implementation = field(init=False)
 
     @property
     def pointwise(self) -> bool:
@@ -274,6 +234,9 @@ class Primitive(Generic[P]):
     def __post_init__(self) -> None:
         if self.name in primitives:
             raise ValueError(f"there is a primitive named {self.name!r} already")
+        stated = isinstance(self.impl, Implementation)
+        found = self.impl if stated else Implementation(self.impl)
+        object.__setattr__(self, "implementation", found)
         primitives[self.name] = self
 
     def __repr__(self) -> str:
@@ -364,8 +327,8 @@ class Operation:
             self.run = _OF_NUMBERS[self.function]
             if self.run is operator.pow:  # C's pow, whose last bits loops over arrays do not have
                 self.function = self.run
-        elif primitive.facts.of_few is not None and self.size <= _FEW:
-            self.run = primitive.facts.of_few(params)
+        elif primitive.implementation.of_few is not None and self.size <= _FEW:
+            self.run = primitive.implementation.of_few(params)
         self.steps = None
         self._access: Access | None = None
 

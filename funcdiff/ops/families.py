@@ -19,20 +19,11 @@ import numpy as np
 
 from funcdiff.core.access import Rule, pointwise, reducing
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.evaluate import Runner, executable
+from funcdiff.core.implementation import Implementation, Variant
 from funcdiff.core.overwriting import on_copy
-from funcdiff.core.primitive import (
-    NONE,
-    Facts,
-    Params,
-    Primitive,
-    Pushed,
-    Tangents,
-    Tracers,
-    Types,
-    Variant,
-)
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.space import (
@@ -54,7 +45,7 @@ Tangent: TypeAlias = Callable[[Tracers, Tangents, Any], Maybe]
 """``tangent(xs, ts, y)``: the tangent of a result."""
 
 _NOTHING: Final = Facts()
-DIAGONAL: Final = Facts(diagonal=True)
+DIAGONAL: Final = Facts("scaled")
 """What an operation tells that scales the elements of its operand, or checks them."""
 _ALL: Final = slice(None)
 _FIRST: Final = slice(1)
@@ -90,12 +81,13 @@ def elementwise(
     tangent: Tangent | None = None,
     dtypes: Callable[..., np.dtype[Any]] | None = None,
     facts: Facts = _NOTHING,
+    into: Variant | None = None,
 ) -> Elementwise:
     """Declare an elementwise operation by its NumPy function and partial derivatives, by operand.
 
     `tangent` is a rule where the derivative is not a sum of coefficients times tangents. `dtypes`
     gives the result dtype of the operands' dtypes; by default what the ufunc says, and of another
-    function that of its operands.
+    function that of its operands.  `into` is that of its `Implementation`.
     """
     resolve: Callable[..., np.dtype[Any]] = dtypes or resolver(ufunc)
 
@@ -115,7 +107,7 @@ def elementwise(
         name,
         Params,
         abstract,
-        impl=lambda _p: ufunc,
+        impl=Implementation(lambda _p: ufunc, into=into),
         jvp=forward,
         access=pointwise,
         facts=facts,
@@ -221,12 +213,12 @@ def write(
         name,
         params,
         abstract=abstract,
-        impl=on_copy(into),
+        impl=Implementation(on_copy(into), fresh=True, in_place=into),
         transpose=transpose,
         batch=batch,
         operands=slice(2),
         access=access,
-        facts=Facts(fresh=True, in_place=into, sums=True, adds=adds),
+        facts=Facts("added" if adds else "summed"),
     )
 
 
@@ -326,14 +318,17 @@ def reduction(
     abstract: Callable[..., Types] = abstract_reduction,
 ) -> Primitive[Axes]:
     """Declare ``ufunc.reduce`` over axes, of `tangent` as `unary` takes it; by default zero."""
+
+    def reduce(p: Axes) -> Callable[..., Any]:
+        return lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype)
+
     return unary(
         name,
         Axes,
         abstract=abstract,
-        impl=lambda p: lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype),
+        impl=Implementation(reduce, fresh=True),
         tangent=tangent or (lambda *_: None),
         access=reducing(ufunc),
-        facts=Facts(fresh=True),
     )
 
 
@@ -377,10 +372,11 @@ def abstract_body(p: Any, *types: ArrayType) -> Types:
     return outputs
 
 
-def run_body(p: Any, runner: Runner = executable) -> Callable[..., Any]:
+def _run(p: Any, runner: Runner = executable) -> Callable[..., Any]:
     """Return the function that runs the body."""
     return several(runner(p.body))
 
 
-OF_BODY: Final = Facts(nested=run_body, flow=lambda p, flags: dependent(p.body, flags))
+run_body: Final = Implementation(_run, nested=_run)
+OF_BODY: Final = Facts(flow=lambda p, flags: dependent(p.body, flags))
 """What is known of such an operation."""

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.liveness import last_uses
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.overwriting import functions
@@ -307,7 +307,7 @@ class Memory:
 
     def _follow_views(self) -> None:
         for index, eq in enumerate(self._program.equations):
-            shared = eq.primitive.facts.view or self._is_in_place(index)
+            shared = eq.primitive.implementation.view or self._is_in_place(index)
             for k, v in enumerate(eq.results):
                 source = eq.operands[k] if shared and k < len(eq.operands) else None
                 if isinstance(source, Var):
@@ -319,7 +319,7 @@ class Memory:
     def _is_in_place(self, index: int) -> bool:
         eq = self._program.equations[index]
         return (
-            eq.primitive.facts.in_place is not None
+            eq.primitive.implementation.in_place is not None
             and self._functions[index] is not eq.operation.function
         )
 
@@ -337,14 +337,14 @@ class Memory:
     def traffic(self, index: int) -> tuple[int, int]:
         """Return how many bytes an equation reads and writes."""
         eq = self._program.equations[index]
-        if eq.primitive.facts.view:
+        if eq.primitive.implementation.view:
             return 0, 0
         written = sum(bytes_of(v.type) for v in eq.results)
         operands = [atom for atom in eq.operands if isinstance(atom, Var)]
         if eq.primitive is gather_p:
             indices = size_of(eq.operands[1:])
             return written + indices, written
-        if eq.primitive.facts.in_place is not None:
+        if eq.primitive.implementation.in_place is not None:
             touched = bytes_of(eq.operands[1].type)
             adds = touched if eq.primitive in (add_slice_p, scatter_add_p) else 0
             copied = 0 if self._is_in_place(index) else written

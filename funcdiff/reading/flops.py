@@ -56,12 +56,13 @@ def flops(eq: Equation) -> float:
     formula, facts = FORMULAS.get(eq.primitive.name), eq.primitive.facts
     if formula is not None:
         return formula(eq)
-    if facts.view or facts.hands_on or facts.calls_user or eq.params.equation_count:
+    moves = eq.primitive.implementation.view or facts.hands_on
+    if moves or facts.calls_user or eq.params.equation_count:
         return 0
     weight = WEIGHTS.get(eq.primitive.name) or weights.get(eq.primitive.name)
     if eq.primitive.pointwise or weight:
         # complex: two real sums, or four products and two sums
-        factor = 2 if facts.linear else 6 if facts.product else 4
+        factor = 2 if facts.linear else 6 if facts.elements == "multiplied" else 4
         return _results(eq) * (weight or 1) * (factor if _is_complex(eq) else 1)
     return max(atom.type.size for atom in (*eq.operands, *eq.results)) * (
         2 if _is_complex(eq) else 1

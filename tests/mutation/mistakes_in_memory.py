@@ -35,7 +35,7 @@ MEMORY: Final = (
             'return [f"{calls.name(v)}.fill(0)", self._put(eq, calls.name(v))]',
             "return [self._put(eq, calls.name(v))]",
             "around what is put into zeros stands what the last call left"),
-    Planted("core/liveness.py",
+    Planted("core/dataflow.py",
             "set[int]().union(*(behind[k] for k in operands))",
             "set(operands)",
             "memory is given to others while a view of a view looks into it"),

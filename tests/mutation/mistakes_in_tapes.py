@@ -80,7 +80,7 @@ TAPE: Final = (
             "key = (power_operator, x.type, exponent)",
             "a float exponent is taken for the integer that it equals"),
     Planted("reading/explanation/taped.py",
-            "if not op.primitive.facts.view:",
+            "if not op.primitive.implementation.view:",
             "if False:",
             "a report does not see what is not finite on the way"),
     Planted("reading/explanation/taped.py",

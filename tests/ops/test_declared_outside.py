@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core.builder import bind
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Primitive, primitives
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.reductions import reduce_max
@@ -51,9 +52,9 @@ def _rolled() -> Declared:
         "outside_roll",
         Shift,
         abstract=lambda _p, x: (x,),
-        impl=lambda p: lambda x: np.roll(x, p.places, p.axis),
+        impl=Implementation(lambda p: lambda x: np.roll(x, p.places, p.axis), fresh=True),
         transpose=lambda p, _types, cts, _xs: [rolled(cts[0], -p.places, p.axis)],
-        facts=Facts(fresh=True, rearranges=True),
+        facts=Facts("moved"),
     )
     return Declared(lambda x: rolled(x, 1, 0), lambda x: np.roll(x, 1, 0), linear=True)
 
@@ -69,13 +70,15 @@ def _sum_of_squares() -> Declared:
         total = reduce_sum(mul(x, t), p.axes)
         return [squares(x, p.axes)], [add(total, total)]
 
+    def squared(p: Axes) -> Any:
+        return lambda x: np.add.reduce(x * x, axis=p.axes)
+
     primitive: Primitive[Axes] = Primitive(
         "outside_sum_of_squares",
         Axes,
         abstract=abstract_reduction,
-        impl=lambda p: lambda x: np.add.reduce(x * x, axis=p.axes),
+        impl=Implementation(squared, fresh=True),
         jvp=forward,
-        facts=Facts(fresh=True),
     )
     return Declared(lambda x: squares(x, (0,)), lambda x: np.sum(x * x, axis=0))
 

@@ -511,7 +511,7 @@ def test_a_product_without_a_rule_is_left_as_it_is() -> None:
         Params,
         abstract=lambda _p, x, _y: (x,),
         impl=lambda _p: lambda x, y: np.cumsum(x) * y,
-        facts=Facts(product=True),
+        facts=Facts("multiplied"),
     )
     try:
         lines = ["%3: f64[3] = select %1, %0, 0.0:f64[3]",

@@ -11,6 +11,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.core.access import Rule, pointwise
 from funcdiff.core.builder import bind
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
 from funcdiff.errors import InputError
 from funcdiff.reading.costs import Cost
@@ -19,22 +20,22 @@ from tests.reading.readable import KEPT, network
 X, W = np.ones((20, 30)), np.ones((30, 40))
 
 
-@pytest.mark.parametrize(("access", "facts", "f", "flops"), [
-    (None, Facts(), lambda x: x[:2, :3], 6),
-    (pointwise, Facts(), lambda x: x, 600),
-    (pointwise, Facts(), lambda x: 1j * x, 4 * 600),
-    (pointwise, Facts(linear=slice(None)), lambda x: 1j * x, 2 * 600),
-    (None, Facts(view=True), lambda x: x, 0),
-    (None, Facts(calls_user=True), lambda x: x, 0),
+@pytest.mark.parametrize(("access", "facts", "view", "f", "flops"), [
+    (None, Facts(), False, lambda x: x[:2, :3], 6),
+    (pointwise, Facts(), False, lambda x: x, 600),
+    (pointwise, Facts(), False, lambda x: 1j * x, 4 * 600),
+    (pointwise, Facts(linear=slice(None)), False, lambda x: 1j * x, 2 * 600),
+    (None, Facts(), True, lambda x: x, 0),
+    (None, Facts(calls_user=True), False, lambda x: x, 0),
 ])  # fmt: skip
 def test_an_operation_of_no_entry_is_counted_by_its_facts(
-    access: Rule | None, facts: Facts, f: Any, flops: float
+    access: Rule | None, facts: Facts, view: bool, f: Any, flops: float
 ) -> None:
     some = Primitive(
         "some_operation",
         Params,
         lambda _p, x: (x,),
-        lambda _p: np.positive,
+        Implementation(lambda _p: np.positive, view=view),
         facts=facts,
         access=access,
     )

@@ -69,7 +69,7 @@ def _constant_equations(program: Program, first: int) -> set[int]:
         eq = program.equations[place]
         if place in kept and shared.isdisjoint(eq.results):
             handed_on = [v for v in eq.results if v in needed]
-            moves = eq.primitive.facts.view or eq.primitive.facts.rearranges
+            moves = eq.primitive.implementation.view or eq.primitive.facts.elements == "moved"
             if not handed_on or not (moves or any(v.type.size > sizes[v] for v in handed_on)):
                 continue
         kept.discard(place)

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.api.derivatives.programs import pullback
 from funcdiff.core.atoms import Var
 from funcdiff.core.builder import Builder, constant
-from funcdiff.core.liveness import last_uses
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import funcdiff.passes as passes
 from funcdiff.core.atoms import Entry, Ref
 from funcdiff.core.builder import Builder, constant
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.program import Program, used_atoms

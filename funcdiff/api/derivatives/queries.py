@@ -17,7 +17,7 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program

@@ -24,7 +24,7 @@ from funcdiff.api.rules.solving import (
 from funcdiff.api.signatures.control import Solutions
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program

@@ -116,7 +116,7 @@ class _Turner:
         apart = [atom for atom, flag in operands if flag]
         if not all(self.fits(atom.type) for atom in (*eq.results, *apart)):
             return None  # what adds rows up has none itself
-        if not eq.primitive.facts.view:
+        if not eq.primitive.implementation.view:
             joined = eq.primitive is concatenate_p
             loops = len(eq.operands) if joined else eq.primitive in _LOOPING
             self.save(eq, self.length * loops)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from funcdiff.backend.blocks.grouping import Step
 from funcdiff.backend.code.formulas import is_ufunc
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.liveness import lifetimes
+from funcdiff.core.dataflow import lifetimes
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
@@ -187,5 +187,5 @@ def _is_fresh(step: Step) -> bool:
     """Whether results are in memory of their own; what may be written in place is where it was."""
     if not isinstance(step, Equation):
         return True
-    stays = step.primitive.facts.in_place is not None and isinstance(step.operands[0], Var)
+    stays = step.primitive.implementation.in_place is not None and isinstance(step.operands[0], Var)
     return is_fresh(step) and not stays

@@ -21,7 +21,7 @@ from funcdiff.backend.code.formulas import (
 )
 from funcdiff.backend.code.memory import in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.liveness import last_uses
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.overwriting import choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.space import Axes

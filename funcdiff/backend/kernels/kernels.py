@@ -248,14 +248,14 @@ class _Writer:
             return f"{calls.numpy('concatenate')}(({joined}), {eq.params_as(Axis).axis}, {place})"
         if not _goes_into(eq):
             return write_product(calls, eq, self._triangles, place)
-        into = eq.primitive.facts.into
+        into = eq.primitive.implementation.into
         assert into is not None
         function = calls.bind_numbered((eq.primitive, eq.params, "into"), "into_", into(eq.params))
         return f"{function}({', '.join([*xs, place])})"
 
     def _quicker(self, eq: Equation) -> Quick | None:
         """Return what is quicker than the interpreter's function of an equation, if anything is."""
-        if (nested := eq.primitive.facts.nested) is not None:
+        if (nested := eq.primitive.implementation.nested) is not None:
             key = eq.primitive, eq.params
             return Quick(key, f"{eq.primitive}_", self._with_kernels(eq.params, nested))
         if (adder := row_adder(eq, self._calls.choices[eq.results[0].number])) is not None:
@@ -353,7 +353,7 @@ def _takes_memory(step: Step) -> bool:
 
 def _goes_into(eq: Equation) -> bool:
     """Whether a result is written to memory that is given, which is quick to come by if small."""
-    return eq.primitive.facts.into is not None and eq.results[0].type.size >= _MANY
+    return eq.primitive.implementation.into is not None and eq.results[0].type.size >= _MANY
 
 
 def _has_number_result(eq: Equation) -> bool:

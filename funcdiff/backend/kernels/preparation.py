@@ -19,16 +19,11 @@ from funcdiff.space import broadcast_p
 def prepare(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
     program = as_run(program)
-    looped = _put_together(roll(program))
+    looped = merge_neighbours(distribute(roll(program)))
     many = len(program.equations) > LONGEST
     if not many and estimate_time(looped) > estimate_time(program):
-        return _put_together(program)
+        return merge_neighbours(distribute(program))
     return looped
-
-
-def _put_together(program: Program) -> Program:
-    """Return a program that does at once what can be, for neighbours and for iterations."""
-    return merge_neighbours(distribute(merge_neighbours(program)))
 
 
 def owns_results(program: Program) -> bool:
@@ -47,7 +42,7 @@ def _owns_results(program: Program) -> bool:
             varying.update(eq.results)
         if is_fresh(eq):
             owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
-        elif eq.primitive.facts.view and _is_most(eq):
+        elif eq.primitive.implementation.view and _is_most(eq):
             owner = owners.get(eq.operands[0])
             if owner is not None and owner in varying:
                 owners[eq.results[0]] = owner
@@ -57,5 +52,5 @@ def _owns_results(program: Program) -> bool:
 
 def _is_most(eq: Equation) -> bool:
     """Whether a view has most of the elements of its operand, each of them once."""
-    once = eq.primitive.facts.rearranges and eq.primitive is not broadcast_p
+    once = eq.primitive.facts.elements == "moved" and eq.primitive is not broadcast_p
     return once and 2 * eq.results[0].type.size > eq.operands[0].type.size

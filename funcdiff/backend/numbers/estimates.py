@@ -46,7 +46,7 @@ _MOST: Final = 256
 
 def is_rearranging(eq: Equation) -> bool:
     """Whether an equation is nothing but names if arrays are taken apart."""
-    moves = eq.primitive.facts.rearranges or eq.primitive is concatenate_p
+    moves = eq.primitive.facts.elements == "moved" or eq.primitive is concatenate_p
     return moves or isinstance(eq.params, Slice)
 
 
@@ -123,7 +123,7 @@ def _times(eq: Equation) -> tuple[float, float] | None:
     if eq.primitive is guard_p:
         return _OPERATOR, _NUMBER
     if is_rearranging(eq):
-        called = _VIEW if eq.primitive.facts.view else 1.5 * _CALL
+        called = _VIEW if eq.primitive.implementation.view else 1.5 * _CALL
         if eq.primitive is add_slice_p and isinstance(eq.operands[0], Literal):
             called = 2 * _CALL  # an array of zeros is made, and written to
         return _OPERATOR if eq.primitive is add_slice_p else 0.0, called

@@ -30,7 +30,7 @@ from funcdiff.backend.numbers.statements import (
     lines_of,
 )
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.liveness import last_uses
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.evaluate import Executable
-from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run

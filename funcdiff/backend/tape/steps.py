@@ -187,7 +187,7 @@ def _step(
     ]  # fmt: skip
     ys, adds = [y for _, y in kept], None
     head = maker(ys[0]) if adds_up and len(ys) == 1 else None
-    if head is not None and head.primitive.facts.adds:
+    if head is not None and head.primitive.facts.elements == "added":
         base, *values = operands_of(ys[0], head)
         if isinstance(base.atom, Literal) and base.atom.value == 0:
             ys, adds = values, (head.primitive, head.params)
@@ -198,7 +198,7 @@ def _step(
 
 
 def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:
-    variant = primitive.facts.in_place
+    variant = primitive.implementation.in_place
     assert variant is not None
     function: Callable[..., Any] = variant(params)
     return function

@@ -120,7 +120,5 @@ def _outcome(builder: Builder, asks: Operation, refs: Sequence[Ref]) -> int:
 
 def _computes(op: Operation) -> bool:
     """Whether an operation may meet a floating-point error: not if it only moves elements."""
-    facts = op.primitive.facts
-    return not (facts.view or facts.rearranges) and any(
-        t.dtype.kind in "fc" for t in (*op.operands, *op.results)
-    )
+    moves = op.primitive.implementation.view or op.primitive.facts.elements == "moved"
+    return not moves and any(t.dtype.kind in "fc" for t in (*op.operands, *op.results))

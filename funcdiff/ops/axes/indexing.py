@@ -15,16 +15,8 @@ import numpy as np
 
 from funcdiff.core.access import Access, Labels
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import (
-    Facts,
-    Params,
-    Primitive,
-    Tangents,
-    Tracers,
-    Types,
-    Variant,
-    shifted,
-)
+from funcdiff.core.implementation import Implementation, Variant
+from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear, several, write
@@ -149,12 +141,12 @@ gather_p: Final = linear(
     "gather",
     Indexed,
     abstract=_abstract_gather,
-    impl=_gather_impl,
+    impl=Implementation(_gather_impl, fresh=True),
     transpose=_gather_transpose,
     batch=_gather_batch,
     operands=slice(1),
     access=_access_gather,
-    facts=Facts(sums=True, fresh=True),
+    facts=Facts("summed"),
 )
 
 

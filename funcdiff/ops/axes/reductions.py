@@ -12,6 +12,7 @@ import numpy as np
 
 from funcdiff.core.access import along, ending, reducing
 from funcdiff.core.builder import bind, constant
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Primitive, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
@@ -153,9 +154,8 @@ reduce_count_p: Final = constant_op(
     "reduce_count",
     Axes,
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
-    impl=_count_impl,
+    impl=Implementation(_count_impl, fresh=True),
     access=reducing(np.add),
-    facts=Facts(fresh=True),
 )
 
 
@@ -203,7 +203,7 @@ cumsum_p: Final = linear(
         reverse(cumsum(reverse(cts[0], (p.axis,)), p.axis), (p.axis,))
     ],
     access=along,
-    facts=Facts(sums=True),
+    facts=Facts("summed"),
 )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from funcdiff.core.atoms import Var
 from funcdiff.core.builder import Builder, bind
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, used_atoms
@@ -42,10 +43,10 @@ tap_p: Final = linear(
     "tap",
     Tap,
     abstract=lambda _p, x: (x,),
-    impl=lambda _p: lambda x: x,
+    impl=Implementation(lambda _p: lambda x: x, view=True),
     transpose=lambda _p, _types, cts, _xs: cts,
     jvp=_tap_jvp,
-    facts=Facts(view=True, diagonal=True),
+    facts=Facts("scaled"),
 )
 
 

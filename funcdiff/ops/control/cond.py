@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.evaluate import Runner, executable
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
@@ -161,12 +162,12 @@ cond_p: Final = Primitive(
     "cond",
     Cond,
     _abstract_cond,
-    _cond_impl,
+    Implementation(_cond_impl, nested=_cond_impl),
     _cond_jvp,
     _cond_transpose,
     _cond_batch,
     _cond_linearize,
-    Facts(nested=_cond_impl, flow=_through_cond),
+    Facts(flow=_through_cond),
 )
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.evaluate import Runner, executable
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
@@ -308,12 +309,12 @@ scan_p: Final = Primitive(
     "scan",
     Scan,
     _abstract_scan,
-    _scan_impl,
+    Implementation(_scan_impl, nested=_scan_impl),
     _scan_jvp,
     _scan_transpose,
     _scan_batch,
     _scan_linearize,
-    Facts(nested=_scan_impl, flow=_through_scan),
+    Facts(flow=_through_scan),
 )
 
 

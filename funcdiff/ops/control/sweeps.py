@@ -19,7 +19,7 @@ from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
 from funcdiff.core.builder import Builder
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Tangents, Tracers
 from funcdiff.core.program import Program, used_atoms

@@ -65,7 +65,7 @@ def _results(eq: Equation, given: Flags) -> Flags:
 def _is_zero(primitive: Primitive[Any], given: Flags) -> bool:
     if primitive.facts.linear is not None:
         return all(given.zero[primitive.facts.linear])
-    if primitive.facts.product:
+    if primitive.facts.elements == "multiplied":
         return any(given.zero)
     # linear in each operand that is varied, or its derivative would not be the same everywhere
     return any(z and v for z, v in zip(*given, strict=True))

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.evaluate import Runner, executable
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
@@ -317,12 +318,12 @@ while_p: Final = Primitive(
     "while_loop",
     While,
     _abstract_while,
-    _while_impl,
+    Implementation(_while_impl, nested=_while_impl),
     _while_jvp,
     _while_transpose,
     _while_batch,
     _while_linearize,
-    Facts(nested=_while_impl, flow=_through_while),
+    Facts(flow=_through_while),
 )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from funcdiff.core.access import pointwise
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Types
+from funcdiff.core.implementation import Implementation
+from funcdiff.core.primitive import NONE, Params, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise.logic import equal
@@ -32,10 +33,9 @@ real_p: Final = linear(
     "real",
     Params,
     abstract=_abstract_part,
-    impl=lambda _p: np.real,
+    impl=Implementation(lambda _p: np.real, view=True),
     transpose=lambda _p, types, cts, _zs: [convert(cts[0], types[0].dtype)],
     access=pointwise,
-    facts=Facts(view=True),
 )
 
 
@@ -54,10 +54,9 @@ imag_p: Final = linear(
     "imag",
     Params,
     abstract=_abstract_part,
-    impl=lambda _p: np.imag,
+    impl=Implementation(lambda _p: np.imag, view=True),
     transpose=_transpose_imag,
     access=pointwise,
-    facts=Facts(view=True),
 )
 
 
@@ -101,10 +100,9 @@ join_p: Final = linear(
     "join",
     Params,
     abstract=_abstract_join,
-    impl=lambda _p: _join,
+    impl=Implementation(lambda _p: _join, fresh=True),
     transpose=_transpose_join,
     access=pointwise,
-    facts=Facts(fresh=True),
 )
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -146,7 +147,9 @@ def _part_impl(p: Part) -> Callable[..., Any]:
     return function
 
 
-part_p: Final = symmetric("part", Part, impl=_part_impl, facts=Facts(fresh=True, diagonal=True))
+part_p: Final = symmetric(
+    "part", Part, impl=Implementation(_part_impl, fresh=True), facts=Facts("scaled")
+)
 
 
 def _part(x: Tracer, p: Part) -> Tracer:

@@ -15,6 +15,7 @@ import numpy as np
 
 from funcdiff.core.access import Access
 from funcdiff.core.builder import bind
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -215,11 +216,11 @@ def labelled_product(
         name,
         params,
         abstract=abstract,
-        impl=impl,
+        impl=Implementation(impl, fresh=True),
         transpose=transpose,
         batch=batch,
         access=access_product,
-        facts=Facts(fresh=True, product=True),
+        facts=Facts("multiplied"),
     )
     return primitive
 

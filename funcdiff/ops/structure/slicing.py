@@ -21,6 +21,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from funcdiff.core.access import Access, Cut, Label, Labels
 from funcdiff.core.builder import bind, result_type
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Tangents, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -87,15 +88,10 @@ slice_p: Final = linear(
     "slice",
     Slice,
     abstract=_abstract_slice,
-    impl=lambda p: itemgetter(p.index),
+    impl=Implementation(lambda p: itemgetter(p.index), view=True),
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
     access=lambda p, types: Access((p.labels(types[0].shape),), (tuple(range(types[0].ndim)),)),
-    facts=Facts(
-        view=True,
-        rearranges=True,
-        copying=lambda p: lambda x: x[p.index].copy(),
-        model=lambda p: p.model,
-    ),
+    facts=Facts("moved", model=lambda p: p.model),
 )
 
 
@@ -244,23 +240,19 @@ sliding_windows_p: Final = linear(
     "sliding_windows",
     Window,
     abstract=_abstract_windows,
-    impl=lambda p: lambda x: sliding_window_view(x, p.length, p.axis),
+    impl=Implementation(lambda p: lambda x: sliding_window_view(x, p.length, p.axis), view=True),
     transpose=lambda p, _types, cts, _xs: [overlap_add(cts[0], p.axis)],
     access=lambda p, types: Access(*_labels(p, types[0].ndim)),
-    facts=Facts(
-        sums=True,
-        view=True,
-        copying=lambda p: lambda x: sliding_window_view(x, p.length, p.axis).copy(),
-    ),
+    facts=Facts("summed"),
 )
 overlap_add_p: Final = linear(
     "overlap_add",
     Window,
     abstract=_abstract_sum,
-    impl=_overlap_add_impl,
+    impl=Implementation(_overlap_add_impl, fresh=True),
     transpose=lambda p, _types, cts, _xs: [sliding_windows(cts[0], p.axis, p.length)],
     access=lambda p, types: Access(*_labels(p, types[0].ndim - 1)[::-1]),
-    facts=Facts(fresh=True, sums=True),
+    facts=Facts("summed"),
 )
 
 

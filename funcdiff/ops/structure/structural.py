@@ -10,6 +10,7 @@ import numpy as np
 
 from funcdiff.core.access import Access, Cut, Label, pointwise
 from funcdiff.core.builder import bind, constant, result_type
+from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
@@ -18,9 +19,6 @@ from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.space import Maybe, splat, zeros
 
 # ---- reshape ---------------------------------------------------------------------------------
-
-
-_REARRANGING_VIEW: Final = Facts(view=True, rearranges=True)
 
 
 class Shape(Params):
@@ -85,10 +83,10 @@ reshape_p: Final = linear(
     "reshape",
     Shape,
     abstract=_abstract_reshape,
-    impl=_reshape_impl,
+    impl=Implementation(_reshape_impl, view=True),
     transpose=lambda p, types, cts, _xs: [reshape(cts[0], types[0].shape)],
     access=_access_reshape,
-    facts=_REARRANGING_VIEW,
+    facts=Facts("moved"),
 )
 
 
@@ -129,10 +127,10 @@ permute_p: Final = linear(
     "permute",
     Permutation,
     abstract=_abstract_permute,
-    impl=lambda p: lambda x: x.transpose(p.axes),
+    impl=Implementation(lambda p: lambda x: x.transpose(p.axes), view=True),
     transpose=lambda p, _types, cts, _xs: [permute(cts[0], inverse(p.axes))],
     access=lambda p, _types: Access((p.axes,), (tuple(range(len(p.axes))),)),
-    facts=_REARRANGING_VIEW,
+    facts=Facts("moved"),
 )
 
 
@@ -178,11 +176,10 @@ convert_p: Final = linear(
     "convert",
     Dtype,
     abstract=lambda p, x: (x.with_dtype(p.dtype),),
-    impl=_convert_impl,
+    impl=Implementation(_convert_impl, fresh=True),
     jvp=_jvp_convert,
     transpose=_transpose_convert,
     access=pointwise,
-    facts=Facts(fresh=True),
 )
 
 
@@ -277,11 +274,11 @@ select_p: Final = linear(
     "select",
     Params,
     abstract=_abstract_select,
-    impl=lambda _p: _select,
+    impl=Implementation(lambda _p: _select, fresh=True, into=lambda _p: _select_into),
     transpose=_transpose_select,
     operands=slice(1, None),
     access=pointwise,
-    facts=Facts(sums=True, fresh=True, into=lambda _p: _select_into),
+    facts=Facts("summed"),
 )
 
 
@@ -338,10 +335,10 @@ concatenate_p: Final = linear(
     "concatenate",
     Axis,
     abstract=_abstract_concatenate,
-    impl=lambda p: lambda *xs: np.concatenate(xs, axis=p.axis),
+    impl=Implementation(lambda p: lambda *xs: np.concatenate(xs, axis=p.axis), fresh=True),
     transpose=_transpose_concatenate,
     access=_access_concatenate,
-    facts=Facts(sums=True, fresh=True),
+    facts=Facts("summed"),
 )
 
 
@@ -384,10 +381,10 @@ reverse_p: Final = linear(
     "reverse",
     Reversal,
     abstract=_abstract_reverse,
-    impl=_reverse_impl,
+    impl=Implementation(_reverse_impl, view=True),
     transpose=lambda p, _types, cts, _xs: [reverse(cts[0], p.axes)],
     access=_access_reverse,
-    facts=_REARRANGING_VIEW,
+    facts=Facts("moved"),
 )
 
 
@@ -406,8 +403,7 @@ stop_gradient_p: Final = constant_op(
     "stop_gradient",
     Params,
     abstract=lambda _p, x: (x,),
-    impl=lambda _p: lambda x: x,
-    facts=Facts(view=True),
+    impl=Implementation(lambda _p: lambda x: x, view=True),
 )
 
 

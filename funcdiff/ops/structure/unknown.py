@@ -12,7 +12,8 @@ import numpy as np
 
 from funcdiff.core.access import pointwise
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers
+from funcdiff.core.implementation import Implementation
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.families import symmetric
@@ -27,9 +28,8 @@ def _nan_unless_zero(x: Any) -> Any:
 unknown_p: Final = symmetric(
     "unknown",
     Params,
-    impl=lambda _p: _nan_unless_zero,
+    impl=Implementation(lambda _p: _nan_unless_zero, fresh=True),
     access=pointwise,
-    facts=Facts(fresh=True),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from funcdiff.core.dependence import dependent
+from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program

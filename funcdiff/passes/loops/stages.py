@@ -60,7 +60,7 @@ def is_batchable(eq: Equation, length: int) -> bool:
 def can_batch(eq: Equation) -> bool:
     """Whether an equation may be computed of all iterations at once: nothing in it is mixed."""
     facts, access = eq.primitive.facts, eq.operation.access
-    apart = facts.rearranges or None not in chain(*access.results, *access.operands)
+    apart = facts.elements == "moved" or None not in chain(*access.results, *access.operands)
     known = apart and eq.primitive.access is not None
     return known and not facts.calls_user and len(eq.results) == 1
 

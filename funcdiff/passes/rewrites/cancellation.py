@@ -76,7 +76,7 @@ class _Reader:
         found = None
         if head is not None and rule is not None:
             found = rule(self, head.params, operands_of(x, head), places)
-        elif head is not None and head.primitive.facts.rearranges:
+        elif head is not None and head.primitive.facts.elements == "moved":
             found = self._read_moved(head, operands_of(x, head)[0], places)
         if found is not None and len(found) <= _TERMS:
             return found

@@ -31,7 +31,7 @@ def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
         return False
     xs = operands_of(x, head)
     facts = head.primitive.facts
-    if head.primitive in _LIKE_FIRST or facts.rearranges or facts.hands_on:
+    if head.primitive in _LIKE_FIRST or facts.elements == "moved" or facts.hands_on:
         return is_sum_of_squares(xs[0], depth - 1)
     if head.primitive is add_p:
         return all(is_sum_of_squares(y, depth - 1) for y in xs)

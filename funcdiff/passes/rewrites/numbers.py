@@ -185,7 +185,7 @@ def _add_nothing(_emit: Emit, _p: Params, x: Tracer, u: Tracer, *_: Tracer) -> T
 
 def _is_written(x: Tracer) -> bool:
     head = maker(x)
-    return head is not None and head.primitive.facts.in_place is not None
+    return head is not None and head.primitive.implementation.in_place is not None
 
 
 _FEW: Final = 16

@@ -123,7 +123,7 @@ class RadialRewriter(Rewriter):
         """Return the radii that the result of an equation is a function of."""
         if head.primitive in (radial_p, known_p):
             return dict(self.jets(xs[0]))
-        if head.primitive.facts.rearranges:
+        if head.primitive.facts.elements == "moved":
             move = (head.primitive, head.params)
             return {
                 Radius(r.atom, (*r.moves, move)): jet._replace(length=jet.length + 1)
@@ -271,7 +271,7 @@ class _Body:
         if head is None or depth > _LONGEST:
             return None
         p, xs = head.params, operands_of(x, head)
-        if head.primitive.facts.rearranges:
+        if head.primitive.facts.elements == "moved":
             return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)
         body = None
         if isinstance(p, Radial):

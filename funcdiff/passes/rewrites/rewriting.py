@@ -112,11 +112,11 @@ class Rewriter:
 def fold(primitive: Primitive[Any], params: Params, xs: Sequence[Tracer]) -> Tracer | None:
     """Compute an operation on literals, of which the result is a literal."""
     facts = primitive.facts
-    if not facts.rearranges and not primitive.pointwise:
+    if facts.elements != "moved" and not primitive.pointwise:
         return None
     values = [splat(x) for x in xs]
     (type_,) = primitive.abstract(params, *(x.type for x in xs))
-    if facts.rearranges:
+    if facts.elements == "moved":
         return constant(values[0], type_)
     with np.errstate(all="ignore"):
         return constant(primitive.impl(params)(*values), type_)

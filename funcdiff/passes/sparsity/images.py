@@ -175,9 +175,9 @@ class Images:
         if facts.linear is not None:
             inside = range(count)[facts.linear]
             linear = [k in inside for k in range(count)]
-        if facts.diagonal and not self.with_data:
+        if facts.elements == "scaled" and not self.with_data:
             return self.of(eq.operands[0])
-        if eq.primitive.pointwise and (not facts.sums or all(linear)):
+        if eq.primitive.pointwise and (facts.elements not in ("summed", "added") or all(linear)):
             return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
         known = [
             None if flag else self.known.value(atom)
@@ -189,7 +189,7 @@ class Images:
             return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
         found: Parts = []
         for k in places:
-            if facts.adds and k == 0:
+            if facts.elements == "added" and k == 0:
                 found += self.of(eq.operands[0])
                 continue
             is_product = is_contraction(eq) and sum(linear[:2]) == 1

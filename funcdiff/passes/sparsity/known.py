@@ -55,7 +55,7 @@ class Known:
             found = quiet(operation.function, *values)
             results = found if isinstance(found, tuple | list) else [found]
             self.values.update(zip(eq.results, map(np.asarray, results), strict=True))
-        elif eq.primitive.facts.rearranges:
+        elif eq.primitive.facts.elements == "moved":
             nonzero = self.where_nonzero(eq.operands[0])
             if nonzero is not None:
                 self.nonzero[eq.results[0]] = np.asarray(operation.function(nonzero))

@@ -89,9 +89,9 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     facts = eq.primitive.facts
     if facts.pairs is not None:
         return _paired(eq, place, known)
-    if facts.rearranges or eq.operation.access.reduces is np.add:
+    if facts.elements == "moved" or eq.operation.access.reduces is np.add:
         t, y = eq.operands[0].type, eq.results[0].type
-        if facts.rearranges:
+        if facts.elements == "moved":
             return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))
         kept = np.expand_dims(np.arange(y.size).reshape(y.shape), eq.params_as(Axes).axes)
         return Sums(np.broadcast_to(kept, t.shape).ravel(), np.arange(t.size))

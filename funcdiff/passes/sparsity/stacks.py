@@ -138,9 +138,8 @@ class Stacks(Images):
             return factored.image(eq, known)
         if eq.primitive is contract_p:
             return self._product_of(eq, flags)
-        facts = eq.primitive.facts
-        plain = eq.primitive.pointwise or facts.rearranges or facts.sums
-        moves = plain or eq.operation.access.reduces is np.add
+        sums = eq.primitive.facts.elements in ("moved", "summed", "added")
+        moves = eq.primitive.pointwise or sums or eq.operation.access.reduces is np.add
         if not moves or any(x is not None for x in xs):
             return None
         try:

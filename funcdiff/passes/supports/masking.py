@@ -223,7 +223,7 @@ class LinearRewriter(Rewriter):
         self, primitive: Primitive[Any], params: Params, xs: Sequence[Tracer]
     ) -> tuple[Tracer, ...] | None:
         """Return the zero that a product with one is: a zero of a linear program is exact."""
-        if primitive.facts.product and any(map(_is_zero, xs)):
+        if primitive.facts.elements == "multiplied" and any(map(_is_zero, xs)):
             (type_,) = operation(primitive, params, tuple([x.type for x in xs])).results
             return (zeros(type_),)
         return None

@@ -250,11 +250,11 @@ def rule_of(primitive: Primitive[Any]) -> Rule | None:
     facts = primitive.facts
     if primitive in RULES:
         return RULES[primitive]
-    if facts.rearranges or facts.sums:
+    if facts.elements in ("moved", "summed", "added"):
         return _sums(primitive)
-    if facts.diagonal or facts.hands_on:
+    if facts.elements == "scaled" or facts.hands_on:
         return _diagonal
-    if facts.product and primitive.access is not None:
+    if facts.elements == "multiplied" and primitive.access is not None:
         return _labelled(primitive, product=True)
     by_labels = facts.linear is not None and primitive.access is not None
     return _labelled(primitive, facts.linear or slice(None)) if by_labels else None
@@ -262,7 +262,7 @@ def rule_of(primitive: Primitive[Any]) -> Rule | None:
 
 def is_product(primitive: Primitive[Any]) -> bool:
     """Whether zeros of a result may be lost where a coefficient is not finite."""
-    return primitive.facts.product or primitive in _QUOTIENTS
+    return primitive.facts.elements == "multiplied" or primitive in _QUOTIENTS
 
 
 _QUOTIENTS: Final = frozenset({

@@ -56,8 +56,7 @@ def _atom(program: Program, atom: Atom, made: dict[int, Equation], depth: int) -
 
 def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: int) -> ast.expr:
     xs = [_atom(program, atom, made, depth) for atom in eq.operands]
-    facts = eq.primitive.facts
-    if facts.view and eq.primitive.name in ("broadcast", "reshape"):
+    if eq.primitive.name in ("broadcast", "reshape"):
         return _drop_axes(xs[0], eq.operands[0].type.shape, eq.results[0].type.ndim)
     template = TEMPLATES.get(eq.primitive.name)
     found = template(eq, xs) if template is not None else None

@@ -97,7 +97,7 @@ def _pull_back(eq: Equation, k: int, flags: Any, result: NotFinite, operand: Not
         eq.primitive.pointwise or (eq.primitive in _WRITTEN and k == 0)
     ):
         return operand.flags & flags
-    if facts.rearranges or (eq.primitive is gather_p and k == 0):
+    if facts.elements == "moved" or (eq.primitive is gather_p and k == 0):
         places = np.arange(np.size(operand.flags)).reshape(shape)
         pulled = np.zeros(np.size(operand.flags), bool)
         pulled[eq.operation.function(places, *result.operands[1:])[flags]] = True

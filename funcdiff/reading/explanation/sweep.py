@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.dataflow import last_uses
 from funcdiff.core.evaluate import executable
-from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.overwriting import functions
@@ -100,7 +100,7 @@ class Run:
         steps = list(steps_of(self.program, active))
         for k, step in enumerate(steps):
             if step.nested:
-                nested = step.eq.primitive.facts.nested
+                nested = step.eq.primitive.implementation.nested
                 assert nested is not None
                 run = nested(step.eq.params, lambda inner: self._sweep.run(inner).run_nested)
                 steps[k] = step._replace(function=run)
@@ -214,12 +214,12 @@ def steps_of(program: Program, active: frozenset[Atom] | None) -> tuple[_Step, .
         zip(program.equations, functions(program, last), strict=True)
     ):
         origin = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
-        facts = eq.primitive.facts
+        facts, how = eq.primitive.facts, eq.primitive.implementation
         matters = active is None or not active.isdisjoint(eq.operands)
         looks = kinks.get(k) if matters and not origin.derived else None
         steps.append(
             _Step(
-                eq, function, facts.nested is not None, facts.view or facts.rearranges,
+                eq, function, how.nested is not None, how.view or facts.elements == "moved",
                 tuple(dying[k]), origin._replace(name=""), looks, advice.get(k),
             )
         )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.backend.tape.steps import NeedsProgramError, Step
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Entry, Ref
-from funcdiff.core.dependence import variables_reached
+from funcdiff.core.dataflow import variables_reached
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.primitive import Operation
@@ -157,7 +157,7 @@ class _Watch:
         results = op.run(*operands)
         self._forward[self._line_of[number]] += perf_counter() - start
         ys = (results,) if op.result_count == 1 else results
-        if not op.primitive.facts.view:
+        if not op.primitive.implementation.view:
             for y in ys:
                 if not_finite(y) is not None:
                     raise NeedsProgramError

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from funcdiff.api.calls.arguments import as_tracers, type_of
 from funcdiff.core.atoms import Atom, Entry
 from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.dependence import variables_reached
+from funcdiff.core.dataflow import variables_reached
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import reader
 from funcdiff.core.policy import SHARED

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.implementation import Implementation
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import array, shape_of
@@ -184,9 +185,8 @@ draw_p: Final = Primitive(
     "random_variates",
     Draw,
     _abstract,
-    impl=_implementation,
+    impl=Implementation(_implementation, fresh=True),
     jvp=_forward,
-    facts=Facts(fresh=True),
 )
 
 STATEMENTS[draw_p.name] = from_outside(

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
-from funcdiff.core.primitive import Facts
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.ops.families import Elementwise, Partial, Tangent, elementwise, resolver, weights
@@ -96,7 +95,7 @@ def special(
         *slopes,
         tangent=tangent,
         dtypes=dtypes or (_last if run else resolve),
-        facts=Facts() if run else Facts(into=lambda _p: into),
+        into=None if run else lambda _p: into,
     )
     handlers[name] = op
     weights[op.primitive.name] = 40

@@ -1,4 +1,4 @@
-"""Computes liveness: when variables, and the memory that views share, are last used."""
+"""Data flow of programs: when variables are last used, and which depend on which inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.program import Program
+from funcdiff.core.program import Equation, Program
 
 
 class Step(Protocol):
@@ -84,3 +84,23 @@ def lifetimes(
         if isinstance(atom, Var):
             use(atom.number, end, end)
     return Lifetimes(own, memory)
+
+
+def dependent(program: Program, flags: Sequence[bool]) -> list[bool]:
+    """Return which outputs depend on the marked inputs."""
+    reached = variables_reached(program, flags)
+    return [atom in reached for atom in program.outputs]
+
+
+def variables_reached(
+    program: Program, flags: Sequence[bool], passes: Callable[[Equation], bool] = lambda _eq: True
+) -> set[Atom]:
+    """Return the variables that depend on the marked inputs by equations that `passes` accepts."""
+    reached: set[Atom] = {v for v, flag in zip(program.inputs, flags, strict=True) if flag}
+    for eq in program.equations:
+        arriving = [atom in reached for atom in eq.operands]
+        if any(arriving) and passes(eq):
+            flow = eq.primitive.facts.flow
+            leaving = flow(eq.params, arriving) if flow else [True for _ in eq.results]
+            reached.update(v for v, flag in zip(eq.results, leaving, strict=True) if flag)
+    return reached
