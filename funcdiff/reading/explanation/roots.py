@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Var
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.builder import Builder
+from funcdiff.core.evaluate import evaluate
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
-from funcdiff.ops.structure.slicing import add_slice_p, slice_p
-from funcdiff.ops.structure.structural import Axis, concatenate_p, select_p
-from funcdiff.space import Axes
+from funcdiff.space import Axes, instantiate
 
 _FEW: Final = 64
 
@@ -80,35 +79,26 @@ def roots(
     return origins[::-1]
 
 
-_WRITTEN: Final[dict[Primitive[Any], Primitive[Any]]] = {
-    add_slice_p: slice_p,
-    scatter_add_p: gather_p,
-}
-"""What writes into its first operand, and what reads what was written there."""
-
-
 def _pull_back(eq: Equation, k: int, flags: Any, result: NotFinite, operand: NotFinite) -> Any:
     """Return which elements of an operand reach these of the result."""
-    shape, facts = np.shape(operand.flags), eq.primitive.facts
-    if eq.primitive is select_p:
-        chosen = result.operands[0]
-        return operand.flags & flags & (chosen if k == 1 else np.logical_not(chosen))
-    if shape == np.shape(flags) and (
-        eq.primitive.pointwise or (eq.primitive in _WRITTEN and k == 0)
-    ):
+    facts, op = eq.primitive.facts, eq.operation
+    linear = range(len(eq.operands))[facts.linear or slice(0)]
+    if facts.elements in ("moved", "summed", "added") and k in linear:
+        return operand.flags & _reach(eq, k, linear, flags, result.operands)
+    if eq.primitive.pointwise and np.shape(operand.flags) == np.shape(flags):
         return operand.flags & flags
-    if facts.elements == "moved" or (eq.primitive is gather_p and k == 0):
-        places = np.arange(np.size(operand.flags)).reshape(shape)
-        pulled = np.zeros(np.size(operand.flags), bool)
-        pulled[eq.operation.function(places, *result.operands[1:])[flags]] = True
-        return operand.flags & pulled.reshape(shape)
-    if eq.primitive in _WRITTEN and k == 1:
-        taken = _WRITTEN[eq.primitive].impl(eq.params)(flags, *result.operands[2:])
-        return operand.flags & taken
-    if eq.primitive is concatenate_p:
-        axis = eq.params_as(Axis).axis
-        start = sum(atom.type.shape[axis] for atom in eq.operands[:k])
-        return operand.flags & np.take(flags, range(start, start + shape[axis]), axis=axis)
-    if eq.operation.access.reduces is not None:
+    if op.access.reduces is not None:
         return operand.flags & np.expand_dims(flags, eq.params_as(Axes).axes)
     return operand.flags
+
+
+def _reach(eq: Equation, k: int, linear: range, flags: Any, operands: tuple[Any, ...]) -> Any:
+    """Return which elements of an operand the flagged sums have, by the transpose of all sums."""
+    types, (y,) = eq.operation.operands, eq.results
+    assert eq.primitive.transpose is not None
+    with Builder("reach", CLOSED) as builder:
+        xs = [None if j in linear else builder.input(t) for j, t in enumerate(types)]
+        found = eq.primitive.transpose(eq.params, types, [builder.input(y.type)], xs)
+        program = builder.program([instantiate(found[k], types[k])])
+    given = [x for j, x in enumerate(operands) if j not in linear]
+    return evaluate(program, [*given, np.asarray(flags, y.type.dtype)])[0] != 0
