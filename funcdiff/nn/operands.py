@@ -15,7 +15,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array as traced_array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import array as array_of
-from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
+from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert
 
 P = ParamSpec("P")

@@ -25,11 +25,11 @@ import funcdiff.numpy.linalg.products
 import funcdiff.numpy.traced.array  # noqa: F401
 from funcdiff.numpy.choosing import selecting  # noqa: F401
 from funcdiff.numpy.creation import like  # noqa: F401
-from funcdiff.numpy.memory import from_values  # noqa: F401
+from funcdiff.numpy.memory import copies  # noqa: F401
 from funcdiff.numpy.reductions import reductions, statistics  # noqa: F401
 from funcdiff.numpy.shapes import arranging, joining  # noqa: F401
 from funcdiff.numpy.traced import python_numbers  # noqa: F401
-from funcdiff.numpy.ufuncs import arithmetic, rounding  # noqa: F401
+from funcdiff.numpy.ufuncs import arithmetic  # noqa: F401
 
 if TYPE_CHECKING:  # the types are NumPy's own, of all that it has
     from numpy import *  # noqa: F403

@@ -20,23 +20,28 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.late import close_matches
 from funcdiff.numpy.border import calling, dispatch
 from funcdiff.numpy.border.values import is_traced
-from funcdiff.numpy.creation.concatenator import c_, r_
 from funcdiff.numpy.creation.construction import (
     FILLED,
     arange,
+    argsort,
     array,
     asanyarray,
     asarray,
     ascontiguousarray,
+    c_,
     eye,
+    fftfreq,
+    from_dlpack,
     fromiter,
     full,
     full_like,
     identity,
     join_traced,
+    r_,
+    rfftfreq,
+    sort,
     without_like,
 )
-from funcdiff.numpy.creation.standard import argsort, fftfreq, from_dlpack, rfftfreq, sort
 
 OURS: Final[dict[str, Any]] = {
     "arange": arange,

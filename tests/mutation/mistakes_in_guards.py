@@ -103,7 +103,7 @@ GUARDS: Final = (
             "shared = free, found.all_seen(loaded)",
             "shared = ()",
             "a loop goes on whatever the globals have become"),
-    Planted("numpy/border/attempts.py",
+    Planted("numpy/border/failures.py",
             "errors = () if not builder.records_user else floating_errors()[0]",
             "errors: tuple[str, ...] = ()",
             "floating-point errors that are to raise are not looked at"),

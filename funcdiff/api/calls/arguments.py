@@ -16,7 +16,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
+from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.pytree.hidden import foreign_fault
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}

@@ -37,7 +37,7 @@ from funcdiff.errors import OutputError, TracerError, hides, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
-from funcdiff.numpy.messages.outsiders import note_cure
+from funcdiff.numpy.messages.mistakes import note_cure
 
 need_what_raises: Final = late("funcdiff.ops.control.needed", "need_what_raises")
 

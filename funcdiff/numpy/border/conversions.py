@@ -1,30 +1,169 @@
 """Conversions of traced arrays to truth values, numbers, integers and text.
 
 Where a derivative would be lost, or there is no value, these raise.
+
+Rounding of traced numbers to Python integers: `round`, `math.floor`, `ceil`, `trunc`.
+
+The result is a traced Python integer.  It is constant almost everywhere, so no derivative is lost
+on the way; where the trace has values, it may be an index or the length of a ``range``.
+
+Text of traced values: text of the value where it goes on into the computation, or an error.
+
+`str` and `format` give NumPy's text where the value is known and has no derivative.  What has one
+is marked by a tilde, ``~2.500``, which people read and no parser takes: of ``float(f"{x}")`` the
+derivative would be lost without a word.  Where there are no values, integers and booleans decide,
+as an index does.  All else is its type then, and the trace is refused at its end: the message of an
+error that ends it may have such a text, what it computes may not.  `repr` of what can have a
+derivative describes the traced value.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.builder import Builder
+from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import FLOAT
-from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
-from funcdiff.numpy.border import integers
+from funcdiff.core.types import FLOAT, INT
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, calling_frame, user_location
+from funcdiff.numpy.border.failures import fail_traces, is_shown
 from funcdiff.numpy.border.promotion import as_number
-from funcdiff.numpy.border.text import description, format_value
 from funcdiff.numpy.border.values import (
     concrete_value,
     constant_value,
+    has_value,
     index_value,
     is_constant,
+    known_value,
     truth,
+    value_for,
+    without_value,
 )
+from funcdiff.ops.elementwise.logic import isfinite, isnan
 from funcdiff.ops.structure.structural import convert
+
+_LIMIT: Final = 2.0**63
+"""The first float that is no integer of 64 bits."""
+
+
+def integer(x: Tracer, rounded: Callable[[Any], Any], name: str) -> Any:
+    """Return a traced number of shape ``()``, rounded as NumPy does, as an integer of 64 bits.
+
+    Raises `TypeError` if it is no real scalar, `ValueError` and `OverflowError` if its value is
+    known, and NaN or an infinity; messages call the function `name`.
+    """
+    _refuse_others(x, rounded, name)
+    y = x
+    if x.type.dtype.kind == "f":
+        y = rounded(x)
+        with suppress(ConcreteValueError):
+            int(concrete_value(y))  # Python's own error for NaN and infinities
+    y = convert(y, np.dtype(np.int64))
+    return as_number(y)
+
+
+def to_int(x: Tracer) -> int:
+    """Return what ``int(x)`` is of a number that has no derivative to lose, such as a floor.
+
+    Where there is no value, it is decided by the integer, as by an index.
+    """
+    if x.type.dtype.kind == "f" and not x.type.shape and is_constant(x) and not has_value(x):
+        fits = decided(x, _fits)
+        found = decided(x, lambda x: convert(x, INT)) if fits else None
+        if found is not None:
+            return found
+        if fits == 0:
+            raise _unfit(x)
+    return int(constant_value(x, "int(x)", int))
+
+
+def _fits(x: Any) -> Any:
+    """Record whether a number is an integer of 64 bits once it is rounded; NaN is none."""
+    y: Any = convert(x, FLOAT)
+    return abs(y) < _LIMIT
+
+
+def _unfit(x: Tracer) -> Exception:
+    """Return Python's error for NaN and infinities, and else ours, which nobody is to catch."""
+    if decided(x, isnan):
+        return ValueError(f"cannot convert float NaN to integer, at {user_location()}")
+    error = OverflowError(
+        f"cannot convert a float of {_LIMIT:.0e} or more, or an infinity, to an integer of 64 "
+        f"bits, at {user_location()}. Compute with the float."
+    )
+    if decided(x, isfinite):
+        fail_traces(x, error)
+    return error
+
+
+def to_decimals(x: Tracer, decimals: int | None) -> Any:
+    """Return what Python's ``round(x, decimals)`` is: an integer without decimals."""
+    if decimals is None:
+        return integer(x, np.round, "round")
+    _refuse_others(x, np.round, "round")
+    y: Any = np.round(x, decimals)  # type: ignore[call-overload]
+    return as_number(y) if x.weak else y
+
+
+def _refuse_others(x: Tracer, rounded: Callable[[Any], Any], name: str) -> None:
+    if x.type.shape or x.type.dtype.kind == "c":
+        raise TypeError(
+            f"{name}(x) takes a real number, not {x.type}, at {user_location()}. Use "
+            f"np.{rounded.__name__}(x)."
+        )
+
+
+_CURE: Final = (
+    "Text that the function goes on with would be that of one call: show what it returns, or "
+    "print(repr(x)), which shows the type; in the message of an error that nobody catches, "
+    "there may be text of x."
+)
+
+
+def description(x: Tracer) -> str:
+    """Return what `repr` is: of integers and booleans that of the value, else value and type."""
+    if x.type.differentiable:
+        try:
+            return f"traced({np.array2string(np.asarray(concrete_value(x)))}: {x.type})"
+        except ConcreteValueError:
+            return _type(x)
+    if is_shown() or calling_frame() is not sys._getframe(2):  # in messages of ours
+        return _type(x)
+    return repr(_stood_for(x, value_for(x, "repr(x)", _CURE)))
+
+
+def format_value(x: Tracer, spec: str) -> str:
+    """Return the value of an array as text."""
+    try:
+        value = concrete_value(x) if is_shown() else known_value(x)
+    except ConcreteValueError:
+        what = f"the format {spec!r}" if spec else "the text of x"
+        fail_traces(x, without_value(x, what, _CURE))
+        return _type(x)
+    if is_constant(x):
+        return format(_stood_for(x, value), spec)
+    if not spec and np.ndim(value):
+        return f"~{np.array2string(value, prefix='~')}"
+    shown = format(value, spec)
+    number = shown.lstrip(" ")
+    return f"{'~':>{len(shown) - len(number)}}{number}"
+
+
+def _type(x: Tracer) -> str:
+    return f"traced({x.type})"
+
+
+def _stood_for(x: Tracer, value: Any) -> Any:
+    """Return a value as what NumPy or Python would have in its place: array, scalar or number."""
+    if x.weak:
+        return value.item()
+    return np.asarray(value) if isinstance(x, Builder.array_handle) else value
+
 
 _OWN_CODE: Final = ("numpy.linalg._linalg", "numpy.linalg.linalg")
 """NumPy's modules whose functions compare numbers that no protocol tells us of."""
@@ -48,7 +187,7 @@ class Convertible(Tracer):
         return truth(self)
 
     def __int__(self) -> int:
-        return integers.to_int(self)
+        return to_int(self)
 
     def __index__(self) -> int:
         if self.type.dtype.kind not in "iu" or self.type.shape:
@@ -66,16 +205,16 @@ class Convertible(Tracer):
         return complex(constant_value(self, "complex(x)", complex))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return integers.to_decimals(self, ndigits)
+        return to_decimals(self, ndigits)
 
     def __trunc__(self) -> Any:
-        return integers.integer(self, np.trunc, "math.trunc")
+        return integer(self, np.trunc, "math.trunc")
 
     def __floor__(self) -> Any:
-        return integers.integer(self, np.floor, "math.floor")
+        return integer(self, np.floor, "math.floor")
 
     def __ceil__(self) -> Any:
-        return integers.integer(self, np.ceil, "math.ceil")
+        return integer(self, np.ceil, "math.ceil")
 
     def item(self: Any, *args: Any) -> Any:
         """Return an element as a Python number, traced if a derivative would be lost otherwise."""

@@ -19,7 +19,7 @@ from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.values import concrete_value
-from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
+from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.space import broadcast
 

@@ -14,7 +14,7 @@ from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
-from funcdiff.numpy.border.swallowing import remember, traces_of
+from funcdiff.numpy.border.failures import fail_traces, traces_of
 from funcdiff.numpy.messages.mistakes import JOINED, mistake
 from funcdiff.ops.elementwise.logic import not_equal
 from funcdiff.ops.structure.slicing import Slice, take_slice
@@ -98,7 +98,7 @@ def value_for(x: Tracer, what: str, cure: str) -> Any:
         return known_value(x)
     except ConcreteValueError:
         missing = without_value(x, what, cure)
-        remember(x, missing)
+        fail_traces(x, missing)
         raise missing from None
 
 
@@ -158,7 +158,7 @@ def truth(x: Tracer) -> bool:
     except ConcreteValueError as error:
         found = decided(x, _as_truth) if x.type.size == 1 else None
         if found is None:
-            remember(x, error, bool)
+            fail_traces(x, error, bool)
             raise
         return bool(found)
 
@@ -186,14 +186,14 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
         if counts and cure is not JOINED:
             cure = _MASK if x.type.dtype.kind == "b" else _INTEGER
         missing = without_value(x, code or what, cure)
-        remember(x, missing, convert)
+        fail_traces(x, missing, convert)
         raise missing
     lost = LostDerivativeError(
         f"{code or what} met a traced array of type {x.type}, at {place}. That would "
         f"drop its derivative silently. {cure} Where no derivative is wanted, use "
         "fd.stop_gradient(x)."
     )
-    remember(x, lost, convert)
+    fail_traces(x, lost, convert)
     raise lost
 
 

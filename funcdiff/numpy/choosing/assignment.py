@@ -1,7 +1,9 @@
-"""``x[index] = value`` for every kind of index that NumPy knows, and ``ufunc.at``.
+"""Assignment of elements, ``x[index] = value``, ``ufunc.at`` and ``x.flat``.
 
 The value is cast and broadcast as NumPy does it, but a cast that would drop a derivative, or half
 of a complex number, is an error.
+
+``x.flat``: the elements of an array in C order, to be read, iterated over and written.
 """
 
 from __future__ import annotations
@@ -15,20 +17,22 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.errors import (
-    LostDerivativeError,
-    UnsupportedNumPyError,
-    user_frame,
-    user_location,
-)
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_frame, user_location
 from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.failures import fail_traces
 from funcdiff.numpy.border.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
-from funcdiff.numpy.border.swallowing import remember
-from funcdiff.numpy.border.values import is_constant
-from funcdiff.numpy.memory import from_values, indexing, mutation, views
-from funcdiff.numpy.memory.chosen import Chosen
-from funcdiff.numpy.memory.indexing import Advanced
-from funcdiff.numpy.memory.indices import Items, is_advanced, is_mask, normalize
+from funcdiff.numpy.border.values import is_constant, is_traced
+from funcdiff.numpy.memory import copies, indexing, mutation, views
+from funcdiff.numpy.memory.indexing import (
+    Advanced,
+    Chosen,
+    Items,
+    as_array,
+    is_advanced,
+    is_mask,
+    normalize,
+)
+from funcdiff.numpy.messages.mistakes import explain
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
 from funcdiff.ops.structure.structural import convert, inverse, permute, reshape, select
 from funcdiff.space import broadcast
@@ -168,7 +172,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
         stored_there[()] = value  # or NumPy's own error
         type_ = ArrayType((), dtype)
         return fit(value, type_) if dtype.kind in "fc" else constant(stored_there[()], type_)
-    v = from_values.asarray(value) if isinstance(value, list | tuple) else value
+    v = copies.asarray(value) if isinstance(value, list | tuple) else value
     v = v if isinstance(v, Tracer) else array(concrete(v))
     if v.dtype.kind == "c" and dtype.kind not in "cb":
         raise TypeError(
@@ -189,7 +193,7 @@ def _check_keeps_derivative(v: Tracer, dtype: np.dtype[Any]) -> None:
             "silently. Make the array one of floats (np.zeros_like(x, dtype=float)), or assign "
             "value.astype(int) if that is what is meant."
         )
-        remember(v, lost)
+        fail_traces(v, lost)
         raise lost
 
 
@@ -261,3 +265,106 @@ def _rounds(found: Advanced, size: int) -> Iterator[np.ndarray[Any, Any]]:
     turn[order] = np.arange(size) - first
     for k in range(int(turn.max(initial=-1)) + 1):
         yield np.flatnonzero(turn == k)
+
+
+class Flat:
+    """What NumPy calls a flat iterator."""
+
+    __slots__ = ("_position", "base")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, base: Tracer) -> None:
+        self.base = base
+        self._position = 0
+
+    def __len__(self) -> int:
+        return self.base.type.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._position >= len(self):
+            raise StopIteration
+        self._position += 1
+        return self[self._position - 1]
+
+    def __getitem__(self, index: Any) -> Any:
+        flat = flatten_axis(self.base)
+        y: Any = indexing.take(flat, places(index, flat.type.size))
+        return views.fresh(y)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        write(self.base, index, value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return copies.plain_array(flatten_axis(self.base), dtype, copy)
+
+    def copy(self) -> Any:
+        """Return the elements as a vector."""
+        return self[:]
+
+
+def flatten_axis(x: Tracer) -> Tracer:
+    """Return a copy of the elements along one axis, in C order."""
+    return views.fresh(reshape(x, (x.type.size,)))
+
+
+def places(index: Any, size: int, *, written: bool = False) -> Any:
+    """Return what NumPy's flat iterators, whose rules differ from those of arrays, read or write.
+
+    Of numbers and slices it is themselves; of others, positions, which NumPy's own iterator gives.
+    """
+    if isinstance(index, int | slice | Tracer) and not isinstance(index, bool):
+        return index
+    if is_traced(index):
+        return as_array(index)
+    numbered = np.arange(size)
+    try:
+        found = numbered.flat[index]
+        if written:
+            numbered.flat[index] = 0
+    except Exception as error:
+        explain(error, "x.flat", (index,))
+        raise
+    return found
+
+
+def write(x: Tracer, index: Any, value: Any) -> None:
+    """Do ``x.flat[index] = value``: values that are too few are taken again from the first."""
+    mutation.check_writeable(x)
+    flat = flatten_axis(x)
+    if not is_traced(index) and mutation.rearrange(x, value, lambda a, v: _put(a, index, v)):
+        return
+    index = places(index, flat.type.size, written=True)
+    items = normalize(index)
+    measured = indexing.resolve if is_advanced(items) else indexing.basic
+    shape = measured(flat.shape, items).shape
+    count = int(np.prod(shape, dtype=int))
+    if not count:
+        return
+    v = reshape(cycle(value, x.dtype, count), shape)
+    if count == x.type.size or isinstance(index, Tracer) or _is_in_c_order(x):
+        put(flat, items, v)
+        mutation.assign(x, reshape(flat, x.shape))
+    else:  # in place, so that the layout in memory stays, on which the last bits of sums depend
+        put(x, np.unravel_index(np.arange(x.type.size)[index], x.shape), v)
+
+
+def _put(a: np.ndarray[Any, Any], index: Any, v: np.ndarray[Any, Any]) -> None:
+    a.flat[index] = v
+
+
+def _is_in_c_order(x: Tracer) -> bool:
+    model = views.layout(x)
+    return model is not None and model.flags.c_contiguous
+
+
+def cycle(value: Any, dtype: np.dtype[Any], count: int) -> Any:
+    """Return a value as a vector of a dtype and length, its elements coming again and again."""
+    v = cast(value, dtype)
+    size = v.type.size
+    if not size:
+        raise ValueError(f"Cannot insert from an empty array, at {user_location()}")
+    v = reshape(v, (size,))
+    return v if size == count else gather(v, [array(np.arange(count) % size)], (0,))

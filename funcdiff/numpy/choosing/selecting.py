@@ -1,36 +1,47 @@
-"""Choosing elements by condition or position.
+"""Selecting and placing elements by condition or position.
 
 Where the shape of a result depends on values (`nonzero`, `compress`, masks), these are looked at
 and count as constants: only an eager trace has them.
+
+Functions that put values into an array: `copyto`, `put`, `place`, `putmask` and so on.
+
+The array has to be a traced one.  An ordinary array takes values that have no derivative only.
+
+Positions in the flat array, and the indices along each axis that they stand for.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.masks import true_places
+from funcdiff.numpy.border.masks import refuse_where, true_places
 from funcdiff.numpy.border.promotion import (
+    WEAK,
     array,
     broadcast_shapes,
     broadcast_to,
     fit,
+    is_weak,
+    model_of,
     promote,
     promote_and_broadcast,
 )
-from funcdiff.numpy.border.values import value_of
-from funcdiff.numpy.choosing.positions import within
-from funcdiff.numpy.memory import from_values, indexing, mutation, views
-from funcdiff.numpy.memory.indices import positions
+from funcdiff.numpy.border.values import constant_value, value_of
+from funcdiff.numpy.choosing import assignment
+from funcdiff.numpy.memory import copies, indexing, mutation, views
+from funcdiff.numpy.memory.indexing import positions
 from funcdiff.numpy.shapes.shape import (
+    as_ints,
     normalize_axis,
     ravel,
     reshape,
@@ -39,7 +50,71 @@ from funcdiff.numpy.shapes.shape import (
 )
 from funcdiff.ops.axes.indexing import take_along
 from funcdiff.ops.structure import structural as ops
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
+
+
+def _integers(name: str, value: Any) -> Any:
+    x = array(value)
+    if x.dtype.kind not in "iu":
+        raise TypeError(f"{name}: indices have dtype {x.dtype} at {user_location()}, not integers")
+    return convert(x, INT)
+
+
+def _axes(order: str, ndim: int) -> range:
+    """Return the axes, that which varies slowest first."""
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F' (got {order!r})")
+    return range(ndim) if order == "C" else range(ndim - 1, -1, -1)
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Any, ...]:
+    """Return the index along each axis of positions in the flat array."""
+    lengths = as_ints(shape)
+    rest = _integers("np.unravel_index", indices)
+    size = int(np.prod(lengths, dtype=int))
+    error = ValueError(f"np.unravel_index: an index is out of bounds for an array with size {size}")
+    rest = refuse_where(np.logical_or(rest < 0, rest >= size), error, rest)
+    found: list[Any] = [None] * len(lengths)
+    for axis in reversed(_axes(order, len(lengths))):
+        rest, found[axis] = rest // lengths[axis], rest % lengths[axis]
+    return tuple(found)
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
+    """Return the positions in the flat array of indices along each axis."""
+    lengths = as_ints(dims)
+    modes = (mode,) * len(lengths) if isinstance(mode, str) else tuple(mode)
+    position: Any = 0
+    for axis in _axes(order, len(lengths)):
+        index = _integers("np.ravel_multi_index", multi_index[axis])
+        position = position * lengths[axis] + _check(index, lengths[axis], modes[axis])
+    return position
+
+
+def within(positions: Any, length: int, mode: Any) -> Any:
+    """Return positions brought into range as the mode says; "raise" leaves them as they are."""
+    if mode == "wrap":
+        return positions % length
+    if mode == "clip":
+        return np.minimum(np.maximum(positions, 0), length - 1)
+    if mode != "raise":
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    return positions
+
+
+def _check(index: Any, length: int, mode: str) -> Any:
+    """Return indices within range; raises NumPy's error if the mode is "raise"."""
+    index = within(index, length, mode)
+    if mode != "raise":
+        return index
+    error = ValueError(
+        f"np.ravel_multi_index: an index is out of bounds for an axis of length {length}"
+    )
+    return refuse_where(np.logical_or(index < 0, index >= length), error, index)
+
 
 WHOLE = slice(None)
 
@@ -246,7 +321,7 @@ def apply_along_axis(
     if 0 in around:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     values = [
-        from_values.asarray(func1d(indexing.take(vectors, place), *args, **kwargs))
+        copies.asarray(func1d(indexing.take(vectors, place), *args, **kwargs))
         for place in np.ndindex(around)
     ]
     dtype = values[0].dtype  # the first result decides, as in NumPy
@@ -255,3 +330,97 @@ def apply_along_axis(
     table = reshape(table, (*around, *values[0].shape))
     order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
     return views.fresh(transpose(table, order))
+
+
+def _into_traced(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Enter a version of a NumPy function for traced arrays; ordinary ones are NumPy's own."""
+    what = f"np.{function.__name__} of a traced value x into an ordinary array"
+
+    def enter(handler: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(handler)
+        target = next(iter(signature.parameters))
+
+        @implements(function)
+        @wraps(handler)
+        def ours(*args: Any, **kwargs: Any) -> None:
+            if isinstance(signature.bind(*args, **kwargs).arguments[target], Tracer):
+                handler(*args, **kwargs)
+                return
+            concrete = [constant_value(v, what) if isinstance(v, Tracer) else v for v in args]
+            for keyword, v in kwargs.items():
+                kwargs[keyword] = constant_value(v, what) if isinstance(v, Tracer) else v
+            function(*concrete, **kwargs)
+
+        return handler
+
+    return enter
+
+
+def _mask_of_shape(mask: Any, shape: tuple[int, ...]) -> Any:
+    m = array(mask)
+    return broadcast_to(m if m.dtype == BOOL else array(m != 0), shape)
+
+
+@_into_traced(np.copyto)
+def copyto(dst: Tracer, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Copy values into an array, where a mask is true."""
+    src = copies.array(src) if isinstance(src, list | tuple) else src
+    model = src if type(src) in WEAK else model_of(src if is_weak(src) else array(src))
+    np.copyto(np.empty(np.shape(model), dst.dtype), model, casting)  # or NumPy's own error
+    v = assignment.convert_to_store(src, dst.type)
+    mutation.assign(
+        dst, v if where is True else ops.select(_mask_of_shape(where, dst.shape), v, dst)
+    )
+
+
+@_into_traced(np.putmask)
+def putmask(a: Tracer, /, mask: Any, values: Any) -> None:
+    """Put, where a mask is true, the value of that place; too few are taken again and again."""
+    if np.shape(mask) != a.shape:
+        raise ValueError("putmask: mask and data must be the same size")
+    mutation.check_writeable(a)
+    if a.type.size and np.size(values):
+        v = ops.reshape(assignment.cycle(values, a.dtype, a.type.size), a.shape)
+        mutation.assign(a, ops.select(_mask_of_shape(mask, a.shape), v, a))
+
+
+@_into_traced(np.place)
+def place(arr: Tracer, mask: Any, vals: Any) -> None:
+    """Put the first values where a mask is true; too few are taken again and again."""
+    m = np.asarray(mask, bool)
+    if m.size != arr.type.size:
+        raise ValueError("place: mask and data must be the same size")
+    if not mutation.rearrange(arr, vals, lambda a, v: np.place(a, m, v)):
+        assignment.write(arr, np.flatnonzero(m), vals)
+
+
+@_into_traced(np.put)
+def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
+    """Put values at positions of the flat array; too few are taken again and again."""
+    casting = "safe" if mode == "raise" else "same_kind"
+    places = within(positions(ind, casting), a.type.size, mode)
+    if np.size(v):
+        values = views.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
+        assignment.write(a, np.reshape(places, -1), values)
+
+
+@_into_traced(np.put_along_axis)
+def put_along_axis(arr: Tracer, indices: Any, values: Any, axis: Any = -1) -> None:
+    """Put a value, at each place, where the position along the axis stands."""
+    places = array(indices)
+    if places.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if places.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension")
+        assignment.write(arr, indices, values)
+        return
+    axis = normalize_axis(axis, arr.ndim)
+    if places.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    grid = [
+        np.arange(n).reshape(tuple(-1 if j == k else 1 for j in range(arr.ndim)))
+        for k, n in enumerate(arr.shape)
+    ]
+    given = indices if isinstance(indices, Tracer) else np.asarray(indices)
+    assignment.put(arr, tuple(given if k == axis else g for k, g in enumerate(grid)), values)

@@ -1,19 +1,29 @@
-"""Sorting and searching: sorted values have derivatives, positions have none."""
+"""Sorting, searching and sets: sorted values have derivatives, positions have none.
+
+Arrays as sets.  How many elements a set has depends on the values, which count as constant.
+
+Of equal elements, the derivative belongs to the one that NumPy returns: the first one, and that
+of the first array where there are two.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import implements, refuse
+from funcdiff.numpy.border.masks import true_places
 from funcdiff.numpy.border.promotion import array, promote
-from funcdiff.numpy.border.values import fact
-from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
+from funcdiff.numpy.border.values import fact, value_of
+from funcdiff.numpy.shapes.shape import as_ints, normalize_axis, ravel
 from funcdiff.ops.axes import sorting as ops
 from funcdiff.ops.axes.indexing import gather, take_along
-from funcdiff.ops.structure.structural import reshape, reverse
+from funcdiff.ops.structure.structural import reshape, reverse, stop_gradient
 
 
 def _array_and_axis(a: Any, axis: Any) -> tuple[Tracer, int]:
@@ -142,3 +152,135 @@ def _way(bins: Any) -> Any:
     descends = np.where(np.any(lower < upper), 0, -1)
     found = np.where(lower[first] < upper[first], ascends, descends)
     return np.where(np.any(differ), found, 1)
+
+
+# ---- distinct elements -------------------------------------------------------------------------
+
+
+@implements(np.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: Any = True,
+) -> Any:
+    """Return the distinct elements; ``sorted=False`` leaves them in NumPy's order."""
+    x: Any = array(ar)
+    flags = (return_index, return_inverse, return_counts)
+    try:
+        value = np.reshape(value_of(ar), x.shape)
+    except ConcreteValueError:
+        if axis is not None or not sorted or x.type.size == 0:
+            raise
+        _, index, inverse, counts = _unique_of_traced(x, equal_nan=equal_nan)
+    else:
+        if not (sorted or any(flags) or axis is not None):
+            found = np.unique(value, equal_nan=equal_nan, sorted=sorted)
+            return _in_order_of(x, value, found, equal_nan=equal_nan)
+        _, index, inverse, counts = np.unique(value, True, True, True, axis, equal_nan=equal_nan)
+    place = 0 if axis is None else normalize_axis(axis, x.ndim)
+    elements: Any = ravel(x) if axis is None else x
+    parts = [elements[(*(slice(None),) * place, index)]]
+    parts += [part for flag, part in zip(flags, (index, inverse, counts), strict=True) if flag]
+    return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def _unique_of_traced(x: Any, *, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
+    """Return what `numpy.unique` does, where it is decided how many distinct elements there are."""
+    flat: Any = stop_gradient(ravel(x))
+    order: Any = np.argsort(flat, kind="stable")
+    found = flat[order]
+    differs = found[1:] != found[:-1]
+    if equal_nan and x.dtype.kind in "fc":
+        differs = differs & ~(np.isnan(found[1:]) & np.isnan(found[:-1]))
+    begins: Any = np.concatenate([np.ones(1, BOOL), differs])
+    starts: Any = true_places(begins)[0]
+    inverse = np.zeros_like(order)
+    inverse[order] = np.cumsum(begins) - 1
+    counts = np.diff(np.concatenate([starts, np.array([order.size])]))
+    return found[starts], order[starts], np.reshape(inverse, x.shape), counts
+
+
+def _in_order_of(x: Tracer, value: Any, found: Any, *, equal_nan: bool) -> Any:
+    """Return the distinct elements of an array in the order in which NumPy found them."""
+    _, index = np.unique(value, True, equal_nan=equal_nan)
+    places = np.empty_like(index)
+    places[np.argsort(found, kind="stable")] = index
+    elements: Any = ravel(x)
+    return elements[places]
+
+
+_UNIQUE_KEYWORDS: Final = {
+    "indices": "return_index",
+    "inverse_indices": "return_inverse",
+    "counts": "return_counts",
+}
+
+
+def _array_api_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
+    """Return the array API's spelling of `unique`, of which every NaN is distinct."""
+    result = type(function(np.zeros(0)))
+
+    def ours(x: Tracer) -> Any:
+        keywords = {_UNIQUE_KEYWORDS[name]: True for name in result._fields[1:]}
+        return result(*unique(x, equal_nan=False, **keywords))
+
+    return ours
+
+
+@implements(np.unique_values)
+def unique_values(x: Any) -> Any:
+    """Return the distinct elements, in the order that this NumPy gives them; NaN are distinct."""
+    value = np.reshape(value_of(x), np.shape(x))
+    return _in_order_of(array(x), value, np.unique_values(value), equal_nan=False)
+
+
+for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
+    implements(_function)(_array_api_unique(_function))
+
+
+def _flat(value: Any) -> Any:
+    return ravel(array(value))
+
+
+# ---- two sets ----------------------------------------------------------------------------------
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """Return the elements of the first array that are not in the second one."""
+    x: Any = _flat(ar1) if assume_unique else unique(ar1)
+    return x[isin(x, ar2, invert=True)]
+
+
+@implements(np.isin)
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> Any:
+    """Return which elements are among the test elements, found by binary search.
+
+    That arrays are unique, and `kind`, make NumPy faster and change nothing.
+    """
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'")
+    x, tests = promote(element, test_elements)
+    if kind == "table" and x.type.differentiable:
+        raise ValueError(
+            "The 'table' method is only supported for boolean or integer arrays, "
+            f"at {user_location()}. Leave kind out."
+        )
+    if tests.type.size == 0:
+        return np.full(x.shape, invert)
+    points: Any = stop_gradient(x)
+    ordered: Any = np.sort(_flat(stop_gradient(tests)))
+    places = np.minimum(np.searchsorted(ordered, points), tests.type.size - 1)
+    return ordered[places] != points if invert else ordered[places] == points

@@ -4,6 +4,10 @@ NumPy asks only the arguments of a function, not the elements of lists in them, 
 ``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own, but
 for buffers: what `zeros`, `ones`, `empty`, `full` and their ``_like`` make while a function is
 being traced takes traced values, as ``out[0] = x``.
+
+``fnp.r_[x, 1:3]`` and ``fnp.c_[x, y]``: arrays joined by indexing notation.
+
+Functions of the array API standard that do more than NumPy's functions of that name.
 """
 
 from __future__ import annotations
@@ -17,13 +21,13 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.numpy.border.calling import call
+from funcdiff.numpy.border.calling import arrays, call
+from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array as as_array
-from funcdiff.numpy.border.promotion import promote
+from funcdiff.numpy.border.promotion import common_dtype, promote
 from funcdiff.numpy.border.values import concrete_value, is_traced
-from funcdiff.numpy.border.without_axes import arrays
 from funcdiff.numpy.creation import like
-from funcdiff.numpy.memory import from_values
+from funcdiff.numpy.memory import copies
 from funcdiff.numpy.memory.views import copy_in_order
 from funcdiff.numpy.shapes.joining import concatenate
 from funcdiff.ops.structure import structural as ops
@@ -145,7 +149,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     >>> fnp.ascontiguousarray(2.0)
     array([2.])
     """
-    make = from_values.ascontiguousarray if is_traced(a) else np.ascontiguousarray
+    make = copies.ascontiguousarray if is_traced(a) else np.ascontiguousarray
     return make(a, dtype)
 
 
@@ -357,3 +361,88 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) 
     if len(items) < count:  # which NumPy says
         items = [0 for _ in items]
     return array(items, dtype) if is_traced(items) else np.fromiter(items, dtype, count, **keywords)
+
+
+class Concatenator:
+    """What stands for ``np.r_`` or ``np.c_``; with nothing traced it is NumPy's own."""
+
+    def __init__(self, name: str, plain: Any, join: Any) -> None:
+        self._name = name
+        self._plain = plain
+        self._join = join
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        if not any(map(_has_traced, items)):
+            return self._plain[key]
+        if any(isinstance(item, str) for item in items):
+            raise unsupported(
+                f"np.{self._name} with a string", "Use fnp.concatenate(arrays, axis) instead."
+            )
+        parts = [self._part(item) for item in items]
+        dtype = common_dtype(parts)
+        return self._join([np.atleast_1d(array(part, dtype)) for part in parts])
+
+    def _part(self, item: Any) -> Any:
+        if not isinstance(item, slice):
+            return array(item) if isinstance(item, list | tuple) else item  # numbers are weak
+        if _has_traced(item):
+            raise unsupported(
+                f"a traced bound of a slice in np.{self._name}",
+                "Use fnp.arange or fnp.linspace instead.",
+            )
+        return np.r_[item]
+
+
+def _has_traced(item: Any) -> bool:
+    return is_traced([item.start, item.stop, item.step] if isinstance(item, slice) else item)
+
+
+r_: Final = Concatenator("r_", np.r_, concatenate)
+c_: Final = Concatenator("c_", np.c_, np.column_stack)
+
+
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+    descending: bool = False,
+) -> Any:  # fmt: skip
+    """Return ``np.sort``, or with `descending` that with the largest elements first."""
+    a = join_traced(a)
+    if not descending:
+        return np.sort(a, axis, kind, order, stable=stable)
+    return np.flip(np.sort(a, axis, kind, order, stable=stable), 0 if axis is None else axis)
+
+
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+    descending: bool = False,
+) -> Any:  # fmt: skip
+    """Return ``np.argsort``, or with `descending` the positions of the largest elements first.
+
+    Equal elements stay in their order if it is stable.
+    """
+    a = join_traced(a)
+    if not descending:
+        return np.argsort(a, axis, kind, order, stable=stable)
+    x = np.ravel(a) if axis is None or np.ndim(a) == 0 else a
+    along = 0 if axis is None else axis
+    backwards = np.argsort(np.flip(x, along), along, kind, order, stable=stable)
+    return np.shape(x)[along] - 1 - np.flip(backwards, along)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Return ``np.from_dlpack``, of a traced array, whose memory nobody else can have, itself."""
+    make: Any = asarray if is_traced(x) else np.from_dlpack
+    return make(x, device=device, copy=copy)
+
+
+def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
+    """Return ``np.fft.fftfreq``, of a floating dtype."""
+    found = np.fft.fftfreq(n, d, device=device)
+    return found if dtype is None else found.astype(dtype)
+
+
+def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
+    """Return ``np.fft.rfftfreq``, of a floating dtype."""
+    found = np.fft.rfftfreq(n, d, device=device)
+    return found if dtype is None else found.astype(dtype)

@@ -1,17 +1,36 @@
-"""NumPy's factorizations of matrices: Cholesky, QR, eigenvalues and eigenvectors."""
+"""NumPy's factorizations of matrices, singular values, and the norms made of them.
+
+NumPy's functions of singular values and vectors: svd, pseudoinverse, least squares, rank.
+
+Norms of vectors and matrices: zero has the derivative zero, and ties share theirs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
+from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy.border.dispatch import implements, unsupported
-from funcdiff.numpy.linalg.systems import matrix_stack, square_matrices
-from funcdiff.ops.elementwise.complex import real
-from funcdiff.ops.linalg import eigen, factorizations, orthogonal
+from funcdiff.numpy.border.dispatch import default, implements, unsupported
+from funcdiff.numpy.border.promotion import array, broadcast_to, promote
+from funcdiff.numpy.border.values import is_constant, known_integer
+from funcdiff.numpy.linalg.systems import inexact, inv, matrix_stack, slogdet, square_matrices
+from funcdiff.numpy.shapes.shape import normalize_axis
+from funcdiff.ops.axes.reductions import reduce_max, reduce_min
+from funcdiff.ops.elementwise.complex import imaginary_part, real, real_part
+from funcdiff.ops.elementwise.mathematics import root_of_squares
+from funcdiff.ops.linalg import eigen, factorizations, orthogonal, pseudoinverse, singular
+from funcdiff.ops.linalg.matrices import identity
+from funcdiff.ops.linalg.pseudoinverse import assured_rank
+from funcdiff.ops.structure.structural import convert, permute, reshape
+from funcdiff.ops.structure.unknown import unknown
+from funcdiff.space import reduce_sum
 
 _EigResult: Final[Any] = type(np.linalg.eig(np.eye(1)))
 _GIVES_REAL: Final = {
@@ -120,3 +139,270 @@ def _all_real(name: str, x: Tracer, w: Any) -> bool:
             f"np.linalg.{name}(x.astype(complex)), which is always complex, or call it on the "
             "whole stack outside."
         ) from error
+
+
+_SVDResult: Final[Any] = type(np.linalg.svd(np.eye(1)))
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: Tracer, /) -> Tracer:
+    """Return the singular values."""
+    return singular.svdvals(matrix_stack(x))
+
+
+@implements(np.linalg.svd)
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """Return the singular value decomposition.
+
+    The derivative is that of what does not depend on the choice of the vectors: on the phase of
+    complex ones, the basis of those of equal values, the basis of a null space.  What does
+    depend on it raises `NotDifferentiableError`.
+    """
+    if hermitian:
+        return _of_hermitian(a, compute_uv=compute_uv)
+    if not compute_uv:
+        return svdvals(a)
+    return _SVDResult(*singular.svd(matrix_stack(a), full=bool(full_matrices)))
+
+
+def _of_hermitian(a: Any, *, compute_uv: bool) -> Any:
+    """Return the same by the eigenvalues, whose signs go into the vectors."""
+    if not compute_uv:
+        return np.sort(np.absolute(np.linalg.eigvalsh(a)))[..., ::-1]
+    w, u = np.linalg.eigh(a)
+    sign: Any = np.copysign(1.0, w)
+    s: Any = np.absolute(w)
+    order = np.argsort(s)[..., ::-1]
+    sign, s = (np.take_along_axis(x, order, axis=-1) for x in (sign, s))
+    u = np.take_along_axis(u, order[..., None, :], axis=-1)
+    vh = np.conjugate(np.swapaxes(u * sign[..., None, :], -1, -2))
+    return _SVDResult(u, s, vh)
+
+
+@implements(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Any:
+    """Return the condition number: of the singular values, or |A|·|A⁻¹| in another norm."""
+    a: Any = matrix_stack(x)
+    if 0 in a.shape[-2:]:
+        raise LinAlgError("cond is not defined on empty arrays")
+    if p is None or p in (2, -2):
+        s: Any = svdvals(a)
+        above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
+        zero = below == 0
+        ratio = np.where(zero, np.inf, above / np.where(zero, 1, below))
+    else:
+        ratio = _norm_of_both(a, p)
+    undefined = np.isnan(ratio) & ~np.any(np.isnan(a), axis=(-2, -1))
+    return np.where(undefined, np.inf, ratio)
+
+
+def _norm_of_both(x: Any, p: Any) -> Any:
+    """Return |A|·|A⁻¹|, infinite where there is no inverse."""
+    sign: Any = slogdet(x).sign
+    singular = sign == 0
+    unit: Any = identity(x.type)
+    inverse: Any = inv(np.where(singular[..., None, None], unit, x))
+    reciprocal = np.where(singular, np.inf, np.linalg.norm(inverse, p, (-2, -1)))
+    return np.linalg.norm(x, p, (-2, -1)) * reciprocal
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """Return how many singular values exceed a tolerance; it has no derivative."""
+    if rtol is not None and tol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    x: Any = array(A)
+    if x.ndim < 2:
+        return np.any(x != 0).astype(int)
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    if tol is not None:
+        limit = np.expand_dims(tol, -1)
+    elif rtol is not None:
+        limit = np.max(s, axis=-1, keepdims=True, initial=0) * np.expand_dims(rtol, -1)
+    else:
+        relative = max(x.shape[-2:]) * np.finfo(s.dtype).eps
+        limit = np.max(s, axis=-1, keepdims=True, initial=0) * relative
+    return np.count_nonzero(s > limit, axis=-1)
+
+
+# ---- pseudoinverse and least squares -------------------------------------------------------------
+
+
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = default) -> Tracer:
+    """Return the pseudoinverse; its derivative is that of constant rank."""
+    x = matrix_stack(a)
+    if rcond is not None and rtol is not default:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    if rcond is None:
+        rcond = 1e-15 if rtol is default else rtol
+    if rcond is None:
+        rcond = max(x.shape[-2:]) * np.finfo(x.dtype).eps
+    if hermitian:
+        square_matrices(x)
+    return pseudoinverse.pinv(x, _tolerance(rcond, x), symmetric=bool(hermitian))
+
+
+def _tolerance(value: Any, x: Tracer) -> Tracer:
+    """Return a tolerance for each matrix, in the precision that NumPy compares it in."""
+    tolerance: Tracer = broadcast_to(array(value), x.shape[:-2])
+    return tolerance
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """Return solution, sums of squared residuals, rank and singular values.
+
+    The derivative is that of constant rank.  Where nobody knows it, as inside `scan`, the rank is
+    taken to be full: there are residuals if there are more rows than columns, and using those of
+    another rank raises.
+    """
+    left, right = promote(inexact(a), inexact(b))
+    vector = right.ndim == 1
+    if vector:
+        right = reshape(right, (*right.shape, 1))
+    for x in (left, right):
+        if x.ndim != 2:
+            raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
+    rows, columns = left.shape
+    if rows != right.shape[0]:
+        raise LinAlgError("Incompatible dimensions")
+    relative = float(np.finfo(FLOAT).eps) * max(rows, columns) if rcond is None else float(rcond)
+    x, squares, rank, s = pseudoinverse.lstsq(left, right, relative=relative)
+    known = known_integer(rank) if rows > columns else 0
+    if known is None:
+        squares = assured_rank(squares, array(rank < columns))
+    elif known < columns or rows <= columns:
+        squares = constant(0, squares.type.with_shape((0,)))
+    return reshape(x, (columns,)) if vector else x, squares, rank, s
+
+
+@implements(np.linalg.norm, operands=1)
+def norm(x: Tracer, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tracer:
+    """Return a norm of vectors (one axis) or matrices (two axes)."""
+    x = array(x)
+    if x.dtype.kind in "biu":
+        x = convert(x, FLOAT)
+    is_traced = isinstance(ord, Tracer)
+    if axis is None and (ord is None or (not is_traced and ord in ("f", "fro") and x.ndim == 2)):
+        return _put_back(_length(x), x, tuple(range(x.ndim)), keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    axes = axes if isinstance(axes, tuple) else (axes,)
+    places = tuple(normalize_axis(_as_axis(k), x.ndim) for k in axes)
+    if len(places) == 1:
+        if axis is None and not is_traced and ord == 2:
+            return _put_back(_length(x), x, places, keepdims)
+        return _put_back(_of_vectors(x, ord, places[0]), x, places, keepdims)
+    if len(places) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if places[0] == places[1]:
+        raise ValueError("Duplicate axes given.")
+    return _put_back(_of_matrices(x, ord, *places), x, places, keepdims)
+
+
+def _as_axis(axis: Any) -> int:
+    try:
+        return int(axis)
+    except (TypeError, ValueError):
+        raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
+
+
+def _put_back(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
+    """Put the axes that were reduced back, with length 1."""
+    if not keepdims:
+        return y
+    return reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
+
+
+def _root(powers: Any, root: Callable[[Any], Any], at_zero: Any) -> Any:
+    """Return the root of a sum of powers, with the derivative 0 where the sum is 0."""
+    zero = powers == 0
+    return np.where(zero, at_zero, root(np.where(zero, 1, powers)))
+
+
+def _length(x: Tracer) -> Any:
+    """Return the Euclidean norm of all elements."""
+    flat = reshape(x, (x.type.size,))
+    if x.dtype.kind != "c":
+        return root_of_squares(flat @ flat)  # type: ignore[operator]
+    a: Any = real_part(flat)
+    b: Any = imaginary_part(flat)
+    return root_of_squares(a @ a + b @ b)
+
+
+def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
+    return root_of_squares(reduce_sum((np.conjugate(x) * x).real, axes))
+
+
+def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    sizes: Any = np.absolute(x)
+    if isinstance(ord, Tracer) and not is_constant(ord):
+        return _of_traced_order(sizes, ord, axis)
+    if ord is None or ord == 2:
+        return _euclidean(x, (axis,))
+    if ord == np.inf:
+        return _largest(sizes, axis)
+    if ord == -np.inf:
+        return reduce_min(sizes, (axis,))
+    if ord == 0:
+        return reduce_sum((x != 0).astype(sizes.dtype), (axis,))
+    if ord == 1:
+        return reduce_sum(sizes, (axis,))
+    return _of_finite_order(sizes, ord, axis)
+
+
+def _of_traced_order(sizes: Any, ord: Any, axis: int) -> Any:
+    """Return a norm that depends on its order: one formula, and its limits at both infinities.
+
+    The number of nonzero elements, of order 0, is no limit: it has no derivative there.
+    """
+    zero, upper, lower = ord == 0, ord == np.inf, ord == -np.inf
+    found: Any = _of_finite_order(sizes, np.where(zero | upper | lower, 1, ord), axis)
+    count: Any = reduce_sum(array((sizes != 0).astype(sizes.dtype)), (axis,))
+    found = np.where(zero, count + unknown(array(np.where(zero, ord, 0))), found)
+    if not sizes.shape[axis]:
+        return found
+    largest: Any = reduce_max(sizes, (axis,))
+    smallest: Any = reduce_min(sizes, (axis,))
+    return np.where(upper, largest, np.where(lower, smallest, found))
+
+
+def _of_finite_order(sizes: Any, ord: Any, axis: int) -> Any:
+    zero = sizes == 0  # where |x|ᵖ is 0 or infinite, the derivative is that of |x|, which is 0
+    at_zero = np.where(np.real(ord) > 0, 0.0, np.inf).astype(sizes.dtype)
+    powers = np.where(zero, at_zero, np.where(zero, 1, sizes) ** ord)
+    total: Any = reduce_sum(array(powers), (axis,))
+    return _root(total, lambda z: z ** np.reciprocal(ord, dtype=total.dtype), at_zero)
+
+
+def _largest(x: Tracer, axis: int) -> Tracer:
+    """Return the maximum of non-negative numbers, 0 of none."""
+    return reduce_max(x, (axis,)) if x.shape[axis] else reduce_sum(x, (axis,))
+
+
+def _of_matrices(x: Any, ord: Any, row: int, column: int) -> Any:
+    if ord is None or ord in ("fro", "f"):
+        return _euclidean(x, tuple(sorted((row, column))))
+    if ord in (2, -2, "nuc"):
+        s = svdvals(_matrices_last(x, row, column))
+        last = s.ndim - 1
+        if ord == "nuc":
+            return reduce_sum(s, (last,))
+        return _largest(s, last) if ord == 2 else reduce_min(s, (last,))
+    if ord in (1, -1):
+        summed, left = row, column - (column > row)
+    elif ord in (np.inf, -np.inf):
+        summed, left = column, row - (row > column)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    sums = reduce_sum(array(np.absolute(x)), (summed,))
+    return _largest(sums, left) if ord > 0 else reduce_min(sums, (left,))
+
+
+def _matrices_last(x: Tracer, row: int, column: int) -> Tracer:
+    rest = tuple(k for k in range(x.ndim) if k not in (row, column))
+    return permute(x, (*rest, row, column))

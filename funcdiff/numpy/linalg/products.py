@@ -1,38 +1,36 @@
-"""Products of vectors, matrices and tensors: every one is a `contract`."""
+"""Products of vectors, matrices and tensors: every one is a `contract`.
+
+``np.einsum``: labels are parsed, then every step is a diagonal, a sum or a pair of operands.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from math import inf
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import (
     Shape,
+    array,
     broadcast_shapes,
     broadcast_to,
     promote_arrays,
 )
-from funcdiff.numpy.memory import mutation
-from funcdiff.numpy.shapes.shape import (
-    as_ints,
-    expand_dims,
-    normalize_axis,
-    ravel,
-    squeeze,
-)
+from funcdiff.numpy.memory import mutation, views
+from funcdiff.numpy.shapes.arranging import diagonal
+from funcdiff.numpy.shapes.shape import as_ints, expand_dims, normalize_axis, ravel, squeeze
 from funcdiff.numpy.ufuncs.arithmetic import conjugate
-from funcdiff.ops.products.contract import (
-    Contraction,
-    contract,
-    contract_p,
-    contraction,
-)
+from funcdiff.ops.products.contract import Contraction, contract, contract_p, contraction
+from funcdiff.ops.structure import structural as ops
+from funcdiff.space import reduce_sum
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -213,3 +211,195 @@ def cross(
     v: Any = np.moveaxis(y, -1, 0)
     product = [u[k - 2] * v[k - 1] - u[k - 1] * v[k - 2] for k in range(3)]
     return np.stack(product, axis=axisc)
+
+
+Labels: TypeAlias = tuple[int, ...]
+"""One number for each axis: a letter's code point, or -1, -2, ... for axes of the ellipsis."""
+
+
+class Term(NamedTuple):
+    """An operand and the labels of its axes."""
+
+    x: Tracer
+    labels: Labels
+
+
+@implements(np.einsum, operands=inf)
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    order: Any = "K",
+    casting: Any = "safe",
+) -> Any:
+    """Multiply operands whose axes have labels, and sum over the labels the result has not."""
+    subscripts, given = _separate(operands)
+    xs = _convert(given, dtype, casting)
+    terms, result = _parse(subscripts, xs)
+    terms = _drop_broadcast(terms)
+    terms = [_simplify(term, terms, result) for term in terms]
+    for step in _path(terms, result, optimize):
+        product, *others = (terms[k] for k in step)
+        terms = [term for k, term in enumerate(terms) if k not in step]
+        for k, other in enumerate(others, 1):
+            product = _product(product, other, [*others[k:], *terms], result)
+        terms.append(product)
+    (last,) = terms
+    value = ops.permute(last.x, tuple(last.labels.index(k) for k in result))
+    if len(xs) == 1:  # of one operand, NumPy returns a view wherever it can
+        value = views.view(xs[0], value, _of_one(*operands))
+    return mutation.store("np.einsum", value, out)
+
+
+@implements(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    """Return the order of contraction, which depends on shapes only."""
+    if einsum_call:
+        raise unsupported("np.einsum_path(einsum_call=)", "Leave einsum_call out.")
+    subscripts, given = _separate(operands)
+    return np.einsum_path(subscripts, *map(_shape_only, given), optimize=optimize)
+
+
+def _shape_only(value: Any) -> np.ndarray[Any, Any]:
+    return np.broadcast_to(np.float64(0), array(value).shape)
+
+
+def _of_one(first: Any, *others: Any) -> Callable[[Any], Any]:
+    """Return the same call of one operand as a function of it."""
+    if isinstance(first, str):
+        return lambda b: np.einsum(first, b)
+    return lambda b: np.einsum(b, *others)
+
+
+# ---- subscripts --------------------------------------------------------------------------------
+
+
+def _separate(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Return the subscripts as text, and the operands; both of NumPy's forms are understood."""
+    if not operands:
+        raise ValueError("No input operands")
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    count = len(operands) // 2
+    sides = ",".join(_text(operands[2 * k + 1]) for k in range(count))
+    if len(operands) % 2:
+        sides += f"->{_text(operands[-1])}"
+    return sides, [operands[2 * k] for k in range(count)]
+
+
+def _text(labels: Sequence[Any]) -> str:
+    """Return labels given as a list of numbers, 0 to 51, and Ellipsis as letters."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    return "".join("..." if k is Ellipsis else letters[k] for k in labels)
+
+
+def _parse(subscripts: str, xs: list[Tracer]) -> tuple[list[Term], Labels]:
+    inputs, arrow, output = subscripts.partition("->")
+    sides = inputs.split(",")
+    if len(sides) != len(xs):
+        raise ValueError(f"einsum: {len(sides)} operand(s) in {subscripts!r}, but {len(xs)} given")
+    terms = [Term(x, _axis_labels(side, x.ndim)) for side, x in zip(sides, xs, strict=True)]
+    counts = Counter(label for term in terms for label in term.labels)
+    free = tuple(sorted(k for k in counts if k < 0))
+    if not arrow:
+        return terms, (*free, *sorted(k for k, n in counts.items() if k > 0 and n == 1))
+    result = _expand(output, free)
+    if len(set(result)) != len(result) or not set(result) <= set(counts):
+        raise ValueError(
+            f"einsum: the output {output!r} repeats a label or has one that no operand has"
+        )
+    if not set(free) <= set(result):
+        raise ValueError(f"einsum: the output {output!r} has no ellipsis for the broadcast axes")
+    return terms, result
+
+
+def _axis_labels(side: str, ndim: int) -> Labels:
+    """Return the labels of an operand; axes of the ellipsis count back from its last: -1."""
+    named = len(side.replace("...", ""))
+    count = ndim - named if "..." in side else 0
+    labels = _expand(side, tuple(range(-count, 0)))
+    if len(labels) != ndim:
+        raise ValueError(f"einsum: {side!r} has {named} label(s) for an operand of {ndim} axes")
+    return labels
+
+
+def _expand(side: str, free: Labels) -> Labels:
+    before, dots, behind = side.partition("...")
+    if not (before + behind).isalpha() and before + behind:
+        raise ValueError(f"einsum: invalid subscripts {side!r}")
+    return (*map(ord, before), *(free if dots else ()), *map(ord, behind))
+
+
+# ---- operands ----------------------------------------------------------------------------------
+
+
+def _convert(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
+    if dtype is None:
+        return promote_arrays(*given)
+    target = np.dtype(dtype)
+    xs = [array(x) for x in given]
+    for x in xs:
+        if not np.can_cast(x.dtype, target, casting):
+            raise TypeError(
+                f"einsum: cannot cast an operand from {x.dtype!r} to {target!r} according to the "
+                f"rule {casting!r}"
+            )
+    return [ops.convert(x, target) for x in xs]
+
+
+def _drop_broadcast(terms: list[Term]) -> list[Term]:
+    """Drop axes of length 1 whose label is longer elsewhere: they broadcast."""
+    sizes: dict[int, int] = {}
+    for term in terms:
+        for label, n in zip(term.labels, term.x.shape, strict=True):
+            if sizes.setdefault(label, n) == 1:
+                sizes[label] = n
+            if n not in (1, sizes[label]):
+                name = repr(chr(label)) if label > 0 else "of the ellipsis"
+                raise ValueError(
+                    f"einsum: the label {name} has length {sizes[label]} in one operand and {n} "
+                    "in another"
+                )
+
+    def without_ones(term: Term) -> Term:
+        kept = [(k, n) for k, n in zip(term.labels, term.x.shape, strict=True) if n == sizes[k]]
+        return Term(ops.reshape(term.x, tuple(n for _, n in kept)), tuple(k for k, _ in kept))
+
+    return [without_ones(term) for term in terms]
+
+
+def _simplify(term: Term, terms: list[Term], result: Labels) -> Term:
+    """Take the diagonal of repeated labels and sum over those that nobody else has."""
+    x, labels = term
+    for label in [k for k, n in Counter(labels).items() for _ in range(n - 1)]:
+        first = labels.index(label)
+        second = labels.index(label, first + 1)
+        x = diagonal(x, 0, first, second)
+        labels = (*(k for j, k in enumerate(labels) if j not in (first, second)), label)
+    others = {k for other in terms if other is not term for k in other.labels}
+    alone = tuple(j for j, k in enumerate(labels) if k not in others and k not in result)
+    kept = tuple(k for j, k in enumerate(labels) if j not in alone)
+    return Term(reduce_sum(x, alone), kept)
+
+
+def _product(left: Term, right: Term, rest: list[Term], result: Labels) -> Term:
+    """Multiply two operands, summing over the labels that are needed no more."""
+    needed = set(result).union(*(term.labels for term in rest))
+    kept = tuple(k for k in dict.fromkeys((*left.labels, *right.labels)) if k in needed)
+    order = tuple(k for k in result if k in kept)
+    kept = (*order, *(k for k in kept if k not in order))
+    return Term(contract(left.x, right.x, left.labels, right.labels, kept), kept)
+
+
+def _path(terms: list[Term], result: Labels, optimize: Any) -> Sequence[tuple[int, ...]]:
+    """Return which operands to multiply; each product goes to the end of the list."""
+    if len(terms) <= 2:
+        return [tuple(range(len(terms)))]
+    labels = sorted({k for term in terms for k in term.labels})
+    arguments: list[Any] = []
+    for term in terms:
+        arguments += [_shape_only(term.x), [labels.index(k) for k in term.labels]]
+    arguments.append([labels.index(k) for k in result])
+    _, *steps = np.einsum_path(*arguments, optimize=optimize or "greedy")[0]
+    return [tuple(step) for step in steps]

@@ -1,18 +1,33 @@
-"""``x[index]`` for every kind of index that NumPy knows, as `indices.normalized` gives them.
+"""``x[index]`` for every kind of index that NumPy knows, normalized first.
 
 Slices, integers, None and Ellipsis become slices, reversals and reshapes.  Integer and boolean
 arrays become one gather; their axes go where NumPy puts them.  So do traced integers, but what
 they take is a view.
+
+Normalizes indices to a canonical form, the one place that looks at types of indices.
+
+NumPy asks an item of an index, in this order, whether it is None, ``...`` or a slice; whether it
+has an ``__index__``; and else for an array of it, whatever it is: a list, a tuple inside a tuple,
+a range, a deque, a pandas Series.  Only that array's dtype decides.
+
+Boolean selections ``y[mask]`` of unknown length, which can be stored into the same places.
+
+So ``y[y <= 0] *= 0.2`` and ``y[m] = np.exp(y[m]) + 1`` are a choice between elements, as
+``y[m] = 0.0`` is, for examples that differ in the count, and in the body of a loop.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from operator import index as as_int
+from types import EllipsisType
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL
+from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.masks import known_places, true_places
 from funcdiff.numpy.border.promotion import (
@@ -22,12 +37,197 @@ from funcdiff.numpy.border.promotion import (
     innermost,
     remember,
 )
-from funcdiff.numpy.memory import views
-from funcdiff.numpy.memory.chosen import Chosen
-from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_mask, normalize
+from funcdiff.numpy.border.values import constant_value, is_traced
+from funcdiff.numpy.memory import copies, views
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
-from funcdiff.ops.structure.structural import inverse, permute, reshape, reverse
+from funcdiff.ops.structure.structural import convert, inverse, permute, reshape, reverse
+from funcdiff.pytree.registry import register
+
+
+class Chosen(NDArrayOperatorsMixin):
+    """The elements of an array where a mask is true, known as all elements and the mask.
+
+    Ufuncs of it, of numbers and of what the same mask chooses are again such elements.  Whatever
+    needs their number is refused.
+    """
+
+    views = None  # no other array shares its memory
+
+    def __init__(self, whole: Tracer, mask: Tracer) -> None:
+        self._whole, self._mask = whole, mask
+
+    def whole_for(self, mask: Any) -> Tracer:
+        """Return all elements, of which this mask chooses these; raises if it is another one."""
+        if not (isinstance(mask, Tracer) and _is_equal(mask, self._mask)):
+            self._refuse()
+        return self._whole
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        out = keywords.pop("out", None)
+        if method != "__call__" or keywords or ufunc.nout != 1 or (out and out[0] is not self):
+            self._refuse()
+        whole: Any = ufunc(*map(self._operand, inputs))
+        if out is None:
+            return Chosen(whole, self._mask)
+        if not np.can_cast(whole.dtype, self._whole.dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast ufunc {ufunc.__name__!r} output from {whole.dtype!r} to "
+                f"{self._whole.dtype!r} with casting rule 'same_kind', at {user_location()}"
+            )
+        self._whole = convert(whole, self._whole.dtype)
+        return self
+
+    def _operand(self, x: Any) -> Any:
+        if isinstance(x, Chosen):
+            return x.whole_for(self._mask)
+        if np.ndim(x) > self._whole.ndim - self._mask.ndim:
+            self._refuse()
+        return x
+
+    def _refuse(self, *_args: Any, **_keywords: Any) -> NoReturn:
+        constant_value(self._mask, "y[mask]")
+        raise AssertionError
+
+    __array__ = __array_function__ = __len__ = __iter__ = __bool__ = __float__ = __int__ = _refuse
+    __str__ = __format__ = _refuse
+    __getitem__ = __setitem__ = __contains__ = __matmul__ = __rmatmul__ = __index__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def __repr__(self) -> str:
+        return f"elements of {self._whole!r} where a mask is true, at {user_location()}"
+
+
+def _is_equal(a: Tracer, b: Tracer) -> bool:
+    """Whether two values are of the same operations on the same operands."""
+    builder, pending, seen = a.builder, [(a.atom, b.atom)], set[Any]()
+    if builder is None or b.builder is not builder:
+        return False
+    while pending:
+        pair = pending.pop()
+        if pair[0] == pair[1] or pair in seen:
+            continue
+        seen.add(pair)
+        made = [builder.origin(ref) if isinstance(ref, int) else None for ref in pair]
+        if made[0] is None or made[1] is None or made[0][0] is not made[1][0]:
+            return False
+        op = made[0][0]
+        if op.result_count != 1 or not is_repeatable((op,)):
+            return False
+        pending += zip(made[0][1], made[1][1], strict=True)
+    return True
+
+
+def _never(x: Chosen) -> NoReturn:
+    x._refuse()
+
+
+register(Chosen, _never, lambda _aux, children: children[0])
+
+
+Arrays: TypeAlias = "np.ndarray[Any, Any] | Tracer"
+Item: TypeAlias = "int | slice | EllipsisType | Arrays | None"
+Items: TypeAlias = tuple[Item, ...]
+"""A normalised index: its slices hold ints, its arrays are booleans, or integers as `intp` unless
+they are traced.  An array without axes is one of `Arrays`, too."""
+
+_INVALID: Final = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+    "arrays are valid indices"
+)
+
+_ARRAYS: Final = "arrays used as indices must be of integer (or boolean) type"
+
+
+def normalize(index: Any) -> Items:
+    """Return an index, as it stands between brackets, as the items that NumPy makes of it.
+
+    Raises `IndexError` if an item is nothing that NumPy takes.
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    return tuple([item if type(item) is int else _item(item) for item in items])
+
+
+def is_advanced(items: Items) -> bool:
+    """Return whether a normalised index holds arrays, so that NumPy copies."""
+    return any(isinstance(item, np.ndarray | Tracer) for item in items)
+
+
+def is_mask(item: Item) -> TypeGuard[Arrays]:
+    """Return whether an item of a normalised index is an array of booleans."""
+    return isinstance(item, np.ndarray | Tracer) and item.dtype == BOOL
+
+
+def _item(item: Any) -> Item:
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, slice):
+        return slice(*map(_as_bound, (item.start, item.stop, item.step)))
+    if isinstance(item, np.ndarray | Tracer):
+        return _positions_or_mask(item, _ARRAYS, item.dtype)
+    if not isinstance(item, bool | np.bool_):  # which are masks, and no integers
+        try:
+            return as_int(item)
+        except TypeError:
+            pass
+    return _positions_or_mask(as_array(item), _INVALID, type(item).__name__)
+
+
+def _as_bound(value: Any) -> int | None:
+    try:
+        return None if value is None else as_int(value)
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method, not "
+            f"{type(value).__name__}, at {user_location()}"
+        ) from None
+
+
+def as_array(value: Any) -> Arrays:
+    """Return the array that NumPy makes of a value; without elements, it is one of integers.
+
+    Lists and tuples may hold traced numbers.
+    """
+    if isinstance(value, np.ndarray | Tracer):
+        return value
+    try:
+        found: Arrays = copies.array(value) if is_traced(value) else np.asarray(value)
+    except ValueError as error:  # rows of several lengths
+        raise ValueError(f"{error}, at {user_location()}") from None
+    if isinstance(found, np.ndarray) and not found.size:
+        return found.astype(np.intp)
+    return found
+
+
+def positions(value: Any, casting: Any = "safe") -> Arrays:
+    """Return positions as NumPy's functions (`take`, `put`, `repeat`) take them.
+
+    It is not by an index's rules: booleans are 0 and 1, an array has to be of a dtype that can be
+    cast (else `TypeError`), and of all else the elements are made integers, floats too.
+    """
+    if not isinstance(value, np.ndarray | Tracer):
+        value = as_array(value) if is_traced(value) else np.asarray(value, np.intp)
+    if not np.can_cast(value.dtype, np.intp, casting):
+        raise TypeError(
+            f"Cannot cast array data from {value.dtype!r} to {INT!r} according to the rule "
+            f"{casting!r}, at {user_location()}"
+        )
+    return convert(value, INT) if isinstance(value, Tracer) else np.asarray(value, np.intp)
+
+
+def _positions_or_mask(a: Arrays, valid: str, given: Any) -> Arrays:
+    """Return an array as an item of an index; `valid` and `given` are for the message."""
+    dtype = a.dtype
+    if dtype is INT or dtype == BOOL:
+        return a if isinstance(a, Tracer) else np.asarray(a)
+    if dtype.kind not in "iu":
+        raise IndexError(f"{valid}, not {given}, at {user_location()}")
+    return a if isinstance(a, Tracer) else np.asarray(a, np.intp)
+
 
 _NEW_AXIS: Final = "a new axis"
 """Stands for None in keys, where None says that there is no key."""

@@ -17,9 +17,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array, fit, model_of
-from funcdiff.numpy.memory.exports import follow
-from funcdiff.numpy.memory.layouts import note_layout
-from funcdiff.numpy.memory.regions import NDArray, replace_elements
+from funcdiff.numpy.memory.copies import follow
+from funcdiff.numpy.memory.layouts import NDArray, note_layout, replace_elements
 from funcdiff.numpy.memory.views import (
     Make,
     Memory,
@@ -33,8 +32,7 @@ from funcdiff.numpy.memory.views import (
     memory,
     models_of,
 )
-from funcdiff.numpy.messages.mistakes import MADE_INSIDE
-from funcdiff.numpy.messages.wrong_calls import explain
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE, explain
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.structure.structural import convert, reshape
 

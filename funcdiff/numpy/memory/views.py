@@ -4,12 +4,15 @@ A view remembers its base and how it was made.  Whether NumPy would have given a
 and of which elements, is asked of NumPy itself, by making the same view of an array without
 content.  Where the elements are chosen by traced numbers, the view itself says how it is written
 into its base.
+
+Whether arrays share memory, as far as that is known of traced ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import wraps
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -18,8 +21,8 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.memory.layouts import layout_of_value, note_layout
-from funcdiff.numpy.memory.regions import NDArray
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.memory.layouts import NDArray, layout_of_value, note_layout
 
 Make: TypeAlias = Callable[[Any], Any]
 Write: TypeAlias = Callable[[Tracer, Tracer], Tracer]
@@ -272,3 +275,55 @@ def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
         return np.empty(type_.shape, type_.dtype, order)
     like = layout(record.origin, settle=True)
     return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
+
+
+Question: TypeAlias = Callable[[NDArray, NDArray], bool]
+
+
+_KNOWN: Final = (Tracer, np.ndarray, np.generic, int, float, complex, list, tuple)
+"""What is traced, and what has memory of its own."""
+
+
+def _answers(function: Question) -> None:
+    @implements(function)
+    @wraps(function)
+    def ours(a: Any, b: Any, /, max_work: Any = None) -> bool:
+        for x in (a, b):
+            if not isinstance(x, _KNOWN):
+                raise UnsupportedNumPyError(
+                    f"np.{function.__name__} of a traced array and of an object, "
+                    f"{type(x).__name__}, at {user_location()}: whether that looks at the traced "
+                    "array is not known. Give it the array itself."
+                )
+        is_array = [isinstance(x, Tracer) and isinstance(x, np.ndarray) for x in (a, b)]
+        return all(is_array) and _share(function, a, b)
+
+
+_answers(np.may_share_memory)
+_answers(np.shares_memory)
+
+
+def _share(question: Question, x: Tracer, y: Tracer) -> bool:
+    if _owner(x) is not _owner(y):
+        return False
+    root = locate(x).root
+    if root is not locate(y).root:
+        if question is np.may_share_memory:
+            return True
+        raise UnsupportedNumPyError(
+            f"np.shares_memory of views whose places are traced, at {user_location()}: whether "
+            "they overlap is not known. Use np.may_share_memory."
+        )
+    pairs = zip(locate(x).models, locate(y).models, strict=True)
+    answers = {bool(question(*pair)) for pair in pairs}
+    if len(answers) > 1:
+        find_layout(root)
+        return _share(question, x, y)
+    return answers.pop()
+
+
+def _owner(x: Tracer) -> Tracer:
+    """Return the array whose memory `x` looks into, at traced places or others."""
+    root = locate(x).root
+    record = memory(root)
+    return root if record.write is None or record.base is None else _owner(record.base)

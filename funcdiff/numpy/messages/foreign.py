@@ -1,16 +1,108 @@
-"""Other libraries whose functions reach traced arrays: by ufuncs, or a protocol of their own."""
+"""Explains calls that traced arrays meet in other libraries: protocols, SciPy, subclasses.
+
+Explains calls of SciPy with traced arrays, and names the function in `funcdiff.scipy`.
+
+Subclasses of ndarray that compute in a way of their own, which a traced array would lose.
+
+``*`` of `numpy.matrix` is the product of matrices, and a masked array leaves elements out.
+`numpy.memmap` and `numpy.recarray` only keep their memory elsewhere, and compute as ndarrays.
+"""
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.late import late_import
-from funcdiff.numpy.messages.scipy_calls import cure
+from funcdiff.core.late import late, late_import
 from funcdiff.ops.families import Elementwise
+
+cure: Final = late("funcdiff.scipy.covered", "cure")
+"""``cure(module, name, code)``: what to write instead of a call of SciPy's, and why."""
+
+_ANY: Final = (
+    "Use the function of that name in funcdiff.scipy, which has SciPy's names for traced arrays; "
+    "where there is none, declare it with fd.primitive."
+)
+
+
+def is_scipys(frame: FrameType | None) -> bool:
+    """Return whether a frame runs SciPy's code as it is, not on traced arrays."""
+    return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("scipy.")
+
+
+def cure_of_call(code: str, frame: FrameType) -> str:
+    """Return what to write instead of an expression that calls SciPy, evaluated in a frame."""
+    place = next(_public_places(code, frame), None) or _entry(frame)
+    return cure(*place, code) if place else _ANY
+
+
+def cure_of_compiled(code: str, frame: FrameType) -> str:
+    """Return what to write instead of a call of SciPy's compiled code, or nothing.
+
+    Such code has no frame; it is known by what the expression calls.
+    """
+    with suppress(SyntaxError, ValueError):
+        called = ast.parse(code, mode="eval").body
+        if isinstance(called, ast.Call):
+            place = next(_public_places(ast.unparse(called.func), frame), None)
+            return cure(*place, code) if place else ""
+    return ""
+
+
+def _public_places(code: str, frame: FrameType) -> Iterator[tuple[str, str]]:
+    """Yield module and name of what an expression mentions of SciPy's, what is called first."""
+    with suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(code, mode="eval")):
+            if isinstance(node, ast.Name | ast.Attribute):
+                place = public_place(_value(node, frame))
+                if place is not None:
+                    yield place
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """Return what a dotted name stands for in a frame, as far as modules and classes go."""
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+    if not isinstance(node, ast.Attribute):
+        return None
+    owner = _value(node.value, frame)
+    return getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else owner
+
+
+def public_place(value: Any) -> tuple[str, str] | None:
+    """Return module and name by which users know a function, class or object of SciPy's."""
+    kind = value if isinstance(value, type) or hasattr(value, "__name__") else type(value)
+    path = str(getattr(kind, "__module__", "")).split(".")
+    if path[0] != "scipy" or isinstance(value, ModuleType):
+        return None
+    for end in range(len(path), 1, -1):
+        module = ".".join(path[:end])
+        names = vars(sys.modules.get(module) or sys)
+        if any(part.startswith("_") for part in path[:end]):
+            continue
+        name = next((k for k, v in names.items() if v is value or v is kind), None)
+        if name is not None:
+            return module, name
+    return None
+
+
+def _entry(frame: FrameType) -> tuple[str, str] | None:
+    """Return the function of SciPy's by which its code was entered from a frame."""
+    inner: FrameType | None = sys._getframe(1)
+    place = None
+    while inner is not None and inner is not frame:
+        if is_scipys(inner):
+            found = inner.f_globals.get(inner.f_code.co_name)
+            place = public_place(found) or place
+        inner = inner.f_back
+    return place
+
 
 handlers: Final[dict[str, Elementwise | Callable[..., Any]]] = {}
 """What ufuncs of ``scipy.special`` become, by name: entered by `funcdiff.scipy`."""
@@ -59,3 +151,44 @@ def answer_protocols() -> None:
         if theirs in sys.modules:
             _protocols.pop(theirs, None)
             late_import(ours)
+
+
+_COMPUTING: Final = (
+    "__array_ufunc__",
+    "__array_function__",
+    "__add__",
+    "__sub__",
+    "__mul__",
+    "__truediv__",
+    "__matmul__",
+    "__pow__",
+)
+"""What a subclass overrides whose values do not say all."""
+
+
+def lost_by_tracing(value: Any) -> str:
+    """Return what would be lost of an array if it were traced, and the cure; else an empty text.
+
+    >>> lost_by_tracing(np.ones(2))
+    ''
+    >>> lost_by_tracing(np.ma.masked_array([1.0, 2.0], [True, False]))
+    'its mask would be lost. Use x.filled(value) and np.where(mask, a, b)'
+    """
+    kind: type[object] = type(value)
+    if kind is np.ndarray or not isinstance(value, np.ndarray) or _is_plain(kind):
+        return ""
+    if isinstance(value, np.ma.MaskedArray):
+        return "its mask would be lost. Use x.filled(value) and np.where(mask, a, b)"
+    if isinstance(value, np.matrix):
+        return "its * is @, which would be lost. Use np.asarray(x), and write @ for products"
+    return "what its operators do would be lost. Use np.asarray(x) if only its values matter"
+
+
+def describe_class(value: Any) -> str:
+    """Return how messages call an array of a subclass."""
+    return "a masked array" if isinstance(value, np.ma.MaskedArray) else f"a {type(value).__name__}"
+
+
+def _is_plain(kind: type[object]) -> bool:
+    """Whether a subclass computes as ndarrays do."""
+    return all(getattr(kind, name) is getattr(np.ndarray, name) for name in _COMPUTING)

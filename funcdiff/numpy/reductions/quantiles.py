@@ -17,7 +17,7 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
-from funcdiff.numpy.reductions.families import Member, family, merge_axes, store_reduction
+from funcdiff.numpy.reductions.reductions import Member, family, merge_axes, store_reduction
 from funcdiff.numpy.reductions.statistics import weights_along
 from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.axes import sorting

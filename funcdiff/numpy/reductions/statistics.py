@@ -22,7 +22,7 @@ from funcdiff.numpy.border.promotion import (
     program_dtype,
     promote_and_broadcast,
 )
-from funcdiff.numpy.reductions.families import (
+from funcdiff.numpy.reductions.reductions import (
     Member,
     family,
     is_given,

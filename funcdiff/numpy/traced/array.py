@@ -17,22 +17,22 @@ from funcdiff.core import scope
 from funcdiff.core.builder import Builder
 from funcdiff.core.quiet import error_state
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.border import calling, dispatch, sparse
-from funcdiff.numpy.border.attempts import attempt
+from funcdiff.numpy.border import calling, deferring, dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS
 from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, stance_of
+from funcdiff.numpy.border.failures import attempt
 from funcdiff.numpy.border.values import key_value
-from funcdiff.numpy.choosing import assignment, flat
-from funcdiff.numpy.memory import exports, indexing, mutation, views
+from funcdiff.numpy.choosing import assignment
+from funcdiff.numpy.memory import copies, indexing, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, is_called_through
-from funcdiff.numpy.traced.classes import (
+from funcdiff.numpy.traced.methods import (
     Absent,
+    Methods,
     NoMatricesError,
     StandsFor,
     UnsupportedAttributeError,
+    namespace_of_traced,
 )  # fmt: skip
-from funcdiff.numpy.traced.methods import Methods
-from funcdiff.numpy.traced.standard import namespace_of_traced
 from funcdiff.numpy.ufuncs import calls, ufunc_methods
 
 innermost: Final[Callable[[], Any]] = scope.innermost.get
@@ -107,7 +107,7 @@ def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _leave(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     """Leave an operator to the other operand: to its operator, or its way with ufuncs."""
     if stance is Stance.SPARSE:
-        return sparse.meet(ufunc, operands)
+        return deferring.meet(ufunc, operands)
     if stance is Stance.REFUSES or x.weak:  # to Python's numbers it is not known
         return NotImplemented
     return ask_operands(ufunc, "__call__", operands, {})
@@ -177,7 +177,7 @@ class Array(Methods, metaclass=StandsFor):
         return calling.call(func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return exports.plain_array(self, dtype, copy)
+        return copies.plain_array(self, dtype, copy)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         np.empty(0).__array_namespace__(api_version=api_version)  # raises where NumPy does
@@ -249,13 +249,13 @@ class Array(Methods, metaclass=StandsFor):
         assignment.put_part(self, np.imag, value)
 
     @property
-    def flat(self) -> flat.Flat:
+    def flat(self) -> assignment.Flat:
         """The elements in C order."""
-        return flat.Flat(self)
+        return assignment.Flat(self)
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        flat.write(self, slice(None), value)
+        assignment.write(self, slice(None), value)
 
     def __getattr__(self, name: str) -> Any:
         if name == "views":  # a slot that is often empty
@@ -265,7 +265,7 @@ class Array(Methods, metaclass=StandsFor):
         if name.startswith("_") or not hasattr(np.ndarray, name):
             # code that asks which protocols there are needs no place
             where = "" if name.startswith("_") else f", at {user_location()}"
-            if name in exports.PROTOCOLS:
+            if name in copies.PROTOCOLS:
                 raise AttributeError(
                     f"a traced array has no {name}: it stands for a value without memory. Give "
                     "np.array(x), a copy of the value of an array that has no derivative"
@@ -323,7 +323,7 @@ class NDArray(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return NDArray if sparse.asks_for_class() else np.ndarray
+        return NDArray if deferring.asks_for_class() else np.ndarray
 
     def __len__(self) -> int:
         if not self.type.shape:
@@ -374,7 +374,7 @@ class Scalar(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return Scalar if sparse.asks_for_class() else self.type.dtype.type
+        return Scalar if deferring.asks_for_class() else self.type.dtype.type
 
     __len__ = Absent("a 0-d array has no len()", "Use np.size(x), or np.atleast_1d(x).")
     __setitem__ = Absent("a NumPy scalar does not support item assignment", "Write x = value.")

@@ -1,19 +1,40 @@
-"""The methods that traced arrays and scalars have of ndarray, most of them functions of NumPy."""
+"""Methods and protocols of traced arrays: ndarray's, class identity, the array API standard.
+
+Class identity of traced values: ``isinstance``, ``match`` and dispatch by type.
+
+``isinstance``, ``match``, ``functools.singledispatch`` and abstract base classes ask a value for
+its ``__class__``; abstract base classes also look for methods in the bases of its type.
+
+The array API standard: traced arrays have a namespace of their own, `funcdiff.numpy`.
+
+Code for any array library asks an array for its namespace.  That of plain arrays is another one,
+and the library with which such code asks (array-api-compat, of which SciPy and scikit-learn have
+copies) refuses arguments of both.  But functions of ours take plain arrays, too.  So, when a traced
+array is first asked, the function of each copy that finds the namespace of a class learns to leave
+plain arrays out of account beside traced ones.  Another one learns that traced scalars, as NumPy's,
+cannot be written, so that a copy of them is made for it.
+"""
 
 from __future__ import annotations
 
+import sys
+from functools import wraps
+from types import FrameType, ModuleType
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from funcdiff.errors import LostDerivativeError, user_location
+from funcdiff.core.builder import Builder
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_frame, user_location
 from funcdiff.numpy.border.conversions import Convertible
 from funcdiff.numpy.border.dispatch import refuse
 from funcdiff.numpy.border.promotion import program_dtype
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import mutation, views
-from funcdiff.numpy.memory.from_values import on_cpu
-from funcdiff.numpy.messages.wrong_calls import explain
+from funcdiff.numpy.memory.copies import on_cpu
+from funcdiff.numpy.messages.mistakes import cure_in_scipy, explain
+from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.structure.structural import convert
 
 _FLAGS: Final = np.frombuffer(bytes(8)).flags
@@ -155,3 +176,109 @@ class Methods(Convertible):
             f"a traced array was pickled at {user_location()}. Pickle the result of the derivative "
             "instead; a traced array lives only while its function is being traced."
         )
+
+
+class StandsFor(type):
+    """The class of classes that show the bases of another, ``_stands_for``, as theirs.
+
+    With its own bases a traced array would be a ``collections.abc.Hashable``, since it has a
+    ``__hash__`` that raises, and a traced scalar an ``Iterable``.
+    """
+
+    _stands_for: type[Any]
+    _claimed: tuple[type[Any], ...]
+
+    @property
+    def __mro__(cls) -> Any:
+        return cls._stands_for.__mro__
+
+    def __eq__(cls, other: object) -> bool:
+        """Refuse ``type(x) == np.ndarray`` in the user's code: false here, where it is true."""
+        if (
+            cls is not other
+            and isinstance(other, type)
+            and issubclass(other, cls._claimed)
+            and user_frame() is sys._getframe(1)
+        ):
+            name = other.__name__
+            raise TypeError(
+                f"type(x) was compared with {name} at {user_location()}, where x is a traced value "
+                f"that has a type of its own. Write isinstance(x, {name}), which holds if it "
+                "holds for what x stands for."
+            )
+        return cls is other
+
+    __hash__ = type.__hash__
+
+
+class NoSuchMethodError(TypeError, AttributeError):
+    """A method of Python's protocols is not there: ``hasattr`` is false, and a use raises."""
+
+
+class UnsupportedAttributeError(UnsupportedNumPyError, AttributeError):
+    """A traced array has not an attribute that ndarrays have: ``hasattr`` is false."""
+
+
+class NoMatricesError(ValueError, AttributeError):
+    """An array of fewer than two axes has no ``mT``: NumPy's error, and ``hasattr`` is false."""
+
+
+class Absent:
+    """Stands where a method would be, and raises with the place and the cure when it is used."""
+
+    def __init__(self, problem: str, cure: str) -> None:
+        self._problem = problem
+        self._cure = cure
+
+    def __get__(self, instance: Any, owner: Any = None) -> NoReturn:
+        cure = cure_in_scipy() or self._cure
+        raise NoSuchMethodError(f"{self._problem}, at {user_location()}. {cure}")
+
+
+_FOUND_BY: Final = "_cls_to_namespace"
+"""The function that finds the namespace of a class."""
+
+_WRITEABLE_BY: Final = "_is_writeable_cls"
+"""The function that says of a class whether its objects can be written: of scalars not."""
+
+_PLAIN: Final = (np.ndarray, np.generic)
+_taught: Final[set[str]] = set()
+"""Modules that know already."""
+
+
+def namespace_of_traced() -> ModuleType:
+    """Return the namespace of traced arrays."""
+    frame: FrameType | None = sys._getframe(2)
+    module = str(frame.f_globals.get("__name__", "")) if frame is not None else ""
+    if frame is not None and module.endswith("array_api_compat.common._helpers"):
+        _teach(module)
+        found = frame.f_locals.get("namespaces")  # of arrays that came before
+        if isinstance(found, set):
+            found.difference_update([xp for xp in found if xp is not numpy])
+    return numpy
+
+
+def _teach(module: str) -> None:
+    """Let a copy of array-api-compat leave plain arrays out of account beside traced ones."""
+    helpers: Any = sys.modules[module]
+    original = getattr(helpers, _FOUND_BY, None)
+    if original is None or module in _taught:
+        return
+    _taught.add(module)
+
+    @wraps(original)
+    def find(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        others = sys._getframe(1).f_locals.get("xs", ())
+        if issubclass(cls, _PLAIN) and any(isinstance(x, Tracer) for x in others):
+            return None, helpers._ClsToXPInfo.SCALAR
+        return original(cls, *args, **kwargs)
+
+    setattr(helpers, _FOUND_BY, find)
+    writeable = getattr(helpers, _WRITEABLE_BY, None)
+    if writeable is not None:
+
+        def is_writeable(cls: Any) -> Any:
+            is_scalar = issubclass(cls, Tracer) and cls is not Builder.array_handle
+            return False if is_scalar else writeable(cls)
+
+        setattr(helpers, _WRITEABLE_BY, is_writeable)

@@ -19,7 +19,7 @@ from funcdiff.core.quiet import errors_are_heard, without_warnings
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy.border import sparse
+from funcdiff.numpy.border import deferring
 from funcdiff.numpy.border.promotion import as_number, fit, is_weak, remember
 from funcdiff.numpy.border.values import fact
 from funcdiff.numpy.traced.array import Array, innermost
@@ -218,7 +218,7 @@ class Number(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return Number if sparse.asks_for_class() else _CLASSES[self.type.dtype.kind]
+        return Number if deferring.asks_for_class() else _CLASSES[self.type.dtype.kind]
 
     def __copy__(self) -> Any:
         return as_number(self)

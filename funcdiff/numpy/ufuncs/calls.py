@@ -1,9 +1,17 @@
-"""Ufuncs on traced arrays: promotion and broadcasting by NumPy's rules, then a strict operation."""
+"""Ufuncs on traced arrays: promotion and broadcasting by NumPy's rules, then a strict operation.
+
+Comparisons of traced values with None, texts, and objects that have a way of their own.
+
+NumPy answers for the value of the traced operand or, where no value matters, for any of its type.
+
+Calls of ufuncs with keywords: NumPy itself says in which dtypes it computes.
+"""
 
 from __future__ import annotations
 
+import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Any, Final
@@ -15,10 +23,14 @@ from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.quiet import error_state
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
-from funcdiff.errors import user_location
+from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
+from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border.calling import Call
 from funcdiff.numpy.border.dispatch import by_types, ufuncs, unsupported
+from funcdiff.numpy.border.failures import fail_traces
 from funcdiff.numpy.border.promotion import (
+    WEAK,
+    array,
     broadcast_shapes,
     dtype_of,
     fit,
@@ -26,15 +38,88 @@ from funcdiff.numpy.border.promotion import (
     remember,
     shape_of,
 )
-from funcdiff.numpy.border.recipes import Call
-from funcdiff.numpy.creation.construction import array
-from funcdiff.numpy.memory import views
-from funcdiff.numpy.messages.foreign import cure_of_ufunc, operation_of, qualified_name
-from funcdiff.numpy.messages.wrong_calls import explain
-from funcdiff.numpy.ufuncs.comparisons import OPERATORS, answer, is_comparable
+from funcdiff.numpy.border.values import concrete_value, is_traced
+from funcdiff.numpy.creation import construction
+from funcdiff.numpy.memory import mutation, views
+from funcdiff.numpy.messages.foreign import (
+    cure_of_ufunc,
+    lost_by_tracing,
+    operation_of,
+    qualified_name,
+)
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE, explain
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.families import Elementwise, by_ufunc
-from funcdiff.ops.structure.structural import convert
+from funcdiff.ops.structure.structural import convert, reshape, select
 from funcdiff.space import splat
+
+OPERATORS: Final[dict[np.ufunc, Callable[[Any, Any], Any]]] = {
+    np.equal: operator.eq, np.not_equal: operator.ne, np.less: operator.lt,
+    np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
+}  # fmt: skip
+
+
+def is_comparable(x: Any) -> bool:
+    """Return whether an operand holds numbers, traced ones among them, or is refused elsewhere."""
+    if isinstance(x, Tracer) or type(x) in WEAK or is_traced(x) or lost_by_tracing(x):
+        return True
+    dtype = _dtype_of(x)
+    return dtype is not None and dtype.newbyteorder("=") in DTYPE_NAMES
+
+
+def answer(compare: Callable[[Any, Any], Any], *operands: Any, name: str) -> Any:
+    """Return what a comparison, an operator or a ufunc, gives for the values of traced operands.
+
+    Raises `ConcreteValueError` if the answer depends on a value and there is none.
+    """
+    is_of_types = all(isinstance(x, Tracer) or _is_unlike_numbers(x) for x in operands)
+    values = [_value(x, is_of_types) if isinstance(x, Tracer) else x for x in operands]
+    try:
+        return compare(*values)
+    except Exception as error:
+        explain(error, name, operands)
+        raise
+
+
+def _dtype_of(x: Any) -> np.dtype[Any] | None:
+    if isinstance(x, np.ndarray | np.generic):
+        return x.dtype
+    try:
+        return np.asarray(x).dtype
+    except Exception:  # whatever an object raises when it is asked for its numbers
+        return None
+
+
+def _is_unlike_numbers(x: Any) -> bool:
+    """Whether the answer for a number is the same whichever it is: texts, what knows no numbers."""
+    dtype = _dtype_of(x)
+    if dtype is None or dtype.kind in "SU":
+        return True
+    kind: Any = type(x)
+    return np.ndim(x) == 0 and all(
+        getattr(kind, f"__{compare.__name__}__")(x, 1.0) is NotImplemented
+        for compare in OPERATORS.values()
+    )
+
+
+def _value(x: Tracer, any_will_do: bool) -> Any:
+    """Return the value of a traced operand, or any of its type, as what it stands for."""
+    if any_will_do:
+        value: Any = np.zeros(x.type.shape, x.type.dtype)
+    else:
+        try:
+            value = np.asarray(concrete_value(x))
+        except ConcreteValueError:
+            missing = ConcreteValueError(
+                f"a traced value was compared with an object that decides by values, at "
+                f"{user_location()}, and there are no values (inside cond, scan, jit or vmap). "
+                "Compare with a number, or before the function is traced."
+            )
+            fail_traces(x, missing)
+            raise missing from None
+    if x.weak:
+        return value.item()
+    return value if isinstance(x, np.ndarray) else value[()]
 
 
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
@@ -50,7 +135,9 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     if ufunc in OPERATORS and not all(map(is_comparable, operands)):
         asked = ufunc if isinstance(operands[0], Tracer) else OPERATORS[ufunc]  # by an array's own
         return answer(asked, *operands, name=qualified_name(ufunc))
-    operands = tuple([array(x) if isinstance(x, list | tuple) else x for x in operands])
+    operands = tuple(
+        [construction.array(x) if isinstance(x, list | tuple) else x for x in operands]
+    )
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
         made = ufunc.__name__.endswith(" (vectorized)")  # as np.frompyfunc calls its own
@@ -217,3 +304,150 @@ def _power_dtype(dtype: np.dtype[Any], one: Any, number: Any) -> np.dtype[Any]:
 
 
 _POWERS: Final[dict[Any, np.ufunc]] = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+
+
+CORE = ("axes", "axis", "keepdims")
+"""Keywords of ufuncs of vectors and matrices."""
+
+
+def call(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return ``ufunc(*inputs, **keywords)``, where an argument or ``out=`` is traced."""
+    inputs, outs = _split(ufunc, inputs, keywords.pop("out", None))
+    where = keywords.pop("where", True)
+    core = {k: keywords.pop(k) for k in CORE if k in keywords}
+    for about_memory in ("order", "subok"):
+        keywords.pop(about_memory, None)
+    if keywords or any(out is not None for out in outs):
+        inputs = _convert(ufunc, inputs, outs, keywords)
+    if where is not True:
+        inputs = tuple(_harmless(ufunc, x, where) for x in inputs)
+    result = _along(ufunc, inputs, **core) if core else apply(ufunc, *inputs)
+    results = result if isinstance(result, tuple) else (result,)
+    stored = [_store(ufunc, y, out, where) for y, out in zip(results, outs, strict=True)]
+    return tuple(stored) if isinstance(result, tuple) else stored[0]
+
+
+def _split(
+    ufunc: np.ufunc, given: tuple[Any, ...], out: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the inputs and the arrays for the outputs, which may be given by position."""
+    inputs, positional = given[: ufunc.nin], given[ufunc.nin :]
+    if out is Ellipsis:  # NumPy's way to ask for an array, which a traced number is anyway
+        out = None
+    outs = positional if out is None else (out if isinstance(out, tuple) else (out,))
+    return inputs, (*outs, *(None,) * (ufunc.nout - len(outs)))
+
+
+def _convert(
+    ufunc: np.ufunc, inputs: tuple[Any, ...], outs: Sequence[Any], keywords: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Convert the inputs to the dtypes of the loop that NumPy finds; it raises if there is none."""
+    rules = {k: keywords.pop(k) for k in ("signature", "casting") if k in keywords}
+    if "sig" in keywords:
+        rules["signature"] = keywords.pop("sig")
+    dtype = keywords.pop("dtype", None)
+    if keywords:
+        raise TypeError(
+            f"{ufunc.__name__}() got an unexpected keyword argument {next(iter(keywords))!r}"
+        )
+    if dtype is not None:
+        rules["signature"] = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
+    dtypes = tuple(map(dtype_of, inputs))
+    if all(isinstance(d, type) for d in dtypes):
+        dtypes = tuple(np.dtype(d) for d in dtypes)
+    stores = tuple(None if out is None else np.dtype(out.dtype) for out in outs)
+    found = ufunc.resolve_dtypes((*dtypes, *stores), **rules)
+    return tuple(
+        fit(x, ArrayType(shape_of(x), d)) for x, d in zip(inputs, found[: ufunc.nin], strict=True)
+    )
+
+
+def _harmless(ufunc: np.ufunc, operand: Any, where: Any) -> Any:
+    """Replace the elements that a mask leaves out by 1, or another where 1 is singular."""
+    x = array(operand)
+    shape = broadcast_shapes(x.shape, shape_of(where))
+    x = fit(x, x.type.with_shape(shape))
+    mask = fit(where, ArrayType(shape, BOOL))
+    return select(mask, x, constant(0 if ufunc is np.arctanh else 1, x.type))
+
+
+def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:
+    """Write a result into `out`, a traced array, where the mask is true."""
+    if out is None and where is True:
+        return result
+    if not isinstance(out, Tracer):
+        if out is None:
+            raise unsupported(
+                f"{qualified_name(ufunc)}(where=) without out=",
+                "Use np.where(mask, f(x), y) for where=.",
+            )
+        raise unsupported(
+            f"{qualified_name(ufunc)}(out=) with an ordinary array",
+            "Use the function's result instead of out= (y = y + x, not y += x), or make the array "
+            f"one that can hold it, {MADE_INSIDE}.",
+        )
+    value = fit(convert(result, out.dtype), out.type)
+    if where is not True:
+        value = select(fit(where, ArrayType(out.shape, BOOL)), value, out)
+    mutation.assign(out, value)
+    return out
+
+
+# ---- axes of vectors and matrices ----------------------------------------------------------------
+
+
+def _along(
+    ufunc: np.ufunc,
+    inputs: tuple[Any, ...],
+    axes: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    """Call a ufunc of vectors or matrices that lie along other axes than the last ones."""
+    if ufunc.signature is None:
+        raise TypeError(f"{ufunc.__name__}() takes neither axes= nor axis=")
+    xs = [array(x) for x in inputs]
+    counts, result = _core_counts(ufunc, xs)
+    if axis is not None:
+        axes = [axis] * (len(xs) + bool(keepdims))
+        if counts != [1, 1] or result:
+            raise TypeError(
+                f"{ufunc.__name__}: axis can only be used with a single shared core dimension"
+            )
+    kept = counts[-1] if keepdims and not result else result
+    places = [tuple(range(-n, 0)) for n in (*counts, kept)]
+    if axes is not None:
+        given = [p if isinstance(p, tuple) else (p,) for p in axes]
+        places[: len(given)] = given
+        if len(given) < len(xs) + bool(result) or list(map(len, places)) != [*counts, kept]:
+            raise ValueError(
+                f"{ufunc.__name__}: axes= must list the axes of every operand and of the result, "
+                f"not {axes!r}"
+            )
+    moved = [_move(x, place) for x, place in zip(xs, places, strict=False)]
+    y = apply(ufunc, *moved)
+    if keepdims:
+        if result:
+            raise TypeError(f"{ufunc.__name__} does not support keepdims")
+        place = normalize_axis(places[-1][0], y.ndim + 1)
+        return reshape(y, (*y.shape[:place], 1, *y.shape[place:]))
+    return np.moveaxis(y, tuple(range(-result, 0)), places[-1]) if result else y
+
+
+def _move(x: Any, place: tuple[int, ...]) -> Any:
+    return np.moveaxis(x, place, tuple(range(-len(place), 0)))
+
+
+def _core_counts(ufunc: np.ufunc, xs: Sequence[Tracer]) -> tuple[list[int], int]:
+    """Return how many axes each operand and the result have as a vector or matrix."""
+    *operands, result = (part.count(",") + 1 for part in _cores(ufunc))
+    if ufunc is np.matmul:
+        operands = [min(2, x.ndim) for x in xs]
+        return operands, sum(operands) - 2
+    return operands, result if _cores(ufunc)[-1] else 0
+
+
+def _cores(ufunc: np.ufunc) -> list[str]:
+    """Return the letters of a signature such as ``(n),(n,m)->(m)``."""
+    assert ufunc.signature is not None
+    return [part.split("(")[1] for part in ufunc.signature.split(")") if "(" in part]

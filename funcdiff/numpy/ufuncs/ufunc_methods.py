@@ -22,11 +22,10 @@ from funcdiff.numpy.border.dispatch import default, unsupported
 from funcdiff.numpy.border.masks import mask_of
 from funcdiff.numpy.border.promotion import array, broadcast_to, program_dtype
 from funcdiff.numpy.choosing import assignment
-from funcdiff.numpy.memory.indices import positions
+from funcdiff.numpy.memory.indexing import positions
 from funcdiff.numpy.messages.foreign import qualified_name
-from funcdiff.numpy.messages.mistakes import MADE_INSIDE
-from funcdiff.numpy.messages.wrong_calls import explain
-from funcdiff.numpy.reductions.families import (
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE, explain
+from funcdiff.numpy.reductions.reductions import (
     is_given,
     merge_axes,
     reduced_axes,
@@ -34,7 +33,7 @@ from funcdiff.numpy.reductions.families import (
     with_kept,
 )
 from funcdiff.numpy.shapes.shape import normalize_axis
-from funcdiff.numpy.ufuncs import ufunc_keywords
+from funcdiff.numpy.ufuncs import calls
 from funcdiff.numpy.ufuncs.calls import apply
 from funcdiff.ops.axes import accumulation
 from funcdiff.ops.axes.accumulation import by_extremum, running_extremum
@@ -76,7 +75,7 @@ def call_method(
 
 def _call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     if method == "__call__":
-        return ufunc_keywords.call(ufunc, inputs, keywords)
+        return calls.call(ufunc, inputs, keywords)
     if method == "at":
         return _at(ufunc, *inputs)
     if ufunc.nin != 2:
@@ -120,7 +119,7 @@ def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
 def _outer(ufunc: np.ufunc, x: Any, y: Any, **keywords: Any) -> Any:
     x, y = (array(z) for z in (x, y))  # Python numbers are strong here
     widened = reshape(x, (*x.shape, *(1,) * y.ndim))
-    return ufunc_keywords.call(ufunc, (widened, y), keywords)
+    return calls.call(ufunc, (widened, y), keywords)
 
 
 # ---- reductions --------------------------------------------------------------------------------

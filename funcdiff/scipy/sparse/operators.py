@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.sparse import met
+from funcdiff.numpy.border.deferring import met
 from funcdiff.scipy.sparse import products
 from funcdiff.scipy.sparse.arrays import (
     SCIPY,
