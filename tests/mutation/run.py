@@ -44,7 +44,8 @@ STAGES: Final[dict[str, list[list[str]]]] = {
     "funcdiff/numpy/memory": [
         ["tests/numpy/test_mutation.py", "tests/numpy/test_buffers.py",
          "tests/numpy/test_assignment.py", "tests/numpy/test_whose_memory.py"],
-        ["tests/numpy/test_order.py", "tests/numpy/test_copies.py", "tests/numpy/test_creation.py",
+        ["tests/numpy/test_order.py", "tests/numpy/test_arranging.py",
+         "tests/numpy/test_creation.py",
          "tests/numpy/test_exports.py", "tests/numpy/test_indexing.py",
          "tests/numpy/test_index_kinds.py", "tests/properties/test_indices.py"],
         ["tests/properties/test_assignment.py", "tests/semantics/test_buffers.py",

@@ -95,28 +95,6 @@ def test_what_depends_on_the_basis_of_a_complement_raises(shape: Any, dtype: Any
             fd.grad(h)(x)
 
 
-def test_a_batched_qr_is_that_of_each_matrix() -> None:
-    x, weights = _normal(3, 4, 2), _normal(4, 2)
-
-    def f(a: Any) -> Any:
-        q, r = linalg.qr(a)
-        return np.sum(q * weights) + np.sum(r**2)
-
-    expected = [fd.grad(f)(a) for a in x]
-    np.testing.assert_allclose(fd.vmap(fd.grad(f))(x), expected, rtol=1e-12)
-    np.testing.assert_allclose(
-        fd.vmap(fd.hessian(f))(x), [fd.hessian(f)(a) for a in x], rtol=1e-10, atol=1e-10
-    )
-
-
-def test_single_precision_stays_single_in_qr() -> None:
-    for dtype in ("f", "F"):
-        x = _normal(4, 3, dtype=complex if dtype == "F" else float).astype(dtype)
-        y, f_vjp = fd.vjp(lambda a: tuple(linalg.qr(a)), x)
-        assert [part.dtype.char for part in y] == [dtype, dtype]
-        assert f_vjp(y)[0].dtype == x.dtype
-
-
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 0, 3)])
 @pytest.mark.parametrize("mode", ["reduced", "complete", "raw"])
 def test_qr_of_empty_arrays_has_derivatives(shape: Any, mode: str) -> None:
@@ -235,16 +213,6 @@ def test_eigenvalues_and_vectors_are_those_of_numpy(name: str) -> None:
 @pytest.mark.parametrize("f", EIGEN.values(), ids=EIGEN)
 def test_eigenproblems_have_derivatives(f: Callable[[Any], Any], name: str) -> None:
     check_grads(f, (MATRICES[name],))
-
-
-@pytest.mark.parametrize("dtype", ["f", "F"])
-def test_single_precision_stays_single_in_eigenproblems(dtype: str) -> None:
-    x = SPREAD.astype(dtype)
-    for f in (linalg.eigvals, lambda a: linalg.eig(a)[1]):
-        y, f_vjp = fd.vjp(f, x)
-        assert y.dtype == f(x).dtype
-        assert y.dtype.char.lower() == "f"
-        assert f_vjp(y)[0].dtype == x.dtype
 
 
 def test_large_matrices_in_single_precision_have_the_derivatives_of_double_precision() -> None:

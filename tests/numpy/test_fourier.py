@@ -49,18 +49,6 @@ def test_a_line_is_transformed_as_by_numpy(name: str, n: int | None, norm: str |
             assert_value(lambda x, k=axis: transform(x, n, k, norm), x[:, ::-1])
 
 
-@pytest.mark.thinned(4)
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("n", [None, 3, 6, 7])
-@pytest.mark.parametrize("name", LINES)
-def test_a_transform_of_a_line_is_differentiated(
-    name: str, n: int | None, norm: str | None
-) -> None:
-    transform = getattr(np.fft, name)
-    for x in _operands(name):
-        assert_derivatives(lambda x: transform(np.sin(x), n, axis=1, norm=norm), x[0])
-
-
 @pytest.mark.parametrize("name", ["rfft", "ihfft"])
 @pytest.mark.parametrize("n", [1, 2, 4, 6, 7, 8, 9, 12])
 def test_rfft_of_another_number_of_points_is_that_of_the_cropped_or_padded(
@@ -131,13 +119,6 @@ def test_several_axes_are_transformed_as_by_numpy(name: str, given: dict[str, An
     assert_derivatives(lambda x: transform(np.sin(x), **given), _operands(name)[-1], order=1)
 
 
-@pytest.mark.parametrize("name", [*PLANES, *BOXES])
-def test_transforms_of_several_axes_have_second_derivatives(name: str) -> None:
-    transform = getattr(np.fft, name)
-    x = _operands(name)[-1][:2, :3, 1:3]
-    assert_derivatives(lambda x: transform(x * x, (4, 3), (2, 0), "ortho"), x)
-
-
 def test_without_axes_the_array_itself_is_returned() -> None:
     for f in (np.fft.fftn, np.fft.ifftn):
         assert_value(lambda x, f=f: f(x, axes=()), X)
@@ -201,24 +182,6 @@ def test_dtypes_are_those_of_numpy(name: str, norm: str | None, dtype: str) -> N
     expected = transform(x, norm=norm)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.thinned(3)
-@pytest.mark.parametrize("dtype", ["f2", "f4", "g", "F", "G"])
-@pytest.mark.parametrize("name", [*LINES, "fft2", "irfftn"])
-def test_gradients_keep_the_precision_of_their_input(name: str, dtype: str) -> None:
-    if name in OF_REAL and dtype in "FG":
-        return
-    x = (Z if dtype in "FG" else X)[0].astype(dtype)
-
-    def energy(x: Any) -> Any:
-        y = getattr(np.fft, name)(x, norm="ortho")
-        return np.sum(y.real**2 + y.imag**2)
-
-    gradient = fd.grad(energy)(x)
-    assert gradient.dtype == x.dtype
-    wide = fd.grad(energy)(x.astype("D" if dtype in "FG" else "d"))
-    np.testing.assert_allclose(gradient, wide, rtol=4e-2 if dtype == "f2" else 1e-4, atol=1e-2)
 
 
 def test_integers_flow_as_constants() -> None:
@@ -324,28 +287,6 @@ def test_what_numpy_refuses_is_refused(f: Function, error: type[Exception], mess
 
 
 # ---- batches, the namespace, cost ----------------------------------------------------------------
-
-BATCHED: list[Function] = [
-    lambda z: FFT.fft(z, 6, axis=0, norm="ortho"),
-    lambda z: FFT.irfft(z, axis=0),
-    lambda z: FFT.hfft(z, 5, norm="forward"),
-    lambda z: FFT.ihfft(z.real, 4, axis=0),
-    lambda z: FFT.fftn(z, axes=(1, 0)),
-    lambda z: FFT.irfft2(z, (3, 8)),
-    lambda z: FFT.rfftn(z.imag, (-1, 3), (1, 0)),
-    lambda z: FFT.fftshift(z, 0) + FFT.ifftshift(z),
-]
-
-
-@pytest.mark.parametrize("f", BATCHED)
-def test_vmap_is_a_loop(f: Function) -> None:
-    np.testing.assert_array_equal(fd.vmap(f)(Z), np.stack([f(z) for z in Z]))
-
-    def pulled(z: Any) -> Any:
-        y, pull = fd.vjp(f, z)
-        return pull(y * y)[0]
-
-    np.testing.assert_allclose(fd.vmap(pulled)(Z), np.stack([pulled(z) for z in Z]), atol=1e-12)
 
 
 def test_lists_of_traced_numbers_are_transformed_in_our_namespace() -> None:

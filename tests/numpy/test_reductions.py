@@ -1,7 +1,5 @@
 """NumPy's reductions of traced arrays: values bit for bit, both modes, every keyword, errors."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +11,12 @@ from funcdiff.numpy.border.dispatch import functions
 from tests.numpy.agreement import assert_derivatives, assert_value, value_under_trace
 from tests.together import together
 
-Function = Callable[..., Any]
-
 NP: Any = np
 """NumPy without the signatures that know nothing of traced arrays, or forbid what is tested."""
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(3, 4, 5))
 LONG = RANDOM.normal(size=(40, 50))
-Z = RANDOM.normal(size=(3, 4)) + 1j * RANDOM.normal(size=(3, 4))
-MASK = RANDOM.random((3, 4, 5)) > 0.4
 HOLES = np.where(RANDOM.random((3, 4, 5)) > 0.8, np.nan, X)
 
 SMOOTH = [np.sum, np.prod, np.nansum, np.nanprod]
@@ -30,40 +24,6 @@ EXTREMA = [np.max, np.amin, np.ptp, np.nanmax, np.nanmin]
 LOGIC = [np.any, np.all, np.count_nonzero]
 POSITIONS = [np.argmax, np.argmin]
 AXES = [None, 0, -1, (0, 2), (1,), ()]
-
-MASKED: list[Function] = [
-    lambda x: np.sum(x, where=MASK),
-    lambda x: np.sum(x, axis=1, where=MASK[:, :1]),
-    lambda x: np.sum(x, axis=(0, 2), where=x > 0, keepdims=True),
-    lambda x: np.prod(x, axis=2, where=MASK),
-    lambda x: np.nansum(x, axis=0, where=MASK),
-    lambda x: np.max(x, axis=1, initial=-0.3, where=MASK),
-    lambda x: np.min(x, axis=(0, 1), initial=9, where=MASK),
-    lambda x: np.nanmax(x, axis=0, initial=0.1, where=MASK),
-    lambda x: np.any(x, axis=0, where=MASK),
-    lambda x: np.all(x, where=[True, False, True, True, False]),
-]
-INITIAL: list[Function] = [
-    lambda x: np.sum(x, axis=2, initial=2),
-    lambda x: np.prod(x, axis=(0, 1), initial=1.5),
-    lambda x: np.max(x, axis=1, initial=0.4, keepdims=True),
-    lambda x: np.min(x, initial=-0.5),
-]
-METHODS: list[Function] = [
-    np.add.reduce,
-    lambda x: NP.add.reduce(x, -1, None, None, True),
-    lambda x: np.multiply.reduce(x, axis=(0, 1)),
-    lambda x: np.maximum.reduce(x, axis=None, dtype=None),
-    lambda x: np.minimum.reduce(x, axis=1, initial=0.1, where=MASK),
-    np.fmax.reduce,
-    np.fmin.reduce,
-    np.logical_and.reduce,
-    lambda x: np.logical_or.reduce(x > 1, axis=2),
-    lambda x: x.sum(1),
-    lambda x: x.prod(axis=-1, keepdims=True),
-    lambda x: x.max() - x.min(0),
-    lambda x: x.argmax(1) + x.argmin(1),
-]
 
 
 @together
@@ -89,12 +49,6 @@ def test_long_sums_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:
 @pytest.mark.parametrize("f", [*POSITIONS, np.nanargmax, np.nanargmin])
 def test_positions_are_those_of_numpy(f: Any, axis: Any, keepdims: bool) -> None:
     assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
-
-
-@together
-@pytest.mark.parametrize("f", [*MASKED, *INITIAL, *METHODS])
-def test_keywords_and_methods_have_the_values_of_numpy(f: Function) -> None:
-    assert_value(f, X)
 
 
 @pytest.mark.parametrize("f", [np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanargmax])
@@ -132,32 +86,6 @@ def test_dtype_sets_the_dtype_of_the_result(f: Any, dtype: str) -> None:
     found = value_under_trace(lambda x: f(x, axis=1, dtype=dtype), X)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("f", [np.sum, np.prod, np.max])
-def test_complex_values_are_those_of_numpy(f: Any) -> None:
-    assert_value(lambda z: f(z, axis=1), Z)
-
-
-@pytest.mark.parametrize("axis", [None, 1, (0, 2), ()])
-@pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA])
-def test_derivatives_of_reductions(f: Any, axis: Any) -> None:
-    assert_derivatives(lambda x: f(x, axis=axis), X)
-
-
-@pytest.mark.parametrize("f", [*MASKED[:8], *INITIAL, *METHODS[:7]])
-def test_derivatives_with_keywords(f: Function) -> None:
-    assert_derivatives(f, X)
-
-
-@pytest.mark.parametrize("f", [np.sum, np.prod, np.nansum, np.nanprod])
-def test_derivatives_of_complex_reductions(f: Any) -> None:
-    assert_derivatives(lambda z: f(z, axis=0), Z)
-
-
-@pytest.mark.parametrize("f", [np.sum, np.prod, np.max, np.min])
-def test_a_traced_initial_value_has_a_derivative(f: Any) -> None:
-    assert_derivatives(lambda x, i: f(x, axis=1, initial=i), X, np.float64(0.3))
 
 
 @pytest.mark.parametrize("f", [np.nansum, np.nanprod, np.nanmax, np.nanmin])
@@ -248,12 +176,6 @@ def test_out_sets_the_dtype_in_which_a_sum_is_added() -> None:
 @pytest.mark.parametrize("f", [np.sum, np.max, np.nanmax, np.argmax])
 def test_integer_results_have_no_derivative_but_values_work(f: Any) -> None:
     assert fd.grad(lambda x: x * int(f(np.round(x * np.arange(4)).astype(int))))(2.0) >= 2
-
-
-@pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA])
-def test_reductions_batch(f: Any) -> None:
-    for g in (f, partial(f, axis=1)):
-        np.testing.assert_array_equal(fd.vmap(g)(X), np.stack([g(x) for x in X]))
 
 
 def test_reductions_of_empty_axes_give_their_identities() -> None:

@@ -1,4 +1,6 @@
-"""NumPy's statistics of traced arrays: moments, order statistics, covariance; kinks and errors."""
+"""Statistics of traced arrays: order, NaN, degrees of freedom, half precision, kinks."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
@@ -18,67 +20,19 @@ NP: Any = np
 
 RANDOM = np.random.default_rng(6)
 X = RANDOM.normal(size=(3, 4, 5))
-ROWS = RANDOM.normal(size=(4, 6))
 LONG = RANDOM.normal(size=(40, 50))
-Z = RANDOM.normal(size=(3, 4)) + 1j * RANDOM.normal(size=(3, 4))
-MASK = RANDOM.random((3, 4, 5)) > 0.3
 HOLES = np.where(RANDOM.random((3, 4, 5)) > 0.8, np.nan, X)
-WIDE = RANDOM.uniform(0.5, 2, size=X.shape)
-WEIGHTS = RANDOM.uniform(0.5, 2, size=6)
 
 MOMENTS = [np.mean, np.var, np.std, np.average]
 NAN_MOMENTS = [np.nanmean, np.nanvar, np.nanstd]
 MEDIANS = [np.median, np.nanmedian]
-AXES = [None, 0, -1, (0, 2)]
 
-KEYWORDS: list[Function] = [
-    lambda x: np.var(x, axis=1, ddof=1),
-    lambda x: np.std(x, axis=(0, 1), correction=1.5, keepdims=True),
-    lambda x: np.var(x, axis=0, mean=np.mean(x, axis=0, keepdims=True)),
-    lambda x: np.mean(x, axis=1, where=MASK),
-    lambda x: np.var(x, axis=0, where=MASK[:, :, :1]),
-    lambda x: np.std(x, axis=(0, 1), where=MASK, ddof=1),
-    lambda x: np.nanmean(x, axis=1, where=MASK),
-    lambda x: np.nanvar(x, axis=(0, 2), where=MASK, correction=1),
-    lambda x: np.mean(x, axis=1, dtype="f8"),
-    lambda x: np.average(x, axis=2, weights=[1, 2, 3, 4, 5]),
-    lambda x: np.average(x, axis=(2, 0), weights=np.arange(1.0, 16).reshape(5, 3)),
-    lambda x: np.average(x, weights=np.arange(1.0, 61).reshape(3, 4, 5), returned=True),
-    lambda x: np.average(x, axis=1, returned=True, keepdims=True),
-    lambda x: x.mean() + x.std(0) + x.var(axis=-1, keepdims=True),
-]
-MATRICES: list[Function] = [
-    np.cov,
-    lambda x: np.cov(x[0]),
-    lambda x: np.cov(x, rowvar=False, bias=True),
-    lambda x: np.cov(x[0], x[1], ddof=0),
-    lambda x: np.cov(x, aweights=WEIGHTS),
-    lambda x: np.cov(x, fweights=[1, 2, 1, 3, 1, 2], aweights=WEIGHTS, ddof=2),
-    np.corrcoef,
-    lambda x: np.corrcoef(x[0], x[1], rowvar=False),
-]
 METHODS = [
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf",
     "hazen", "weibull", "linear", "median_unbiased", "normal_unbiased",
     "lower", "higher", "midpoint", "nearest",
 ]  # fmt: skip
 PROBABILITIES: list[Any] = [0.3, 0, 1.0, np.float64(0.77), [0.1, 0.5, 0.95], [[0.2], [0.8]]]
-QUANTILES: list[Function] = [
-    lambda x: np.percentile(x, [5, 50.0, 99]),
-    lambda x: np.percentile(x, 40, axis=(0, 2), keepdims=True),
-    lambda x: np.nanpercentile(x, [20.0, 70], axis=1),
-    lambda x: np.quantile(x, [0.2, 0.9], axis=2, method="inverted_cdf",
-                          weights=[0.0, 2, 1, 0, 3]),
-    lambda x: np.nanquantile(x, 0.4, axis=0, method="inverted_cdf", weights=WIDE),
-]  # fmt: skip
-
-
-@together
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
-def test_a_statistic_has_the_values_of_numpy(f: Any, axis: Any, keepdims: bool) -> None:
-    assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
 
 
 @pytest.mark.thinned(2)
@@ -96,23 +50,6 @@ def test_nan_is_treated_as_in_numpy(f: Any, axis: Any) -> None:
     assert_value(lambda x: f(x, axis=axis), HOLES)
 
 
-@pytest.mark.parametrize("f", [*KEYWORDS, *QUANTILES])
-def test_keywords_have_the_values_of_numpy(f: Function) -> None:
-    assert_value(f, X)
-
-
-@pytest.mark.parametrize("f", MATRICES)
-def test_matrices_of_moments_have_the_values_of_numpy_to_rounding(f: Function) -> None:
-    found = fd.vjp(f, ROWS)[0]
-    assert found.dtype == f(ROWS).dtype
-    np.testing.assert_allclose(found, f(ROWS), rtol=1e-13, atol=1e-14)
-
-
-@pytest.mark.parametrize("f", [np.mean, np.var, np.std, np.nanmean, np.average])
-def test_complex_statistics_have_the_values_of_numpy(f: Any) -> None:
-    assert_value(lambda z: f(z, axis=1), Z)
-
-
 @pytest.mark.parametrize("q", PROBABILITIES)
 @pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
 def test_a_quantile_has_the_values_of_numpy(f: Any, q: Any) -> None:
@@ -128,51 +65,9 @@ def test_a_method_of_quantiles_has_the_values_of_numpy(method: Any) -> None:
         assert_value(partial(f, q=[0.0, 0.1, 0.25, 0.6, 1], axis=1, method=method), X)
 
 
-@pytest.mark.parametrize("f", [np.mean, np.std, np.median, partial(np.quantile, q=0.3)])
-def test_statistics_keep_half_and_single_precision(f: Any) -> None:
-    for dtype in ("f2", "f4"):
-        x = X[0].astype(dtype)
-        found = fd.vjp(f, x)[0]
-        assert found.dtype == dtype
-        assert found == f(x)
-
-
 @pytest.mark.parametrize("f", [np.mean, np.std, np.median, partial(np.percentile, q=30)])
 def test_statistics_of_integers_are_floating(f: Any) -> None:
     assert_value(lambda x: f((3 * x).astype(int)) + 0 * x, X)
-
-
-@pytest.mark.thinned(3)
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
-def test_derivatives_of_statistics(f: Any, axis: Any) -> None:
-    assert_derivatives(lambda x: f(x, axis=axis), X)
-
-
-@pytest.mark.parametrize("f", [*KEYWORDS[:-1], *QUANTILES])
-def test_derivatives_with_keywords(f: Function) -> None:
-    assert_derivatives(f, X)
-
-
-@pytest.mark.parametrize("f", MATRICES)
-def test_derivatives_of_matrices_of_moments(f: Function) -> None:
-    assert_derivatives(f, ROWS)
-
-
-@pytest.mark.parametrize("f", [np.mean, np.var, np.std, np.cov, np.corrcoef])
-def test_derivatives_of_complex_statistics(f: Any) -> None:
-    assert_derivatives(f, Z)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_derivatives_of_quantiles(method: Any) -> None:
-    assert_derivatives(lambda x: np.quantile(x, [0.15, 0.62], axis=1, method=method), X)
-
-
-def test_weights_have_a_derivative() -> None:
-    assert_derivatives(lambda x, w: np.average(x, axis=1, weights=w, returned=True), ROWS, WEIGHTS)
-    assert_derivatives(lambda x, w: np.cov(x, aweights=w), ROWS, WEIGHTS)
-    assert_derivatives(lambda x, m: np.var(x, axis=1, mean=m), ROWS, ROWS[:, :1] * 0.2)
 
 
 @pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
@@ -225,11 +120,6 @@ def test_a_slice_of_nan_gives_nan_and_no_derivative_elsewhere() -> None:
     np.testing.assert_array_equal(pull(np.ones(2))[0], [[0, 0], [0.5, 0.5]])
 
 
-@pytest.mark.parametrize("f", [np.mean, np.std, np.median, partial(np.nanquantile, q=0.3), np.cov])
-def test_statistics_batch(f: Any) -> None:
-    np.testing.assert_allclose(fd.vmap(f)(LONG[:4]), np.stack([f(x) for x in LONG[:4]]), rtol=1e-15)
-
-
 def test_out_receives_a_statistic() -> None:
     def f(x: Any) -> Any:
         out = np.zeros_like(x[0])
@@ -247,27 +137,120 @@ def test_out_may_have_another_dtype(f: Any, dtype: str) -> None:
     assert_value(lambda x: f(x, axis=1, out=np.zeros_like(x[:, 0], dtype)), HOLES.astype("f4"))
 
 
-@pytest.mark.parametrize(("f", "error", "message"), [
-    (lambda x: np.average(x, weights=[1, -1]), ZeroDivisionError, "Weights sum to zero"),
-    (lambda x: np.average(x, weights=np.ones(3)), TypeError, "Axis must be specified"),
-    (lambda x: np.average(x, axis=0, weights=np.ones(3)), ValueError, "Shape of weights"),
-    (lambda x: np.var(x, ddof=1, correction=1), ValueError, "provided simultaneously"),
-    (lambda x: np.quantile(x, 1.5), ValueError, r"Quantiles must be in the range \[0, 1\]"),
-    (lambda x: np.percentile(x, -1), ValueError, r"Percentiles must be in the range \[0, 100\]"),
-    (lambda x: np.quantile(x, x[0] * 2), ValueError, "Quantiles must be in the range"),
-    (lambda x: NP.quantile(x, 0.5, method="mid"), ValueError, "'mid' is not a valid method"),
-    (lambda x: np.quantile(x, 0.5, weights=x), ValueError, "Only method 'inverted_cdf'"),
-    (lambda x: np.quantile(x, 0.5, weights=-x, method="inverted_cdf"), ValueError, "non-negative"),
-    (lambda x: np.quantile(x, 0.5, weights=0 * x, method="inverted_cdf"), ValueError, "all zero"),
-    (lambda x: np.quantile(x[:0], 0.5), IndexError, "axis of size 0"),
-    (lambda x: np.quantile(x + 0j, 0.5).real, TypeError, "array of real numbers"),
-    (lambda x: np.cov(x, ddof=0.5), ValueError, "ddof must be integer"),
-    (lambda x: np.cov(x[None, None]), ValueError, "m has more than 2 dimensions"),
-    (lambda x: np.cov(x, aweights=[1.0]), RuntimeError, "incompatible numbers of samples"),
-    (lambda x: np.cov(x, aweights=-x), ValueError, "aweights cannot be negative"),
-    (lambda x: np.cov(x, fweights=x / 3), TypeError, "fweights must be integer"),
-    (lambda x: np.nanmean(x, dtype=int), TypeError, "dtype must be inexact"),
+# ---- covariances ---------------------------------------------------------------------------------
+
+RANDOM_COVARIANCES = np.random.default_rng(0)
+PAIRS = {
+    "a vector with a row": (
+        RANDOM_COVARIANCES.normal(size=4),
+        RANDOM_COVARIANCES.normal(size=(1, 4)),
+    ),
+    "columns with a row": (
+        RANDOM_COVARIANCES.normal(size=(4, 3)),
+        RANDOM_COVARIANCES.normal(size=(1, 4)),
+    ),
+    "columns with a vector": (
+        RANDOM_COVARIANCES.normal(size=(4, 3)),
+        RANDOM_COVARIANCES.normal(size=4),
+    ),
+    "columns with columns": (
+        RANDOM_COVARIANCES.normal(size=(4, 3)),
+        RANDOM_COVARIANCES.normal(size=(4, 2)),
+    ),
+    "columns with a column": (
+        RANDOM_COVARIANCES.normal(size=(4, 3)),
+        RANDOM_COVARIANCES.normal(size=(4, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("f", [np.cov, np.corrcoef])
+@pytest.mark.parametrize(("m", "y"), PAIRS.values(), ids=list(PAIRS))
+def test_a_second_set_of_variables_in_columns_is_taken_as_numpy_takes_it(
+    m: Any, y: Any, f: Any
+) -> None:
+    def of_both(m: Any, y: Any) -> Any:
+        return f(m, y, rowvar=False)
+
+    np.testing.assert_allclose(fd.vjp(of_both, m, y)[0], of_both(m, y), rtol=1e-13)
+    assert_derivatives(lambda y: of_both(m, y), y, order=1)
+
+
+def test_correlations_of_no_variables_are_an_empty_matrix() -> None:
+    with np.errstate(all="ignore"):
+        assert fd.jacobian(np.corrcoef)(np.zeros((0, 2))).shape == (0, 0, 0, 2)
+
+
+# ---- degrees of freedom --------------------------------------------------------------------------
+
+X_FREEDOM = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 5.0]])
+
+
+@pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:invalid value", "ignore:divide by")
+@pytest.mark.parametrize("ddof", [1, 2, 3, 7])
+@pytest.mark.parametrize("f", [
+    lambda x, ddof: np.var(x, ddof=ddof), lambda x, ddof: np.std(x, axis=0, ddof=ddof),
+    lambda x, ddof: np.var(x, axis=1, correction=ddof),
+    lambda x, ddof: np.var(x, 1, ddof=ddof, where=X_FREEDOM < 5),
+    lambda x, ddof: np.nanvar(x, axis=1, ddof=ddof), lambda x, ddof: np.cov(x, ddof=ddof),
+    lambda x, ddof: np.cov(x, ddof=ddof, fweights=np.array([1, 2, 1])),
 ])  # fmt: skip
-def test_an_error_is_the_one_of_numpy(f: Any, error: Any, message: str) -> None:
-    with pytest.raises(error, match=message):
-        fd.vjp(f, np.array([1.0, 2.0]))
+def test_a_spread_of_too_few_numbers_is_that_of_numpy(f: Any, ddof: int) -> None:
+    expected = f(X_FREEDOM, ddof)
+    for found in (
+        fd.vjp(lambda x: f(x, ddof), X_FREEDOM)[0],
+        fd.jit(lambda x: f(x, ddof))(X_FREEDOM),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+# ---- missing complex numbers ---------------------------------------------------------------------
+
+Z = np.array([[1 + 2j, -0.5 + 0.25j, 3 - 1j], [0.5j, 2.0 - 2j, -1 + 1j]])
+MISSING = np.array([[0, np.nan, 0], [complex(0, np.nan), 0, 0]])
+
+
+@pytest.mark.parametrize("words", [{}, {"axis": 0}, {"axis": 1, "keepdims": True}])
+@pytest.mark.parametrize("f", [np.nanvar, np.nanstd, np.nanmean, np.nansum])
+def test_moments_of_complex_numbers_leave_nan_out(f: Any, words: Any) -> None:
+    found = fd.vjp(lambda z: f(z + MISSING, **words), Z)[0]
+    expected = f(Z + MISSING, **words)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert found.dtype == expected.dtype
+    assert_derivatives(lambda z: f(z + MISSING, **words), Z, order=1)
+
+
+# ---- half precision ------------------------------------------------------------------------------
+
+VALUES = np.random.default_rng(0).uniform(80, 120, (40, 60)).astype(np.float16)
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 1)])
+@pytest.mark.parametrize("f", [
+    np.mean, lambda x, axis: np.mean(x, axis, keepdims=True),
+    lambda x, axis: np.mean(x, axis, np.float64), lambda x, axis: np.mean(x, axis, where=x > 100),
+])  # fmt: skip
+def test_the_mean_of_many_small_numbers_does_not_overflow(f: Any, axis: Any) -> None:
+    expected = f(VALUES, axis)
+    assert np.isfinite(expected).all()
+    for found in (fd.vjp(lambda x: f(x, axis), VALUES)[0], fd.jit(lambda x: f(x, axis))(VALUES)):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("f", [
+    np.max, np.min, np.nanmax, np.median, lambda x: np.maximum.accumulate(x)[-1],
+    lambda x: np.fmin.accumulate(x)[-1],
+])  # fmt: skip
+def test_more_ties_than_half_precision_counts_share_alike(f: Any) -> None:
+    x = np.zeros(70_000, np.float16)
+    for derive in (fd.grad(f), fd.grad(fd.jit(f))):
+        np.testing.assert_array_equal(derive(x), np.full(70_000, 1 / 70_000, np.float16))
+
+
+def test_fractions_in_half_precision_of_more_entries_than_it_counts_give_what_numpy_gives() -> None:
+    x, q = (np.arange(70_000) % 7).astype(np.float16), np.float16(0.5)
+    with np.errstate(all="ignore"):
+        expected = np.quantile(x, q)
+        for found in (fd.vjp(lambda x: np.quantile(x, q), x)[0], fd.jit(np.quantile)(x, q)):
+            np.testing.assert_array_equal(found, expected)

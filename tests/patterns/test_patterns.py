@@ -14,9 +14,10 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.testing import check_grads
-from tests.numpy.agreement import value_under_trace
+from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.patterns.pattern import Pattern, directions, smooth, weights
 from tests.patterns.tables import FAMILIES
+from tests.together import together
 
 PATTERNS = [
     pytest.param(family, p, id=f"{family}: {p.name}")
@@ -56,21 +57,19 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
     return pulled, xs
 
 
-@pytest.mark.thinned(8)
+@together
 @every_pattern
-def test_the_value_is_numpys_and_both_modes_agree_with_differences(family: str, p: Pattern) -> None:
+def test_the_value_is_numpys_and_both_modes_agree(family: str, p: Pattern) -> None:
     values = p.values()
-    expected = leaves(p.function(np, *values))
-    found = leaves(value_under_trace(partial(p.function, np), *values))
-    assert len(found) == len(expected)
-    for y, z in zip(found, expected, strict=True):
-        assert np.shape(y) == np.shape(z)
-        assert np.asarray(y).dtype == np.asarray(z).dtype
-        if p.exact:
-            np.testing.assert_array_equal(y, z)
-        else:
-            np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-12)
+    assert_value(partial(p.function, np), *values, digits=None if p.exact else 12)
     function, xs = of_floats(p, values)
+    assert_derivatives(function, *xs, order=1)
+
+
+@pytest.mark.slow
+@every_pattern
+def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pattern) -> None:
+    function, xs = of_floats(p, p.values())
     check_grads(function, xs, order=1)
 
 

@@ -5,9 +5,11 @@ from tests.patterns.tables import (
     assignments,
     elementwise,
     fourier,
+    further,
     indices,
     keywords,
     linalg,
+    matrices,
     products,
     reductions,
     shapes,
@@ -25,4 +27,6 @@ FAMILIES: dict[str, list[Pattern]] = {
     "linalg": linalg.PATTERNS,
     "fourier": fourier.PATTERNS,
     "special": special.PATTERNS,
+    "further": further.PATTERNS,
+    "matrices": matrices.PATTERNS,
 }
