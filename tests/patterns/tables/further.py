@@ -318,7 +318,7 @@ PRODUCTS = [
         np.multiply.outer(x, y)
         np.tensordot(x, y, axes=0)
         np.kron(x, y)
-        np.dot(y.T, x, out=np.zeros_like(y[0]))
+        np.dot(y.T, x, out=np.zeros_like(y.T @ x))
     """, real(3), real(3, 4), exact=False),
     *each("""
         np.dot(x, y.T)
