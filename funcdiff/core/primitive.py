@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cache
+from itertools import chain
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, dataclass_transform
 from weakref import WeakValueDictionary
 
@@ -340,6 +341,13 @@ class Operation:
             rule = self.primitive.access or _mixed(self.results)
             found = self._access = rule(self.params, self.operands)
         return found
+
+    @property
+    def contracts(self) -> bool:
+        """Whether it adds up products of elements of its operands along labels, nothing else."""
+        access, kind = self.access, self.primitive.facts.elements
+        labels = chain(*access.operands)
+        return kind == "multiplied" and access.combine is np.add and None not in labels
 
 
 _EQUATIONS_KEPT: Final = 1 << 17

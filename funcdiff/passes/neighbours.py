@@ -25,14 +25,11 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import map_nested, walk
-from funcdiff.ops.structure.slicing import add_slice, add_slice_p, along, slice_along, slice_p
-from funcdiff.ops.structure.structural import concatenate_p, reshape, reshape_p
+from funcdiff.ops.structure.slicing import add_slice, add_slice_p, along, slice_along
+from funcdiff.ops.structure.structural import reshape, reshape_p
 from funcdiff.space import add, splat
 
 T = TypeVar("T")
-
-_MOVING: Final = (slice_p, concatenate_p, reshape_p)
-"""Operations that may have a part of something of which their operands are parts."""
 
 _WIDEST: Final = 1 << 13
 """Elements up to which it is the calls of functions that take the time."""
@@ -106,8 +103,7 @@ def _first(program: Program, found: Sequence[_Group]) -> list[_Group]:
     """Return the groups whose operands are none of others' doing: by these they may have more."""
     later = {eq.results[0] for group in found for eq in group.members}
     for eq in program.equations:
-        follows = eq.primitive in _MOVING or _is_candidate(eq)
-        if follows and not later.isdisjoint(eq.operands):
+        if (_moves(eq) or _is_candidate(eq)) and not later.isdisjoint(eq.operands):
             later.update(eq.results)
     return [
         group
@@ -123,11 +119,16 @@ def _parts(program: Program, made: Mapping[Atom, _Part]) -> dict[Atom, _Part]:
     """Return the variables that are parts of others, or of groups: with those `made`."""
     parts = dict(made)
     for eq in program.equations:
-        if eq.primitive in _MOVING:
+        if _moves(eq):
             part = _reshaped(eq, parts) if eq.primitive is reshape_p else _moved(eq, parts)
             if part is not None:
                 parts[eq.results[0]] = part
     return parts
+
+
+def _moves(eq: Equation) -> bool:
+    """Whether the elements of a result may be those of parts: a slice, or what is joined."""
+    return eq.primitive.facts.elements in ("moved", "summed") and not eq.primitive.pointwise
 
 
 def _moved(eq: Equation, parts: Mapping[Atom, _Part]) -> _Part | None:

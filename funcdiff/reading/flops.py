@@ -20,7 +20,6 @@ from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.families import weights
 from funcdiff.ops.linalg.orthogonal import Qr
 from funcdiff.ops.linalg.singular import Vectors
-from funcdiff.ops.products.contract import Contraction, lengths
 from funcdiff.ops.products.convolution import Convolution
 from funcdiff.ops.products.fourier import Fourier
 from funcdiff.ops.structure.structural import Axis
@@ -99,10 +98,9 @@ def _matrix(eq: Equation) -> tuple[int, int, int]:
 
 def _contract(eq: Equation) -> int:
     """Count 2·m·n·k: a product and a sum for every term; without a sum, the products."""
-    p = eq.params_as(Contraction)
-    sizes = lengths(p, *(atom.type.shape for atom in eq.operands[:2]))  # and perhaps a mask
-    terms = prod(sizes.values())
-    summed = any(k not in p.out for k in sizes)
+    op = eq.operation
+    sizes = op.access.lengths(op.operands, op.results)
+    terms, summed = prod(sizes.values()), len(sizes) > len(op.access.results[0])
     if _is_complex(eq):
         return terms * (8 if summed else 6)
     return terms * (2 if summed else 1)

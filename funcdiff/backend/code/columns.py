@@ -16,6 +16,8 @@ from dataclasses import replace
 from math import prod
 from typing import Final
 
+import numpy as np
+
 from funcdiff.backend.blocks.rows import rows
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind, constant
@@ -24,9 +26,8 @@ from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.axes.reductions import reduce_max_p, reduce_min_p, reduce_prod_p
-from funcdiff.ops.products.contract import Contraction, contract_p, is_matrix_product
-from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
+from funcdiff.ops.products.contract import Contraction, is_matrix_product
+from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
     Axis,
     Permutation,
@@ -93,7 +94,7 @@ class _Turner:
                 continue
             if eq.primitive is reduce_sum_p:
                 made = _total(self, eq)
-            elif eq.primitive is contract_p:
+            elif eq.operation.contracts:
                 made = _product(self, eq)
             if made is not None:
                 self._rows[eq.results[0].number] = made
@@ -106,7 +107,7 @@ class _Turner:
         """Return the result of an equation as columns, if it works row by row on short rows."""
         if len(eq.results) != 1:
             return None
-        if eq.primitive is contract_p:
+        if eq.operation.contracts:
             fits = eq.results[0].type.ndim == 2 and self.fits(eq.results[0].type)
             return _product(self, eq, turns=True) if fits else None
         how, p = rows(eq), _turned(eq)
@@ -117,9 +118,7 @@ class _Turner:
         if not all(self.fits(atom.type) for atom in (*eq.results, *apart)):
             return None  # what adds rows up has none itself
         if not eq.primitive.implementation.view:
-            joined = eq.primitive is concatenate_p
-            loops = len(eq.operands) if joined else eq.primitive in _LOOPING
-            self.save(eq, self.length * loops)
+            self.save(eq, self.length * _loops(eq))
         xs = [self.columns(atom) if flag else self.rows(atom) for atom, flag in operands]
         return bind(eq.primitive, p, *xs)[0]
 
@@ -181,8 +180,13 @@ def _behind(axes: Sequence[int]) -> tuple[int, ...]:
 
 # ---- what works row by row -----------------------------------------------------------------------
 
-_LOOPING: Final = (reduce_max_p, reduce_min_p, reduce_prod_p, add_slice_p)
-"""What begins a loop for each row."""
+
+def _loops(eq: Equation) -> int:
+    """Return how many loops an equation begins for each row: NumPy adds in longer ones."""
+    if eq.primitive is concatenate_p:
+        return len(eq.operands)
+    reduces = eq.operation.access.reduces not in (None, np.add)
+    return reduces or eq.primitive.implementation.in_place is not None
 
 
 def _turned(eq: Equation) -> Params | None:
@@ -231,4 +235,4 @@ def _product(turner: _Turner, eq: Equation, *, turns: bool = False) -> Tracer | 
         for atom, flag in zip(eq.operands, turned, strict=True)
     )
     out = _behind(p.out) if turns else p.out
-    return bind(contract_p, Contraction(left, right, out), x, y)[0]
+    return bind(eq.primitive, Contraction(left, right, out), x, y)[0]

@@ -21,7 +21,6 @@ from funcdiff.ops.products.contract import (
     contract_p,
     is_matrix_product,
     is_product_of_elements,
-    lengths,
 )
 from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
@@ -207,7 +206,8 @@ def product(eq: Equation, x: str, y: str) -> Product:
         left += f"[{whole}{':, ' * len(at.rows)}None]" if at.columns else ""
         right += f"[{whole}None]" if at.rows and at.stack else ""
         return Product(left, "*", right, back)
-    sizes = lengths(p, eq.operands[0].type.shape, eq.operands[1].type.shape)
+    op = eq.operation
+    sizes = op.access.lengths(op.operands, op.results)
 
     def shape_of(*groups: Sequence[int]) -> list[int]:
         return [*(sizes[k] for k in at.stack), *(prod(sizes[k] for k in g) for g in groups)]

@@ -16,7 +16,7 @@ from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
-from funcdiff.ops.products.contract import Contraction, arrangement, contract_p
+from funcdiff.ops.products.contract import Contraction, arrangement
 from funcdiff.ops.structure.structural import Permutation, permute_p
 from funcdiff.ops.user.failing import Fails, fails_p
 
@@ -37,7 +37,7 @@ def triangles(program: Program) -> dict[int, bool]:
     for eq in program.equations:
         made = eq.results[0].number
         operand = getattr(eq.operands[0], "number", -1) if eq.operands else -1
-        if eq.primitive is contract_p:
+        if eq.operation.contracts:
             product = _of_product(eq, found)
             if product is not None:
                 found[made] = product

@@ -48,7 +48,6 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.families import several
-from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
@@ -284,7 +283,7 @@ class _Writer:
             region,
             Kernel(region.body(region.block), None, stored, native=self._native),
             Kernel(region.body(rest), None, stored, native=self._native) if rest else None,
-            alone=any(eq.primitive is contract_p for eq in region.equations),
+            alone=any(eq.operation.contracts for eq in region.equations),
         )
         name = self._calls.bind_numbered(("blocks", region.results), "blocks_", blocks)
         lines = self._allocations(region.stored)

@@ -17,7 +17,6 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.guard import guard_p
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.products.contract import Contraction, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import concatenate_p
 
@@ -127,13 +126,11 @@ def _times(eq: Equation) -> tuple[float, float] | None:
         if eq.primitive is add_slice_p and isinstance(eq.operands[0], Literal):
             called = 2 * _CALL  # an array of zeros is made, and written to
         return _OPERATOR if eq.primitive is add_slice_p else 0.0, called
-    if reduction_ufunc(eq) is not None or eq.primitive is contract_p:
-        terms, operators, calls = eq.operands[0].type.size, 1, 3
-        if eq.primitive is contract_p:
-            x, y = (atom.type.shape for atom in eq.operands)
-            terms, operators, calls = prod(lengths(eq.params_as(Contraction), x, y).values()), 2, 2
+    if reduction_ufunc(eq) is not None or eq.operation.contracts:
+        op, factors = eq.operation, len(eq.operands)
+        terms = prod(op.access.lengths(op.operands, op.results).values())
         few = terms <= _MOST * max(type_.size, 1)
-        return (operators * _OPERATOR * terms, calls * _CALL + terms) if few else None
+        return (factors * _OPERATOR * terms, (4 - factors) * _CALL + terms) if few else None
     found = expression(eq)
     if found is None:
         return None

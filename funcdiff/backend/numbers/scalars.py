@@ -17,12 +17,10 @@ import numpy as np
 from funcdiff.backend.code.formulas import OPERATORS
 from funcdiff.core.atoms import Literal
 from funcdiff.core.computed import computed
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation
 from funcdiff.core.quiet import quiet
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
-from funcdiff.ops.elementwise.mathematics import root_of_squares
-from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
+from funcdiff.ops.structure.structural import convert_p
 
 _MAXIMUM: Final = "({0} if {0} > {1} or {0} != {0} else {1})"
 _MINIMUM: Final = "({0} if {0} < {1} or {0} != {0} else {1})"
@@ -63,19 +61,15 @@ _LOGIC: Final = frozenset(
 )  # fmt: skip
 """Functions that mean the same of flags."""
 
-_OTHERS: Final[dict[Primitive[Any], str]] = {
-    select_p: "({1} if {0} else {2})",
-    stop_gradient_p: "{}",
-    root_of_squares.primitive: "math.sqrt({})",
-}
-
-
 SPECIAL: Final = {
+    "select": "({1} if {0} else {2})",
+    "stop_gradient": "{}",
+    "root_of_squares": "math.sqrt({})",
     "erf": "math.erf({})",
     "erfc": "math.erfc({})",
     "expit": "1.0 / (1.0 + math.exp(-{}))",
 }
-"""Functions of ``scipy.special`` by the names of their primitives."""
+"""What is no ufunc, or one of ``scipy.special``, by the name of its primitive."""
 
 
 class Expression(NamedTuple):
@@ -99,8 +93,6 @@ def expression(eq: Equation) -> Expression | None:
     python = "bool" if eq.results[0].type.dtype == BOOL else "float"
     if eq.primitive is convert_p:
         return Expression(f"{python}({{}})")
-    if eq.primitive in _OTHERS:
-        return Expression(_OTHERS[eq.primitive])
     if eq.primitive.name in SPECIAL:
         return Expression(SPECIAL[eq.primitive.name])
     of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)

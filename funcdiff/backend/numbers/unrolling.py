@@ -36,7 +36,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
 from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.guard import Guard, divert, guard_p
-from funcdiff.ops.products.contract import Contraction, arrangement, contract_p, lengths
+from funcdiff.ops.products.contract import Contraction, arrangement
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import select_p, stop_gradient_p
 from funcdiff.space import Axes
@@ -186,7 +186,7 @@ class _Unroller:
         number = self._own_name(eq.results[0])
         if reduction_ufunc(eq) in _OF_NOTHING:
             made = [self._fold(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
-        elif eq.primitive is contract_p:
+        elif eq.operation.contracts:
             made = [self._product(f"{number}_{k}", row) for k, row in enumerate(_terms(eq, *xs))]
         else:
             made = self._elementwise(eq, xs, number)
@@ -375,8 +375,8 @@ def _rows(eq: Equation, x: Any) -> Iterator[list[str]]:
 
 def _terms(eq: Equation, x: Any, y: Any) -> Iterator[list[str]]:
     """Yield the pairs, one behind the other, that a contraction multiplies and adds up to one."""
-    p = eq.params_as(Contraction)
-    sizes, inner = lengths(p, x.shape, y.shape), arrangement(p).inner
+    p, op = eq.params_as(Contraction), eq.operation
+    sizes, inner = op.access.lengths(op.operands, op.results), arrangement(p).inner
     for place in np.ndindex(*(sizes[k] for k in p.out)):
         pairs: list[str] = []
         for rest in np.ndindex(*(sizes[k] for k in inner)):

@@ -86,11 +86,6 @@ def is_matrix_product(p: Contraction) -> bool:
     return len(p.left) <= 2 and len(p.right) <= 2 and len(at.inner) == 1 and not at.stack
 
 
-def lengths(p: Contraction, x: Sequence[int], y: Sequence[int]) -> dict[int, int]:
-    """Return the length of the axes of every label, given the shapes of the operands."""
-    return dict(zip((*p.left, *p.right), (*x, *y), strict=True))
-
-
 def _impl(p: Contraction) -> Callable[..., Any]:
     """Reach BLAS by viewing the contraction as a stack of matrix products."""
     at = arrangement(p)

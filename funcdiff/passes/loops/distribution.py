@@ -25,13 +25,13 @@ from funcdiff.core.walk import (
     inline,
     live_equations,
     made_by,
+    maker,
     map_nested,
     nested,
     rearrange,
     walk,
 )
 from funcdiff.ops.control.scan import Scan, scan, scan_p
-from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, reshape
 from funcdiff.passes.loops.stages import Stages, needed_after, part, stages
@@ -51,7 +51,7 @@ def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
         term = left.pop()
         if (found := made_by(term, add_p)) is not None:
             left += found[1]
-        elif made_by(term, contract_p) is not None:
+        elif (head := maker(term)) is not None and head.contracts:
             terms.append(term)
         else:
             return None
@@ -63,10 +63,8 @@ _rewriter: Final = Rewriter(
     algebra.rules,
     structure.rules,
     logic.rules,
-    {
-        (reduce_sum_p, contract_p): products.rules[reduce_sum_p, contract_p],
-        (reduce_sum_p, add_p): (_sum_of_sums,),
-    },
+    products.sums,
+    {(reduce_sum_p, add_p): (_sum_of_sums,)},
 )
 
 

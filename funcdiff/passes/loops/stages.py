@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import add_slice_p, slice_p
 from funcdiff.space import add_p
 
@@ -137,7 +136,7 @@ def _slices_of_stacks(p: Scan, found: Stages) -> list[int]:
 
 
 def _is_summed_product(eq: Equation, added: set[Atom]) -> bool:
-    return eq.primitive is contract_p and eq.results[0] in added
+    return eq.operation.contracts and eq.results[0] in added
 
 
 def _sums(p: Scan) -> dict[int, list[Term]]:
@@ -175,7 +174,7 @@ def _are_few(
     for _, added in terms:
         maker = makers.get(added) if isinstance(added, Var) else None
         sizes = [added.type.size]
-        if maker is not None and maker.primitive is contract_p and uses[added] == 1:
+        if maker is not None and maker.operation.contracts and uses[added] == 1:
             sizes = [atom.type.size for atom in maker.operands]
         if isinstance(added, Literal) or max(sizes) > _WIDEST or max(sizes) * p.length > _MOST:
             return False

@@ -243,7 +243,7 @@ _RULES: Final[dict[Primitive[Any], Callable[..., _Polynomial | None]]] = {
 def _cancel_in_sum(_emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     """Σ x = c for a number c, if terms cancel."""
     head = maker(x)
-    if head is None or head.primitive not in _MULTIPLIED or x.dtype.kind != "f":
+    if head is None or head.primitive not in _RULES or x.dtype.kind != "f":
         return None
     kept = kept_axes(x.ndim, p.axes)
     type_ = x.type.with_shape(without(x.shape, p.axes))
@@ -277,8 +277,6 @@ def _round(factor: float) -> float:
     near = float(np.round(factor))
     return near if abs(factor - near) <= 8 * np.finfo(float).eps * abs(near) else factor
 
-
-_MULTIPLIED: Final = (add_p, sub.primitive, mul_p)
 
 rules: Final[Rules] = {
     reduce_sum_p: (_cancel_in_sum,),

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from funcdiff.core.primitive import Params
+import numpy as np
+
+from funcdiff.core.primitive import Operation, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import conj_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
-from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.products.masked import masked_sum_p
-from funcdiff.ops.structure.structural import convert_p, reshape_p
+from funcdiff.ops.structure.structural import convert_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
-from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
-
-_LIKE_FIRST: Final = frozenset({reduce_sum_p, masked_sum_p, convert_p})
-"""With what moves elements or hands them on: of a sum of squares, they make sums of squares."""
+from funcdiff.space import add_p, mul_p, splat
 
 
 def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
@@ -30,8 +27,7 @@ def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
     if head is None or depth == 0 or x.dtype.kind != "f":
         return False
     xs = operands_of(x, head)
-    facts = head.primitive.facts
-    if head.primitive in _LIKE_FIRST or facts.elements == "moved" or facts.hands_on:
+    if _keeps_signs(head):
         return is_sum_of_squares(xs[0], depth - 1)
     if head.primitive is add_p:
         return all(is_sum_of_squares(y, depth - 1) for y in xs)
@@ -49,12 +45,21 @@ def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
     return _is_product(x, is_same)
 
 
+def _keeps_signs(head: Operation) -> bool:
+    """Whether an operation moves elements of its first operand, adds them up or hands them on."""
+    facts = head.primitive.facts
+    adds = facts.linear is not None and head.access.combine is np.add
+    return adds or facts.elements == "moved" or facts.hands_on or head.primitive is convert_p
+
+
 def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
     """Whether `x` is a sum of products of each element with that of the same place."""
     if found := made_by(x, mul_p):
         return pair(*found[1])
-    found = made_by(x, contract_p)
-    return found is not None and found[0].left == found[0].right and pair(*found[1])
+    head = maker(x)
+    if head is None or not head.contracts or head.access.operands[0] != head.access.operands[1]:
+        return False
+    return pair(*operands_of(x, head))
 
 
 def _is_conjugate_pair(y: Tracer, z: Tracer) -> bool:
@@ -70,7 +75,7 @@ def _is_positive(x: Tracer) -> bool:
     if x.dtype.kind in "bu":
         return True
     head = maker(x)
-    if head is not None and head.primitive in (broadcast_p, reshape_p, convert_p, reduce_sum_p):
+    if head is not None and _keeps_signs(head):
         return _is_positive(operands_of(x, head)[0])
     found = made_by(x, maximum.primitive)
     return found is not None and any(number == 0 for number in map(splat, found[1]))

@@ -128,8 +128,9 @@ def _work(sizes: Mapping[int, int], left: Iterable[int], right: Iterable[int]) -
     return math.prod(sizes[k] for k in {*left, *right})
 
 
+sums: Final[Rules] = {(reduce_sum_p, contract_p): (_sum_of_product,)}
 rules: Final[Rules] = {
-    (reduce_sum_p, contract_p): (_sum_of_product,),
+    **sums,
     (contract_p, contract_p): (_regroup,),
     (contract_p, add_p): (_distribute,),
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from funcdiff.core.access import Labels
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
@@ -19,7 +20,6 @@ from funcdiff.core.walk import inline, made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import imag, modulus_p, real
 from funcdiff.ops.linalg.radial import Radial, known, known_p, radial, radial_p
-from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.structural import permute
 from funcdiff.passes.rewrites.jets import (
     Jet,
@@ -100,11 +100,9 @@ class RadialRewriter(Rewriter):
         half = _half_power(head, xs)
         if half is not None:
             return self._of_half_power(y, xs[0], half)
-        if head.primitive is contract_p and is_same(*xs):
-            p = head.params
-            assert isinstance(p, Contraction)
-            if p.left == p.right:
-                return self._of_product(y, xs[0], p)
+        sides = head.access.operands
+        if head.contracts and sides[0] == sides[1] and is_same(*xs):
+            return self._of_product(y, xs[0], sides[0], head.access.results[0])
         jets = self._jets_of_result(head, xs)
         if _is_radius(head):
             jets = {**jets, Radius(_number(y)): Jet(0.0, 1.0)}
@@ -163,14 +161,14 @@ class RadialRewriter(Rewriter):
         self._marked[y.atom] = marked
         return marked
 
-    def _of_product(self, y: Tracer, x: Tracer, p: Contraction) -> Tracer:
+    def _of_product(self, y: Tracer, x: Tracer, labels: Labels, out: Labels) -> Tracer:
         """Return a sum of squares of radii, which is one of their squares."""
         if not any(jet.value == 0 and jet.slope != 0 for jet in self.jets(x).values()):
             return y
-        rest = tuple(label for label in p.left if label in p.out)
-        summed = tuple(k for k, label in enumerate(p.left) if label not in p.out)
+        rest = tuple(label for label in labels if label in out)
+        summed = tuple(k for k, label in enumerate(labels) if label not in out)
         total = reduce_sum(self._single(ops.square.primitive, NONE, x), summed)
-        marked = known(y, permute(total, tuple(map(rest.index, p.out))))
+        marked = known(y, permute(total, tuple(map(rest.index, out))))
         self._marked[y.atom] = marked
         return marked
 

@@ -18,7 +18,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import following
-from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.products.contract import Contraction
 from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along
 from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.passes import factored
@@ -136,7 +136,7 @@ class Stacks(Images):
                 return None
             known = [x or self.tracer(atom) for x, atom in zip(xs, eq.operands, strict=True)]
             return factored.image(eq, known)
-        if eq.primitive is contract_p:
+        if eq.operation.contracts:
             return self._product_of(eq, flags)
         sums = eq.primitive.facts.elements in ("moved", "summed", "added")
         moves = eq.primitive.pointwise or sums or eq.operation.access.reduces is np.add

@@ -299,19 +299,17 @@ def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer 
 
 def _values(x: Tracer) -> tuple[Primitive[Any], Any, Tracer] | None:
     """Recognise eigenvalues and singular values; return of which factorization, and of what."""
-    for alone in _ALONE:
-        found = made_by(x, alone)
+    for primitive, place in _VALUES:
+        found = _result(x, primitive, place, 0)
         if found:
-            return alone, found[0], found[1][0]
-    for primitive, place, other in _AMONG:
-        among = _result(x, primitive, place, other)
-        if among:
-            return primitive, *among[:2]
+            return primitive, *found[:2]
     return None
 
 
-_ALONE: Final[tuple[Primitive[Any], ...]] = (eigvalsh_p, svdvals_p)
-_AMONG: Final[tuple[tuple[Primitive[Any], int, int], ...]] = ((eigh_p, 0, 1), (svd_p, 1, 0))
+_VALUES: Final[tuple[tuple[Primitive[Any], int], ...]] = (
+    (eigvalsh_p, 0), (svdvals_p, 0), (eigh_p, 0), (svd_p, 1),
+)  # fmt: skip
+"""Factorizations, and at which place of their results the values are."""
 
 
 def _with_derivative_of_sum(
