@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind, current_builder
 from funcdiff.core.origins import Copying, Origin, note
-from funcdiff.core.policy import CLOSED, SHARED
+from funcdiff.core.policy import CLOSED, SHARED, Policy
 from funcdiff.core.primitive import Operation, P, Params, Primitive, names_of_programs
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
@@ -188,34 +188,39 @@ def rearrange(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -
 
     `inputs` must name every input that the chosen outputs need; a check that needs others goes.
     """
-    with Builder("rearrange", SHARED) as builder:
-        xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
-        places = live_equations(program, outputs)
-        copy = following(program, [xs.get(v.number) for v in program.inputs], copy_equation)
-        for index, eq in enumerate(program.equations):
-            if index in places and all(_is_read(xs, atom) for atom in eq.operands):
-                ys = copy(eq, [_read(xs, atom) for atom in eq.operands])
-                xs.update(zip((v.number for v in eq.results), ys, strict=True))
-        return builder.program([_read(xs, program.outputs[k]) for k in outputs])
+    ends = [program.outputs[k] for k in outputs]
+    return cut(program, [program.inputs[k] for k in inputs], ends)
 
 
-def _is_read(env: Mapping[int, Tracer], atom: Atom) -> bool:
-    return isinstance(atom, Literal) or atom.number in env
+def cut(
+    program: Program, inputs: Sequence[Var], outputs: Sequence[Atom], policy: Policy = SHARED
+) -> Program:
+    """Return what makes some values of a program of others, with the checks that these allow."""
+    with Builder("part", policy) as builder:
+        env: dict[Var, Tracer] = {v: builder.input(v.type) for v in inputs}
+
+        def read(atoms: Sequence[Atom]) -> list[Tracer]:
+            return [
+                env[x] if isinstance(x, Var) else Builder.handle(None, x, x.type) for x in atoms
+            ]
+
+        copy = following(program, [env.get(v) for v in program.inputs], copy_equation)
+        for index in sorted(live_equations(program, outputs, inputs)):
+            eq = program.equations[index]
+            if all(isinstance(x, Literal) or x in env for x in eq.operands):
+                env.update(zip(eq.results, copy(eq, read(eq.operands)), strict=True))
+        return builder.program(read(outputs))
 
 
-def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
-    if isinstance(atom, Literal):
-        return Builder.handle(None, atom, atom.type)
-    return env[atom.number]
-
-
-def live_equations(program: Program, outputs: Sequence[int]) -> set[int]:
-    """Return the places of the equations that some outputs need, or that count by themselves."""
-    wanted = {program.outputs[k] for k in outputs}
-    places = set()
+def live_equations(
+    program: Program, outputs: Iterable[Atom], inputs: Iterable[Var] = ()
+) -> set[int]:
+    """Return the places of equations that values need if others are given, or that end it."""
+    given, places = set(inputs), set()
+    wanted = set(outputs) - given
     for index in range(len(program.equations) - 1, -1, -1):
         eq = program.equations[index]
         if eq.operation.ends or not wanted.isdisjoint(eq.results):
             places.add(index)
-            wanted.update(eq.operands)
+            wanted.update(x for x in eq.operands if x not in given)
     return places

@@ -9,7 +9,7 @@ keep the number, those of `products` keep it but for rounding, those of `masking
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import compress, count
 from typing import Final
 
 from funcdiff.core.atoms import Atom
@@ -71,7 +71,7 @@ def inline_simplified(
     rewrite = _rewrite_rule(program)
     if all(values):
         return walk(program, operands, rewrite)
-    exact = live_equations(program, [k for k, flag in enumerate(values) if flag])
+    exact = live_equations(program, compress(program.outputs, values))
     places = count()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,40 @@ def test_numbers_and_other_dtypes_stay_with_numpy() -> None:
     for x in (2.0, np.arange(1, 4), np.ones(3, np.complex128)):
         program = fd.trace(lambda x: x**3)(x)
         assert lower(program) is program
+
+
+TWICE: dict[str, Callable[[Any], Any]] = {
+    "a cube": lambda x: (x**3, np.square(x) * x),
+    "a fourth power": lambda x: (x**4, np.square(np.square(x))),
+    "an inverse square": lambda x: (x**-2.0, np.square(np.reciprocal(x))),
+    "a view of a cube": lambda x: (x**3, (np.square(x) * x)[::-1]),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_results_that_are_computed_as_one_are_two_arrays(name: str) -> None:
+    f, x = TWICE[name], np.linspace(0.5, 1.5, 20)
+    g = fd.jit(f)
+    for _ in range(3):
+        y, z = g(x)
+        assert not np.shares_memory(y, z)
+    program = fd.trace(f)(x)
+    memory: Any = [np.empty(20), np.empty(20)]
+    Kernel(program, None, (0, 1))(x, *memory)
+    np.testing.assert_allclose(memory, f(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_carries_that_are_computed_as_one_have_rows_of_their_own(name: str) -> None:
+    def f(xs: Any) -> Any:
+        def body(carry: Any, x: Any) -> Any:
+            a, b = carry
+            return TWICE[name](np.tanh(a - 2 * b + x) + 2.0), (a, b)
+
+        return fd.scan(body, (np.zeros(20), np.ones(20)), xs)
+
+    xs = np.linspace(0.5, 1.5, 60).reshape(3, 20)
+    g = fd.jit(f)
+    for _ in range(2):
+        for found, expected in zip(g(xs), f(xs), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-13)

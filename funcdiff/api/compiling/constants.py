@@ -10,15 +10,12 @@ from typing import Any, Final
 
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.preparation import prepare
-from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder
+from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.evaluate import evaluate, is_repeatable
 from funcdiff.core.overwriting import is_fresh
-from funcdiff.core.policy import SHARED
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
-from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copy_equation, following
+from funcdiff.core.walk import cut
 
 _FEWEST: Final = 1024
 """Elements that are computed, from which on this is worth it."""
@@ -81,31 +78,8 @@ def _constant_equations(program: Program, first: int) -> set[int]:
 
 def _split(program: Program, first: int, kept: set[int]) -> tuple[Program, Program]:
     """Return the programs of the constants, and of the outputs by inputs and constants."""
-    others = set(range(len(program.equations))) - kept
-    used = {x for place in others for x in program.equations[place].operands}
+    others = (eq for place, eq in enumerate(program.equations) if place not in kept)
+    used = {x for eq in others for x in eq.operands}
     constants = [v for place in sorted(kept) for v in program.equations[place].results if v in used]
-    everything = set(range(len(program.equations)))
-    once = _part(program, program.inputs[first:], everything, constants)
-    return once, _part(program, [*program.inputs, *constants], others, program.outputs)
-
-
-def _part(
-    program: Program, inputs: Sequence[Var], places: set[int], outputs: Sequence[Atom]
-) -> Program:
-    """Return what makes some values of others, of the equations at these places."""
-    wanted, needed = set(outputs), []
-    for place in sorted(places, reverse=True):
-        eq: Equation = program.equations[place]
-        if not wanted.isdisjoint(eq.results):
-            needed.append(eq)
-            wanted.update(eq.operands)
-    with Builder("constants", SHARED) as builder:
-        env: dict[Atom, Tracer] = {v: builder.input(v.type) for v in inputs}
-
-        def read(x: Atom) -> Tracer:
-            return Builder.handle(None, x, x.type) if isinstance(x, Literal) else env[x]
-
-        copy = following(program, [env.get(v) for v in program.inputs], copy_equation)
-        for eq in reversed(needed):
-            env.update(zip(eq.results, copy(eq, [*map(read, eq.operands)]), strict=True))
-        return builder.program([*map(read, outputs)])
+    once = cut(program, program.inputs[first:], constants)
+    return once, cut(program, [*program.inputs, *constants], program.outputs)

@@ -20,12 +20,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.atoms import Atom, Literal
-from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder, constant
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copy_equation, made_by, walk
+from funcdiff.core.walk import copy_equation, cut, made_by, walk
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.mathematics import fmax, maximum
 from funcdiff.ops.products.contract import contract
@@ -159,16 +159,8 @@ def hoist_constants(
             values.update(zip(eq.results, made if len(eq.results) > 1 else [made], strict=True))
     if not values:
         return program, []
-    outside = [eq for eq in program.equations if not values.keys() >= set(eq.results)]
-    used = {atom: atom.type for eq in outside for atom in eq.operands if atom in values}
-    with Builder("without constants", CLOSED) as builder:
-        operands = [builder.input(t) for t in program.input_types]
-        inputs = {atom: builder.input(type_) for atom, type_ in used.items()}
-
-        def rule(eq: Equation, xs: list[Any]) -> Sequence[Any]:
-            if values.keys() >= set(eq.results):
-                return [inputs[v] if v in inputs else constant(0, v.type) for v in eq.results]
-            return bind(eq.primitive, eq.params, *xs)
-
-        changed = builder.program(walk(program, operands, rule))
+    rest = (eq for eq in program.equations if values.keys().isdisjoint(eq.results))
+    read = dict.fromkeys(atom for eq in rest for atom in eq.operands)
+    used = [v for v in read if isinstance(v, Var) and v in values]
+    changed = cut(program, [*program.inputs, *used], program.outputs, CLOSED)
     return changed, [values[atom] for atom in used]

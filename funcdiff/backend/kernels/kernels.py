@@ -140,11 +140,12 @@ class _Writer:
         regions = [step for step in steps if isinstance(step, Region)]
         for v in (v for region in regions for v in region.operands):
             calls.views.pop(v.number, None)
-        self._given = calls.renamed = {
-            atom.number: f"o{k}"
-            for k, atom in enumerate(program.outputs[place] for place in stored)
-            if isinstance(atom, Var) and atom.number >= len(program.inputs)
-        }
+        self._given, self._copies = calls.renamed, list[str]()
+        for k, atom in enumerate(program.outputs[place] for place in stored):
+            if isinstance(atom, Var) and atom.number >= len(program.inputs):
+                first = self._given.setdefault(atom.number, f"o{k}")
+                if first != f"o{k}":  # two results have become one
+                    self._copies.append(f"o{k}[...] = {first}")
         inputs = [calls.name(v) for v in program.inputs]
         count = len(inputs) - len(constants)
         self._parameters = [*inputs[:count], *(f"o{k}" for k in range(len(stored)))]
@@ -172,7 +173,7 @@ class _Writer:
             f"{calls.operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
             for atom in program.outputs
         ]
-        lines.append(f"return [{', '.join(outputs)}]")
+        lines += [*self._copies, f"return [{', '.join(outputs)}]"]
         return Source(comments + function("program", self._parameters, lines), calls.names)
 
     # ---- steps -----------------------------------------------------------------------------

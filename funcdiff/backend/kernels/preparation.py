@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from funcdiff.backend.code.lower import lower
 from funcdiff.backend.code.source import LONGEST
 from funcdiff.backend.numbers.estimates import estimate_time
 from funcdiff.core.atoms import Atom, Var
@@ -31,7 +32,8 @@ def owns_results(program: Program) -> bool:
 
     So it is if the program is interpreted, too.
     """
-    return all(_owns_results(p) for p in {program, prepare(program)})
+    ready = prepare(program)
+    return all(_owns_results(p) for p in {program, ready, lower(ready)})
 
 
 def _owns_results(program: Program) -> bool:

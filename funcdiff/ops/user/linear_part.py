@@ -70,8 +70,8 @@ def has_hidden(
     those that other equations hold may hide anything.  What the outputs, or some of them, do not
     need does not count.
     """
-    places = live_equations(program, range(len(program.outputs)) if outputs is None else outputs)
-    equations = [eq for k, eq in enumerate(program.equations) if k in places]
+    ends = program.outputs if outputs is None else [program.outputs[k] for k in outputs]
+    equations = [program.equations[k] for k in sorted(live_equations(program, ends))]
     variables = tuple(v for eq in equations for v in eq.results)
     every = Program(program.inputs, program.equations, variables)
     depends, moves = dependent(every, active), jvp(every, active)[1]

@@ -9,12 +9,12 @@ Without it an LSTM of letters takes 2.6 times as long, 50 species by Runge-Kutta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE
@@ -22,6 +22,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import (
     Rule,
+    cut,
     inline,
     live_equations,
     made_by,
@@ -120,8 +121,8 @@ def _without_unused(
     body = p.body
     wanted = {k for k, flag in enumerate(used) if flag}
     while True:
-        needed = {a for k in live_equations(body, list(wanted)) for a in body.equations[k].operands}
-        needed.update(body.outputs[k] for k in wanted)
+        needed = {body.outputs[k] for k in wanted}
+        needed.update(a for k in live_equations(body, needed) for a in body.equations[k].operands)
         more = {k for k in range(p.carries) if body.inputs[p.constants + k] in needed} | wanted
         if more == wanted:
             break
@@ -212,7 +213,7 @@ class _Distribution:
         """Record equations that are the same in every iteration."""
         used, made = part(self._p.body, places)
         outputs = [v for v in made if v in wanted]
-        program = _cut(self._p.body, places, used, outputs)
+        program = cut(self._p.body, used, outputs)
         ys = inline(program, [self._fixed[v] for v in used])
         self._fixed.update(zip(outputs, ys, strict=True))
 
@@ -222,7 +223,7 @@ class _Distribution:
         outputs = [v for v in made if v in wanted]
         if not outputs:
             return
-        program = _cut(self._p.body, places, used, outputs)
+        program = cut(self._p.body, used, outputs)
         flags = [v in self._stacked for v in used]
         xs = [
             self._stacked[v] if flag else self._fixed[v]
@@ -249,7 +250,7 @@ class _Distribution:
         stacked = [v for v in (*inputs, *made) if v in others and v not in later]
         constants = [v for v in dict.fromkeys(used) if v in self._fixed]
         rows = [v for v in dict.fromkeys(used) if v in self._stacked]
-        program = _cut(body, found.core, [*constants, *inputs, *rows], [*after, *stacked])
+        program = cut(body, [*constants, *inputs, *rows], [*after, *stacked])
         operands = [
             *(self._fixed[v] for v in constants),
             *(self._carried[v] for v in inputs),
@@ -267,20 +268,3 @@ class _Distribution:
             return self._stacked[atom]
         x = self._fixed[atom] if isinstance(atom, Var) else constant(atom.value, atom.type)
         return broadcast(x, (self._p.length, *x.shape), tuple(range(1, x.ndim + 1)))
-
-
-def _cut(
-    program: Program, places: Iterable[int], inputs: Sequence[Var], outputs: Sequence[Atom]
-) -> Program:
-    """Return some equations of a program as a program of their own."""
-    with Builder("part", SHARED) as builder:
-        env: dict[Atom, Tracer] = {v: builder.input(v.type) for v in inputs}
-
-        def read(atom: Atom) -> Tracer:
-            return env[atom] if isinstance(atom, Var) else constant(atom.value, atom.type)
-
-        for k in places:
-            eq = program.equations[k]
-            ys = bind(eq.primitive, eq.params, *map(read, eq.operands))
-            env.update(zip(eq.results, ys, strict=True))
-        return builder.program(map(read, outputs))
