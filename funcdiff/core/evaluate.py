@@ -24,6 +24,9 @@ from funcdiff.errors import InputError, InternalError, user_location
 Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
 """What makes a function of a program, as `executable` does."""
 
+Watcher: TypeAlias = Callable[[int, Callable[..., Any], list[Any]], Any]
+"""Calls the function of an equation, the one at a place, on operands."""
+
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
 
@@ -101,6 +104,20 @@ class Executable:
             step = next(k for k, s in enumerate(self._steps) if s[0] is function and s[3] is result)
             error.add_note(f"funcdiff: raised by the equation {self.program.equations[step]}")
             raise
+        return [env[k] for k in self._outputs]
+
+    def watch(self, arrays: Sequence[Any], run: Watcher) -> list[Any]:
+        """Return the outputs, with `run` in the place of the call of each equation."""
+        env = self._template.copy()
+        env[: len(arrays)] = arrays
+        for k, (function, a, b, result) in enumerate(self._steps):
+            places = [a] if b is None else [a, b] if type(a) is int else a
+            made = run(k, function, [env[place] for place in places])
+            if type(result) is int:
+                env[result] = made
+            else:
+                for place, value in zip(result, made, strict=True):
+                    env[place] = value
         return [env[k] for k in self._outputs]
 
     def _prepare(self) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Container, Iterator, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.dataflow import last_uses
+from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
-from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Equation, Program
 from funcdiff.errors import FuncdiffError
 from funcdiff.ops.structure.structural import select_p
@@ -37,17 +34,21 @@ class SweepError(FuncdiffError):
         self.program, self.eq, self.error = program, eq, error
 
 
+class Looks(NamedTuple):
+    """What looks at operands and results of an equation."""
+
+    kinks: Looked | None = None
+    advice: Advisor | None = None
+
+
 class _Step(NamedTuple):
-    """An equation, prepared to be run, with what looks at it."""
+    """An equation, with what looks at it."""
 
     eq: Equation
-    function: Callable[..., Any]
-    nested: bool
+    nested: Callable[..., Any] | None  # runs the programs that it holds, equation by equation
     moves: bool
-    dead: tuple[int, ...]
     origin: Origin
-    looks: Looked | None
-    advises: Advisor | None
+    looks: Looks
 
 
 class Sweep:
@@ -74,12 +75,17 @@ class Sweep:
                 found[origin] = found.get(origin, 0.0) + taken
         return found
 
-    def add_kink(self, kink: Kink) -> None:
-        """Note a kink; of the same line and kind the larger counts stay."""
-        key = kink.place, kink.expression
-        known = self.kinks.get(key)
-        if known is None or (kink.met, kink.near) > (known.met, known.near):
-            self.kinks[key] = kink
+    def look(self, looks: Looks, xs: Sequence[Any], ys: Sequence[Any]) -> None:
+        """Note what is seen; of kinks of the same line and kind the larger counts stay."""
+        kink = looks.kinks and looks.kinks(xs, ys)
+        if kink:
+            key = kink.place, kink.expression
+            known = self.kinks.get(key)
+            if known is None or (kink.met, kink.near) > (known.met, known.near):
+                self.kinks[key] = kink
+        advice = looks.advice and looks.advice(xs, ys)
+        if advice:
+            self.advice.setdefault((advice.place, advice.about), advice)
 
 
 class Run:
@@ -89,33 +95,28 @@ class Run:
         self.program = program
         self.found: dict[int, NotFinite] = {}  # by variable: what is not finite in the last run
         self._sweep = sweep
-        self._steps = self._prepare(active)
+        self._steps, self._executable = self._prepare(active), executable(program)
         self._taken = [0.0 for _ in self._steps]
         self._calls, self._unwatched = 0, 0.0
         self._is_plain = not any(
-            step.looks or step.advises or step.nested or _is_choice(step) for step in self._steps
+            step.looks.kinks or step.looks.advice or step.nested or _is_choice(step)
+            for step in self._steps
         )
 
     def _prepare(self, active: frozenset[Atom] | None) -> list[_Step]:
         steps = list(steps_of(self.program, active))
         for k, step in enumerate(steps):
-            if step.nested:
-                nested = step.eq.primitive.implementation.nested
-                assert nested is not None
+            if (nested := step.eq.primitive.implementation.nested) is not None:
                 run = nested(step.eq.params, lambda inner: self._sweep.run(inner).run_nested)
-                steps[k] = step._replace(function=run)
+                steps[k] = step._replace(nested=run)
         return steps
-
-    @cached_property
-    def _execute(self) -> Callable[..., list[Any]]:
-        return executable(self.program)
 
     def run_nested(self, *arrays: Any) -> list[Any]:
         """Run the program as part of an equation, noting where something is first not finite."""
         self._calls += 1
         if self._is_plain and self._calls > _WATCHED:
             start = perf_counter()
-            outputs = self._execute(*arrays)
+            outputs = self._executable(*arrays)
             self._unwatched += perf_counter() - start
             if all(not_finite(np.asarray(y)) is None for y in outputs):
                 return outputs
@@ -142,21 +143,17 @@ class Run:
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the outputs for concrete inputs."""
         self.found = {}
-        env: dict[int, Any] = dict(enumerate(arrays))
         for v, x in zip(self.program.inputs, arrays, strict=True):
             self._note(v, x, (), None)
-        for k in range(len(self._steps)):
-            self._run(k, env)
-        return [_value(atom, env) for atom in self.program.outputs]
+        return self._executable.watch(arrays, self._run)
 
-    def _run(self, k: int, env: dict[int, Any]) -> None:
+    def _run(self, k: int, function: Callable[..., Any], xs: list[Any]) -> Any:
         step, sweep, found = self._steps[k], self._sweep, self.found
         eq = step.eq
-        xs = [_value(atom, env) for atom in eq.operands]
         inner, sweep.inner = sweep.inner, []
         start = perf_counter()
         try:
-            made = step.function(*xs)
+            made = (step.nested or function)(*xs)
         except SweepError:
             raise
         except Exception as error:
@@ -166,17 +163,12 @@ class Run:
         ys = (made,) if len(eq.results) == 1 else made
         finite = not found or not any(x.number in found for x in eq.operands if type(x) is Var)
         for v, y in zip(eq.results, ys, strict=True):
-            env[v.number] = y
             if not (step.moves and finite):
                 self._note(v, y, tuple(xs), first)
         if not finite and _is_choice(step):
             self._note_masked(eq, xs[0])
-        if step.looks is not None and (kink := step.looks(xs, ys)) is not None:
-            sweep.add_kink(kink)
-        if step.advises is not None and (advice := step.advises(xs, ys)) is not None:
-            sweep.advice.setdefault((advice.place, advice.about), advice)
-        for number in step.dead:
-            env.pop(number, None)
+        sweep.look(step.looks, xs, ys)
+        return made
 
     def _note(self, v: Var, y: Any, xs: tuple[Any, ...], inner: Root | None) -> None:
         flags = not_finite(y)
@@ -202,33 +194,29 @@ class Run:
 
 @memoised
 def steps_of(program: Program, active: frozenset[Atom] | None) -> tuple[_Step, ...]:
-    """Return what is to be done for each equation, but for those that hold programs."""
-    last = last_uses(program)
-    dying: list[list[int]] = [[] for _ in program.equations]
-    for number, index in enumerate(last):
-        if 0 <= index < len(dying):
-            dying[index].append(number)
-    advice, kinks = advisors(program), lookers(program)
-    steps = []
-    for k, (eq, function) in enumerate(
-        zip(program.equations, functions(program, last), strict=True)
-    ):
-        origin = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
-        facts, how = eq.primitive.facts, eq.primitive.implementation
-        matters = active is None or not active.isdisjoint(eq.operands)
-        looks = kinks.get(k) if matters and not origin.derived else None
-        steps.append(
-            _Step(
-                eq, function, how.nested is not None, how.view or facts.elements == "moved",
-                tuple(dying[k]), origin._replace(name=""), looks, advice.get(k),
-            )
-        )  # fmt: skip
-    return tuple(steps)
+    """Return what is to be looked at for each equation."""
+    looks = looks_of(program, active)
+    return tuple(
+        _Step(
+            eq, None,
+            eq.primitive.implementation.view or eq.primitive.facts.elements == "moved",
+            origin_of(program, eq.results[0])._replace(name="") if eq.results else UNKNOWN,
+            looks.get(k, Looks()),
+        )
+        for k, eq in enumerate(program.equations)
+    )  # fmt: skip
+
+
+def looks_of(program: Program, active: Container[Atom] | None) -> dict[int, Looks]:
+    """Return, by place, what looks for kinks that a derivative goes through, and what advises."""
+    kinks, advice, found = lookers(program), advisors(program), {}
+    for place in kinks.keys() | advice.keys():
+        eq = program.equations[place]
+        matters = active is None or any(x in active for x in eq.operands)
+        looks = matters and not origin_of(program, eq.results[0]).derived
+        found[place] = Looks(kinks.get(place) if looks else None, advice.get(place))
+    return found
 
 
 def _is_choice(step: _Step) -> bool:
     return step.eq.primitive is select_p and not step.origin.derived
-
-
-def _value(atom: Atom, env: Mapping[int, Any]) -> Any:
-    return atom.array if isinstance(atom, Literal) else env[atom.number]

@@ -23,12 +23,11 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.reading.costs import Counts, counts_of
-from funcdiff.reading.explanation.advice import Advisor, advisors
 from funcdiff.reading.explanation.diagnosis import lines_of, report_of
-from funcdiff.reading.explanation.kinks import Looked, has_slope, lookers
+from funcdiff.reading.explanation.kinks import has_slope
 from funcdiff.reading.explanation.report import Report
 from funcdiff.reading.explanation.roots import not_finite
-from funcdiff.reading.explanation.sweep import Sweep
+from funcdiff.reading.explanation.sweep import Looks, Sweep, looks_of
 from funcdiff.reading.explanation.watching import unused_arguments
 
 
@@ -36,8 +35,7 @@ class _Plan(NamedTuple):
     """How a recording is explained while it runs."""
 
     recording: Recording  # each operation once, the inputs first
-    # By variable: search for kinks, and advice.
-    looks: dict[int, tuple[Looked | None, Advisor | None]]
+    looks: dict[int, Looks]  # by variable
     lines: tuple[Origin, ...]
     line_of: tuple[int, ...]  # by variable: index of the line that makes it
     counts: Counts
@@ -79,7 +77,12 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     entries, _, origins = shared
     assert origins is not None
     program = program_of(entries, tuple(range(len(entries))), origins)
-    looks = _looks(program, count)
+    by = [count is None or k < count for k in range(len(program.inputs))]
+    active = None if count is None else variables_reached(program, by, has_slope)
+    looks = {
+        program.equations[place].results[0].number: found
+        for place, found in looks_of(program, active).items()
+    }
     lines: dict[Origin, int] = {}
     plain = [Origin(place=origin.place, derived=origin.derived) for origin in origins]
     line_of = tuple([lines.setdefault(origin, len(lines)) for origin in plain])
@@ -116,22 +119,6 @@ def _share(recording: Recording) -> Recording:
     return tuple(kept), tuple(rename(outputs)), tuple(known)
 
 
-def _looks(program: Program, count: int | None) -> dict[int, tuple[Looked | None, Advisor | None]]:
-    """Return what looks for kinks that a derivative goes through, and what gives advice."""
-    by = [count is None or k < count for k in range(len(program.inputs))]
-    active = None if count is None else variables_reached(program, by, has_slope)
-    origins, kinks, advice = program.origins, lookers(program), advisors(program)
-    assert origins is not None
-    found = {}
-    for index in kinks.keys() | advice.keys():
-        eq = program.equations[index]
-        matters = active is None or not active.isdisjoint(eq.operands)
-        number = eq.results[0].number
-        looks = kinks.get(index) if matters and not origins[number].derived else None
-        found[number] = looks, advice.get(index)
-    return found
-
-
 @dataclass(slots=True)
 class _Pulled:
     """A derivative of an operation, as a line uses it: as it is and timed, and how often."""
@@ -161,11 +148,8 @@ class _Watch:
             for y in ys:
                 if not_finite(y) is not None:
                     raise NeedsProgramError
-        looks, advises = self._plan.looks.get(number, (None, None))
-        if looks is not None and (kink := looks(operands, ys)) is not None:
-            self.sweep.add_kink(kink)
-        if advises is not None and (advice := advises(operands, ys)) is not None:
-            self.sweep.advice.setdefault((advice.place, advice.about), advice)
+        if number in self._plan.looks:
+            self.sweep.look(self._plan.looks[number], operands, ys)
         return results
 
     def pull(self, number: int, step: Step) -> Step:
