@@ -41,9 +41,7 @@ def refused(error: Any, words: str | None, call: Callable[[], Any]) -> None:
 
 
 @claims
-def alike(
-    call: Callable[[], Any], expected: Any, *, rtol: float = 0.0, atol: float = 0.0
-) -> None:  # fmt: skip
+def alike(call: Callable[[], Any], expected: Any, *, rtol: float = 0.0, atol: float = 0.0) -> None:
     """Require that a call gives what is expected, or what another call gives, exactly or nearly."""
     require_alike(call(), expected() if callable(expected) else expected, rtol, atol)
 
@@ -52,13 +50,13 @@ def require_alike(found: Any, expected: Any, rtol: float = 0.0, atol: float = 0.
     """Require that containers are the same, and arrays within them, exactly or nearly."""
     if isinstance(expected, dict):
         assert list(found) == list(expected)
-        found, expected = tuple(found.values()), tuple(expected.values())
-    if isinstance(expected, tuple | list):
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, tuple | list) and not isinstance(found, np.ndarray):
         assert isinstance(found, type(expected))
         for a, b in zip(found, expected, strict=True):
             require_alike(a, b, rtol, atol)
-    elif isinstance(expected, str | type | None):
-        assert found == expected
-    else:
+    elif isinstance(expected, np.ndarray | np.generic | list | int | float | complex):
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
         assert np.shape(found) == np.shape(expected)
+    else:
+        assert found == expected

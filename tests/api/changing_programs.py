@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
@@ -249,15 +250,31 @@ def program(seed: str) -> Program:
     return Program(source, call, changes)
 
 
+def every() -> Iterator[Program]:
+    """Yield a program for each change of each holder and of each leaf, before the fifth call."""
+    of_holders = [(thing, thing.changes[:: len(_AGAIN["float"]) + 1]) for thing in
+                  (_held("float", [holder], 0) for holder in _HOLDERS)]  # fmt: skip
+    of_leaves = [(thing, thing.changes[len(_AGAIN.get(kind, "-")) - 1 :])
+                 for kind in _LEAVES for thing in [_held(kind, [], 0)]]  # fmt: skip
+    for thing, changes in of_holders + of_leaves:
+        source = f"{thing.setup}\ndef f(x): return np.sum(x) * {thing.use.format(thing.place)}"
+        for change in changes:
+            yield Program(source, "d(f, X)", [change if k == 4 else "" for k in range(CALLS)])
+
+
 def _thing(rng: random.Random, number: int) -> Thing:
     """Return something with a number, in up to two holders."""
     kind = rng.choice([*_LEAVES])
+    return _held(kind, [rng.choice(_HOLDERS) for _ in range(rng.choice((0, 1, 1, 2)))], number)
+
+
+def _held(kind: str, holders: Sequence[tuple[str, str, list[str]]], number: int) -> Thing:
+    """Return a leaf in holders, the innermost one first."""
     value, use, inner = _LEAVES[kind]
     value, others = value.replace("{{", "{").replace("}}", "}"), _AGAIN.get(kind, [])
     name = f"v{number}"
     setup, place, changes = f"{name} = {value}", name, [f"{name} = {n}" for n in others]
-    for depth in range(rng.choice((0, 1, 1, 2))):
-        make, at, puts = rng.choice(_HOLDERS)
+    for depth, (make, at, puts) in enumerate(holders):
         holder = f"w{number}{depth}"
         setup += "\n" + _renamed(make, holder, place)
         place = _renamed(at, holder, place)

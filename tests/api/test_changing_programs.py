@@ -11,7 +11,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.api.calls import differentiated, repeated
 from funcdiff.api.calls.closed_code import INSTRUCTIONS
-from tests.api.changing_programs import CALLS, Program, are_alike, program
+from tests.api.changing_programs import CALLS, Program, are_alike, every, program
 
 TRANSFORMS = {
     "grad": lambda f, x, *given: fd.grad(f)(x, *given),
@@ -110,6 +110,34 @@ WAYS = {
     "an attribute of a partial function that NumPy asks": (
         "h = functools.partial(max, 1.0)\ndef f(x): return np.sum(x) * np.size(h)",
         "h.__array__ = lambda *a, **k: np.ones(3)"),
+    "its own default": ("def f(x, c=2.0): return np.sum(c * x)", "f.__defaults__ = (5.0,)"),
+    "its own code": ("def f(x): return np.sum(x)",
+                     "f.__code__ = (lambda x: np.sum(x**2)).__code__"),
+    "a name that hides Python's": ("L = [1.0, 2.0]\ndef f(x): return np.sum(x) * sum(L)",
+                                   "sum = lambda L: 10.0"),
+    "a name that hides no more": (
+        "L = [1.0, 2.0]\nsum = lambda L: 10.0\ndef f(x): return np.sum(x) * sum(L)", "del sum"),
+    "an attribute that is made": (
+        "class M:\n    def __getattr__(self, name): return c[0]\nm, c = M(), [2.0]\n"
+        "def f(x): return np.sum(m.c * x)", "c[0] = 3.0"),
+    "a generator": ("def made():\n    for k in range(99):\n        yield float(k)\n"
+                    "g = made()\ndef f(x): return np.sum(x) * next(g)", ""),
+    "the environment": (
+        "import os\nos.environ['FUNCDIFF_TEST'] = '2'\n"
+        "def f(x): return np.sum(x) * int(os.environ['FUNCDIFF_TEST'])",
+        "os.environ['FUNCDIFF_TEST'] = '3'"),
+    "code that is evaluated": ("c = 2.0\ndef f(x): return np.sum(x) * eval('c')", "c = 3.0"),
+    "what a function made by us sees": (
+        "import funcdiff as fd\nc = 2.0\nh = fd.checkpoint(lambda x: c * x)\n"
+        "def f(x): return np.sum(h(x))", "c = 3.0"),
+    "what our loops see": (
+        "import funcdiff as fd\nc = 2.0\ndef h(y, v): return y + c * v, None\n"
+        "def f(x): return fd.scan(h, 0.0, x)[0]", "c = 3.0"),
+    "a rule": (
+        "import funcdiff as fd\nc = 2.0\nh = fd.custom_vjp(lambda x: c * x)\n"
+        "h.defvjp(lambda x: (c * x, None), lambda _, ct: (c * ct,))\n"
+        "def f(x): return np.sum(h(x))", "c = 3.0"),
+    "an operand of the same name": ("c = 2.0\ndef f(x): return np.sum(c * x)", "c = X.copy()"),
     "print options": ("A = np.array([1 / 3])\ndef f(x): return np.sum(x) * len(str(A))",
                       "np.set_printoptions(precision=3)"),
     "print options of strings in arrays": (
@@ -197,6 +225,11 @@ def test_what_decides_in_another_way_is_seen(name: str, monkeypatch: pytest.Monk
     for transform in ("grad", "jvp"):
         found = Program(source, f"d(f, X{', ' + given[0] if given else ''})", changes)
         compare(found, TRANSFORMS[transform], monkeypatch)
+
+
+def test_every_change_of_what_a_function_can_see_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found in every():
+        compare(found, TRANSFORMS["grad"], monkeypatch)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)

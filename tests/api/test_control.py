@@ -35,30 +35,12 @@ def test_the_gradient_of_cond_is_that_of_the_branch_taken(sign: float) -> None:
     )
 
 
-def test_cond_under_vmap_selects_for_each_example() -> None:
-    x = np.array([[1.0, 2], [-1, -2], [3, -4]])
-    expected = np.stack([_choose(row) for row in x])
-    np.testing.assert_allclose(fd.vmap(_choose)(x), expected)
-    np.testing.assert_allclose(
-        fd.vmap(fd.grad(_choose))(x), np.stack([fd.grad(_choose)(row) for row in x])
-    )
-
-
 def test_branches_may_close_over_traced_arrays() -> None:
     def f(x: Any, y: Any) -> Any:
         return fd.cond(x > 0, lambda: x * y, lambda: y**2)
 
     assert fd.grad(f, (0, 1))(2.0, 3.0) == (3, 2)
     assert fd.grad(f, (0, 1))(-2.0, 3.0) == (0, 6)
-
-
-def test_branches_may_return_containers() -> None:
-    def f(x: Any) -> Any:
-        result = fd.cond(x > 0, lambda x: {"a": x, "b": (2 * x,)}, lambda x: {"a": x, "b": (x,)}, x)
-        return result["a"] * result["b"][0]
-
-    assert fd.grad(f)(3.0) == 12
-    assert fd.grad(f)(-3.0) == -6
 
 
 def test_the_untaken_branch_is_not_evaluated_into_the_derivative() -> None:
@@ -82,14 +64,6 @@ def test_branches_that_return_different_things_are_an_error() -> None:
 def test_the_condition_is_a_scalar() -> None:
     with pytest.raises(InputError, match=r"scalar condition.*np\.where"):
         fd.grad(lambda x: np.sum(fd.cond(x > 0, np.sin, np.cos, x)))(np.ones(2))
-
-
-def test_branches_that_differ_in_a_leaf_are_told_by_its_path() -> None:
-    def f(x: Any) -> Any:
-        return fd.cond(x > 0, lambda x: {"a": x, "b": x}, lambda x: {"a": x, "b": x > 0}, x)["a"]
-
-    with pytest.raises(OutputError, match=r"result\['b'\].*Convert or reshape"):
-        fd.grad(f)(1.0)
 
 
 # ---- switch ----------------------------------------------------------------------------------
@@ -212,24 +186,6 @@ def test_scan_over_nothing_returns_the_first_carry() -> None:
     carry, ys = fd.scan(_step, np.ones(3), np.zeros((0, 3)))
     np.testing.assert_array_equal(carry, np.ones(3))
     assert ys.shape == (0,)
-
-
-def test_carries_and_rows_may_be_containers() -> None:
-    def step(carry: Any, row: Any) -> Any:
-        total = carry["total"] + row[0] * row[1]
-        return {"total": total, "count": carry["count"] + 1}, {"seen": total}
-
-    rows = (np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
-    carry, ys = fd.scan(step, {"total": 0.0, "count": 0}, rows)
-    assert carry == {"total": 32, "count": 3}
-    np.testing.assert_array_equal(ys["seen"], [4, 14, 32])
-
-
-def test_scan_under_vmap_is_a_loop_for_each_example() -> None:
-    inits = RANDOM.normal(size=(4, 3))
-    result = fd.vmap(lambda init: fd.scan(_step, init, ROWS)[0])(inits)
-    expected = np.stack([fd.scan(_step, init, ROWS)[0] for init in inits])
-    np.testing.assert_allclose(result, expected, rtol=1e-14)
 
 
 def test_a_carry_that_changes_its_type_is_an_error() -> None:

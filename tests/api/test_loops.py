@@ -47,11 +47,6 @@ def test_while_loop_is_a_loop() -> None:
     assert _newton(2.0) == pytest.approx(np.sqrt(2), rel=1e-15)
 
 
-def test_a_traced_loop_has_the_value_of_pythons() -> None:
-    value, _ = fd.vjp(_grown, X)
-    np.testing.assert_array_equal(value, _grown_in_python(X))
-
-
 def test_without_a_trace_python_runs_the_loop() -> None:
     seen = []
 
@@ -104,12 +99,6 @@ def test_the_derivatives_of_a_loop_are_those_of_pythons() -> None:
 def test_a_loop_agrees_with_differences_in_both_modes() -> None:
     check_grads(_newton, (2.3,), order=2)
     check_grads(_grown, (X,), order=2)
-
-
-def test_newtons_iteration_has_the_derivatives_of_the_root() -> None:
-    x = 2.3
-    assert fd.grad(_newton)(x) == pytest.approx(0.5 * x**-0.5, rel=1e-10)
-    assert fd.grad(fd.grad(_newton))(x) == pytest.approx(-0.25 * x**-1.5, rel=1e-8)
 
 
 def test_a_loop_may_close_over_traced_arrays() -> None:
@@ -209,18 +198,6 @@ def test_loops_stand_in_the_branches_and_bodies_of_others() -> None:
     x = np.array([0.9, 0.3, 1.4])
     slope = fd.grad(fd.grad(f))
     np.testing.assert_allclose(fd.vmap(slope)(x), [slope(v) for v in x], rtol=1e-12)
-
-
-def test_the_pullback_of_a_loop_may_be_called_twice() -> None:
-    _, pull = fd.vjp(_grown, X)
-    np.testing.assert_array_equal(pull(X)[0], pull(X)[0])
-
-
-def test_the_program_of_a_loop_is_printed_and_parsed() -> None:
-    for order in range(3):
-        program = fd.trace(_times(fd.grad, order, _nested))(0.4)
-        assert "while_loop{" in str(program)
-        assert fd.parse(str(program)) == program
 
 
 # ---- batches ---------------------------------------------------------------------------------

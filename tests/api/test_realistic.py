@@ -46,44 +46,6 @@ def test_linear_regression_has_the_gradient_of_the_normal_equations() -> None:
     np.testing.assert_allclose(fd.hessian(loss)(w), INPUTS.T @ INPUTS / 10, rtol=1e-12)
 
 
-def test_newtons_method_solves_linear_regression_in_one_step() -> None:
-    def loss(w: Any) -> Any:
-        return np.sum((INPUTS @ w - TARGETS) ** 2)
-
-    w = np.zeros(4)
-    w = w - np.linalg.solve(fd.hessian(loss)(w), fd.grad(loss)(w))
-    np.testing.assert_allclose(w, np.linalg.lstsq(INPUTS, TARGETS)[0], rtol=1e-10)
-
-
-def test_logistic_regression_with_a_penalty() -> None:
-    labels = (TARGETS > 0).astype(float)
-
-    def loss(params: dict[str, Any]) -> Any:
-        logits = INPUTS @ params["w"] + params["b"]
-        likelihood = labels * logits - np.logaddexp(0, logits)
-        return -np.mean(likelihood) + 0.1 * np.sum(params["w"] ** 2)
-
-    _check_gradient(loss, {"w": RANDOM.normal(size=4), "b": 0.3})
-
-
-def test_a_logistic_regression_descends_to_a_stationary_point() -> None:
-    labels = (TARGETS > 0).astype(float)
-
-    def loss(w: Any) -> Any:
-        p = 1 / (1 + np.exp(-(INPUTS @ w)))
-        return -np.mean(labels * np.log(p) + (1 - labels) * np.log(1 - p)) + 0.05 * w @ w
-
-    w = np.zeros(4)
-    step = fd.value_and_grad(loss)
-    values = []
-    for _ in range(200):
-        value, gradient = step(w)
-        values.append(value)
-        w = w - 1.0 * gradient
-    assert values[-1] < values[0]
-    assert np.linalg.norm(fd.grad(loss)(w)) < 1e-6
-
-
 @dataclass
 class Network:
     """Two layers and the name of what is between them."""
@@ -114,29 +76,6 @@ def test_a_softmax_classifier_in_a_dataclass() -> None:
     assert fd.grad(_cross_entropy)(net).activation in ("tanh", None)
 
 
-def test_gradients_of_each_example_average_to_that_of_the_batch() -> None:
-    def loss(w: Any, x: Any, y: Any) -> Any:
-        return (np.tanh(x @ w) - y) ** 2
-
-    w = RANDOM.normal(size=4)
-    each = fd.vmap(fd.grad(loss), in_axes=(None, 0, 0))(w, INPUTS, TARGETS)
-    whole = fd.grad(lambda w: np.mean(loss(w, INPUTS, TARGETS)))(w)
-    np.testing.assert_allclose(each.mean(axis=0), whole, rtol=1e-12)
-
-
-def test_layer_norm() -> None:
-    weights = RANDOM.normal(size=(3, 6))
-
-    def f(params: dict[str, Any]) -> Any:
-        x = params["x"]
-        centred = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(
-            x.var(axis=-1, keepdims=True) + 1e-5
-        )
-        return np.sum((centred * params["scale"] + params["shift"]) * weights)
-
-    _check_gradient(f, {"x": RANDOM.normal(size=(3, 6)), "scale": np.ones(6), "shift": np.zeros(6)})
-
-
 def test_attention_with_a_causal_mask_and_heads() -> None:
     causal = np.tril(np.ones((5, 5), bool))
 
@@ -165,16 +104,6 @@ def test_a_convolution_by_windows() -> None:
     _check_gradient(f, RANDOM.normal(size=4))
 
 
-def test_a_recurrent_network_over_a_sequence() -> None:
-    def f(params: dict[str, Any]) -> Any:
-        h = np.zeros(3)
-        for x in INPUTS[:8]:
-            h = np.tanh(params["w"] @ x + params["u"] @ h)
-        return np.sum(h**2)
-
-    _check_gradient(f, {"w": RANDOM.normal(size=(3, 4)), "u": RANDOM.normal(size=(3, 3))})
-
-
 # ---- optimisation ----------------------------------------------------------------------------
 
 
@@ -193,13 +122,6 @@ def test_the_gradient_and_hessian_of_rosenbrocks_function() -> None:
         [[1200 * a**2 - 400 * b + 2, -400 * a], [-400 * a, 200]],
         rtol=1e-13,
     )
-
-
-def test_newtons_method_minimises_rosenbrocks_function() -> None:
-    x = np.array([0.8, 0.6, 0.4])
-    for _ in range(30):
-        x = x - np.linalg.solve(fd.hessian(_rosenbrock)(x), fd.grad(_rosenbrock)(x))
-    np.testing.assert_allclose(x, np.ones(3), rtol=1e-10)
 
 
 def test_a_hypergradient_through_gradient_descent() -> None:
@@ -247,14 +169,6 @@ def test_a_differential_equation_by_runge_kutta() -> None:
     )
 
 
-def test_the_sensitivity_of_exponential_decay_is_known() -> None:
-    def final(rate: Any) -> Any:
-        return _rk4(lambda _, y: -rate * y, 1.0, np.linspace(0, 1, 41))
-
-    np.testing.assert_allclose(fd.grad(final)(0.7), -np.exp(-0.7), rtol=1e-7)
-    np.testing.assert_allclose(fd.grad(fd.grad(final))(0.7), np.exp(-0.7), rtol=1e-6)
-
-
 # ---- Gaussian processes ----------------------------------------------------------------------
 
 
@@ -286,14 +200,6 @@ def _likelihood_by_det(p: dict[str, Any]) -> Any:
 )
 def test_the_marginal_likelihood_of_a_gaussian_process(likelihood: Any) -> None:
     _check_gradient(likelihood, {"amplitude": 0.3, "scale": 0.1, "noise": -1.0})
-
-
-def test_the_spellings_of_the_marginal_likelihood_have_one_gradient() -> None:
-    p = {"amplitude": 0.3, "scale": 0.1, "noise": -1.0}
-    first = fd.grad(_likelihood_by_cholesky)(p)
-    for other in (fd.grad(_likelihood_by_slogdet)(p), fd.grad(_likelihood_by_det)(p)):
-        for name, slope in first.items():
-            np.testing.assert_allclose(other[name], slope, rtol=1e-10)
 
 
 # ---- physics ---------------------------------------------------------------------------------

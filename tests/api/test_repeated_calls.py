@@ -10,6 +10,7 @@ import math
 import random
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from functools import partial
 from threading import Thread
@@ -25,170 +26,6 @@ from funcdiff.api.calls import differentiated, tracing
 
 X = np.array([0.5, -1.25, 2.0])
 
-CHANGES = {
-    "a number": ("c = 2.0", "np.sum(c * x)", "c = 3.0"),
-    "a number, zero of the other sign": ("c = 0.0", "np.sum(x) * np.copysign(1.0, c)", "c = -0.0"),
-    "an array in place": ("A = np.arange(3.0)", "np.sum(A * x)", "A[1] = 7.0"),
-    "an array by another name": (
-        "A = np.arange(4.0)\nview = A[1:]", "np.sum(view * x)", "A[2] = 7.0",
-    ),
-    "an array's shape": (
-        "A = np.arange(6.0).reshape(2, 3)", "np.sum(A.reshape(-1)[:3] * x) * len(A)",
-        "A.resize((3, 2), refcheck=False)",
-    ),
-    "another array": ("A = np.arange(3.0)", "np.sum(A * x)", "A = np.ones(3)"),
-    "a value computed of an array": ("A = np.arange(3.0)", "np.sum(x) * np.sum(A**2)", "A += 1"),
-    "a branch by an array": (
-        "A = np.arange(3.0)", "np.sum(x) if A[0] == 0 else np.sum(x**2)", "A[0] = 1",
-    ),
-    "a list": ("L = [1.0, 2.0]", "sum(v * np.sum(x) for v in L)", "L.append(3.0)"),
-    "a list in a list": ("L = [[1.0], [2.0]]", "L[0][0] * np.sum(x)", "L[0][0] = 5.0"),
-    "a list in a tuple": ("L = ([1.0], 2.0)", "L[0][0] * np.sum(x)", "L[0][0] = 5.0"),
-    "a dictionary": ("D = {'c': 1.0}", "np.sum(x * D['c'])", "D['c'] = 4.0"),
-    "a dictionary's order": (
-        "D = {'a': 1.0, 'b': 2.0}", "np.sum(x * list(D.values())[0])", "D['a'] = D.pop('a')",
-    ),
-    "a helper": ("def h(x): return x**2", "np.sum(h(x))", "def h(x): return x**3"),
-    "a helper's code": (
-        "def h(x): return x**2\ndef other(x): return x**3", "np.sum(h(x))",
-        "h.__code__ = other.__code__",
-    ),
-    "a helper's default": (
-        "def h(x, c=2.0): return c * x", "np.sum(h(x))", "h.__defaults__ = 3.0,",
-    ),
-    "a helper's keyword default": (
-        "def h(x, *, c=2.0): return c * x", "np.sum(h(x))", "h.__kwdefaults__['c'] = 3.0",
-    ),
-    "a helper's mutable default": (
-        "def h(x, c=[2.0]): return c[0] * x", "np.sum(h(x))", "h.__defaults__[0][0] = 3.0",
-    ),
-    "its own default": ("", "np.sum(c * x)", "f.__defaults__ = (5.0,)", "x, c=2.0"),
-    "its own code": ("", "np.sum(x)", "f.__code__ = (lambda x: np.sum(x**2)).__code__"),
-    "a cell": (
-        "def make():\n    c = 2.0\n    def h(x): return c * x\n"
-        "    def change():\n        nonlocal c\n        c = 3.0\n    return h, change\n"
-        "h, change = make()",
-        "np.sum(h(x))", "change()",
-    ),
-    "what a helper's helper sees": (
-        "c = 2.0\ndef h(x): return k(x)\ndef k(x): return c * x", "np.sum(h(x))", "c = 3.0",
-    ),
-    "a name that hides Python's": (
-        "L = [1.0, 2.0]", "np.sum(x) * sum(L)", "sum = lambda L: 10.0",
-    ),
-    "a name that hides no more": (
-        "L = [1.0, 2.0]\nsum = lambda L: 10.0", "np.sum(x) * sum(L)", "del sum",
-    ),
-    "a module": (
-        "import types\nm = types.ModuleType('m')\nm.c = 2.0", "np.sum(m.c * x)", "m.c = 3",
-    ),
-    "a module's function": (
-        "import types\nm = types.ModuleType('m')\nm.h = lambda x: x**2", "np.sum(m.h(x))",
-        "m.h = lambda x: x**3",
-    ),
-    "an instance": (
-        "class Model:\n    def __init__(self): self.c = 2.0\nm = Model()", "np.sum(m.c * x)",
-        "m.c = 3.0",
-    ),
-    "an instance's dictionary": (
-        "class Model:\n    def __init__(self): self.c = 2.0\nm = Model()", "np.sum(m.c * x)",
-        "m.__dict__ = {'c': 3.0}",
-    ),
-    "an instance's class": (
-        "class Model:\n    c = 2.0\nclass Other:\n    c = 3.0\nm = Model()", "np.sum(m.c * x)",
-        "m.__class__ = Other",
-    ),
-    "an attribute before that of the class": (
-        "class Model:\n    c = 2.0\nm = Model()", "np.sum(m.c * x)", "m.c = 3.0",
-    ),
-    "a class": ("class Model:\n    c = 2.0\nm = Model()", "np.sum(m.c * x)", "Model.c = 3.0"),
-    "a class between": (
-        "class Base:\n    c = 2.0\nclass Model(Base): pass\nm = Model()", "np.sum(m.c * x)",
-        "Model.c = 3.0",
-    ),
-    "a method": (
-        "class Model:\n    c = 2.0\n    def h(self, x): return self.c * x\nm = Model()",
-        "np.sum(m.h(x))", "Model.h = lambda self, x: x**2",
-    ),
-    "an operator": (
-        "class Model:\n    def __call__(self, x): return x**2\nm = Model()", "np.sum(m(x))",
-        "Model.__call__ = lambda self, x: x**3",
-    ),
-    "an operator that was not there": (
-        "class Model: pass\nm = Model()", "np.sum(x) if m else np.sum(x**2)",
-        "Model.__bool__ = lambda self: False",
-    ),
-    "a property": (
-        "class Model:\n    a = 2.0\n    @property\n    def c(self): return self.a\nm = Model()",
-        "np.sum(m.c * x)", "m.a = 3.0",
-    ),
-    "an attribute that is made": (
-        "class Model:\n    def __getattr__(self, name): return state[0]\n"
-        "m = Model()\nstate = [2.0]",
-        "np.sum(m.c * x)", "state[0] = 3.0",
-    ),
-    "a slot": (
-        "class Model:\n    __slots__ = ('c',)\nm = Model()\nm.c = 2.0", "np.sum(m.c * x)",
-        "m.c = 3.0",
-    ),
-    "a dataclass": (
-        "from dataclasses import dataclass\n@dataclass\nclass Model:\n    c: float\nm = Model(2.0)",
-        "np.sum(m.c * x)", "m.c = 3.0",
-    ),
-    "a namespace": (
-        "from types import SimpleNamespace\nm = SimpleNamespace(c=2.0)", "np.sum(m.c * x)",
-        "m.c = 3.0",
-    ),
-    "an attribute of a function": (
-        "def h(x): return h.c * x\nh.c = 2.0", "np.sum(h(x))", "h.c = 3.0",
-    ),
-    "a partial function": (
-        "from functools import partial\nh = partial(lambda c, x: c * x, 2.0)", "np.sum(h(x))",
-        "h = partial(lambda c, x: c * x, 3.0)",
-    ),
-    "a partial function's keyword": (
-        "from functools import partial\nh = partial(lambda x, c: c * x, c=2.0)", "np.sum(h(x))",
-        "h.keywords['c'] = 3.0",
-    ),
-    "an iterator": ("it = iter([float(k) for k in range(99)])", "np.sum(x) * next(it)", ""),
-    "a generator": (
-        "def made():\n    k = 0.0\n    while True:\n        yield k\n        k += 1\ng = made()",
-        "np.sum(x) * next(g)", "",
-    ),
-    "what it counts": ("k = [0.0]", "(k.append(1.0), np.sum(x) * len(k))[1]", ""),
-    "what it writes": ("A = np.zeros(2)", "(A.__setitem__(0, A[0] + 1), A[0] * np.sum(x))[1]", ""),
-    "random numbers": ("import random", "np.sum(x) * random.random()", ""),
-    "NumPy's random numbers": ("", "np.sum(x) * np.random.rand()", ""),
-    "a generator of NumPy's": ("rng = np.random.default_rng(0)", "np.sum(x) * rng.random()", ""),
-    "the time": ("import time", "np.sum(x) * time.perf_counter()", ""),
-    "an imported name": ("", "np.sum(x) * __import__('time').perf_counter()", ""),
-    "a cache": (
-        "import functools\nc = [2.0]\n@functools.lru_cache\ndef h(): return c[0]",
-        "np.sum(x) * h()", "c[0] = 3.0; h.cache_clear()",
-    ),
-    "the environment": (
-        "import os\nos.environ['FUNCDIFF_TEST'] = '2'",
-        "np.sum(x) * int(os.environ['FUNCDIFF_TEST'])",
-        "os.environ['FUNCDIFF_TEST'] = '3'",
-    ),
-    "names looked up by text": ("c = 2.0", "np.sum(x) * globals()['c']", "c = 3.0"),
-    "code that is evaluated": ("c = 2.0", "np.sum(x) * eval('c')", "c = 3.0"),
-    "a set": ("s = {2.0}", "np.sum(x) * max(s)", "s.add(3.0)"),
-    "what a function made by us sees": (
-        "import funcdiff as fd\nc = 2.0\nh = fd.checkpoint(lambda x: c * x)",
-        "np.sum(h(x))", "c = 3.0",
-    ),
-    "what our loops see": (
-        "import funcdiff as fd\nc = 2.0\ndef h(y, v): return y + c * v, None",
-        "fd.scan(h, 0.0, x)[0]", "c = 3.0",
-    ),
-    "a rule": (
-        "import funcdiff as fd\nc = 2.0\nh = fd.custom_vjp(lambda x: c * x)\n"
-        "h.defvjp(lambda x: (c * x, None), lambda _, ct: (c * ct,))", "np.sum(h(x))", "c = 3.0",
-    ),
-    "an operand of the same name": ("c = 2.0", "np.sum(c * x)", "c = X.copy()"),
-}  # fmt: skip
-
 
 def _numerical(f: Callable[..., Any], x: Any) -> Any:
     """Return the gradient by central differences."""
@@ -196,22 +33,16 @@ def _numerical(f: Callable[..., Any], x: Any) -> Any:
     return np.array([(f(x + e) - f(x - e)) / 2e-5 for e in steps])
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_changes_are_seen(name: str) -> None:
-    before, body, change, *parameters = CHANGES[name]
-    space: dict[str, Any] = {"np": np, "X": X}
-    exec(f"{before}\ndef f({(parameters or ['x'])[0]}): return {body}", space)
-    f, gradient = space["f"], fd.grad(space["f"])
-    if not change:  # it is another function in every call
-        found = [gradient(X)[0] for _ in range(6)]
-        assert len(set(found)) == 6
-        return
-    for k in range(6):
-        np.testing.assert_allclose(gradient(X), _numerical(f, X), rtol=1e-6)
-        if k == 3:
-            unchanged = _numerical(f, X)
-            exec(change, space)
-            assert not np.allclose(_numerical(f, X), unchanged)
+@pytest.mark.parametrize(
+    "number",
+    ["random.random()", "np.random.rand()", "time.perf_counter()",
+     "__import__('time').perf_counter()"],
+)  # fmt: skip
+def test_what_differs_in_every_call_does_so(number: str) -> None:
+    gradient = fd.grad(
+        eval(f"lambda x: np.sum(x) * {number}", {"np": np, "random": random, "time": time})
+    )
+    assert len({gradient(X)[0] for _ in range(8)}) == 8
 
 
 CLOSED = {
@@ -424,12 +255,6 @@ def test_any_sequence_of_changes_is_seen(steps: list[tuple[str, int]]) -> None:
         expected = _numerical(space["f"], X)
         for _ in range(calls):
             np.testing.assert_allclose(gradient(X), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_random_stays_random() -> None:
-    random.seed(0)
-    gradient = fd.grad(lambda x: np.sum(x) * random.random())
-    assert len({gradient(X)[0] for _ in range(8)}) == 8
 
 
 def test_threads_keep_calls_beside_each_other() -> None:

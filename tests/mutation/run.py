@@ -48,8 +48,8 @@ STAGES: Final[dict[str, list[list[str]]]] = {
          "tests/numpy/test_creation.py",
          "tests/numpy/test_exports.py", "tests/numpy/test_indexing.py",
          "tests/numpy/test_index_kinds.py", "tests/properties/test_indices.py"],
-        ["tests/properties/test_assignment.py", "tests/semantics/test_buffers.py",
-         "tests/properties/test_in_place.py", "tests/semantics/test_arrays_without_axes.py"],
+        ["tests/semantics/test_buffers.py", "tests/properties/test_in_place.py",
+         "tests/semantics/test_arrays_without_axes.py"],
     ],
 }  # fmt: skip
 """Which tests are run for the modules below a path, the likeliest to notice first."""

@@ -135,30 +135,6 @@ def test_every_smooth_function_of_a_norm_has_its_derivatives_at_zero(function: s
     np.testing.assert_allclose(line[:count], expected[:count], rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.thinned(3)
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_away_from_zero_the_derivatives_are_those_of_the_same_function_of_its_square(
-    function: str,
-) -> None:
-    g, *_ = FUNCTIONS[function]
-    x = np.array([0.3, -0.4])
-    direction = np.array([0.28, 0.96])
-
-    def f(x: Any) -> Any:
-        return g(np.linalg.norm(x))
-
-    step = 1e-3
-    steps = np.arange(-4, 5)
-    values = [f(x + k * step * direction) for k in steps]
-    fit = np.polynomial.Polynomial.fit(steps * step, values, 8).convert().coef
-    for n in (1, 2, 3):
-        found = fd.derivative(lambda t: f(x + t * direction), n=n)(0.0)
-        wanted = fit[n] * [1, 1, 2, 6][n]
-        np.testing.assert_allclose(
-            found, wanted, rtol=10.0 ** (3 * n - 13), atol=10.0 ** (3 * n - 13)
-        )
-
-
 @pytest.mark.parametrize("f", [
     lambda x: np.abs(x) ** 2,
     lambda x: np.fabs(x) * np.fabs(x),
@@ -193,16 +169,6 @@ def test_smooth_functions_of_complex_moduli_have_second_derivatives(
             _, t = transforms.jvp(call(lambda z: np.sum(f(z))), (z,), (v,))
             assert t.dtype == dtype
             np.testing.assert_allclose(t, 2 * v, rtol=1e-5 if dtype is np.complex64 else 1e-13)
-
-
-@pytest.mark.parametrize("g", FUNCTIONS)
-def test_single_precision_stays(g: str) -> None:
-    function, curvature, _ = FUNCTIONS[g]
-    if g in ("float_power",):
-        return
-    h = fd.hessian(lambda x: function(np.linalg.norm(x)))(np.zeros(2, np.float32))
-    assert h.dtype == np.float32
-    np.testing.assert_allclose(h, 2 * curvature * np.eye(2), rtol=1e-6)
 
 
 def test_rows_of_zeros_among_others_have_their_own_hessian() -> None:
@@ -286,20 +252,6 @@ def test_other_functions_of_a_root_keep_their_vertical_tangent() -> None:
     for f in (np.sqrt, lambda u: np.sin(np.sqrt(u)), lambda u: np.exp(np.sqrt(u))):
         assert fd.grad(f)(0.0) == np.inf
     assert np.isnan(fd.grad(lambda u: np.cos(np.sqrt(u)))(-1.0))
-
-
-def test_eight_calls_agree() -> None:
-    def f(x: Any) -> Any:
-        r = np.linalg.norm(x, axis=-1)
-        return np.sum(np.cos(r) + (1 + 2.5 * r) * np.exp(-2.5 * r) + r**2)
-
-    x = np.array([[0.0, 0.0], [0.3, 0.4]])
-    first = fd.hessian(f)(x)
-    jitted = fd.jit(fd.hessian(f))
-    for _ in range(8):
-        np.testing.assert_array_equal(fd.hessian(f)(x), first)
-        np.testing.assert_allclose(jitted(x), first, rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(first[0, :, 0], (-1 - 6.25 + 2) * np.eye(2), rtol=1e-14)
 
 
 STEEP: Final[dict[str, tuple[Function, float, float, float]]] = {
