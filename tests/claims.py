@@ -55,8 +55,8 @@ def require_alike(found: Any, expected: Any, rtol: float = 0.0, atol: float = 0.
         assert isinstance(found, type(expected))
         for a, b in zip(found, expected, strict=True):
             require_alike(a, b, rtol, atol)
-    elif isinstance(expected, np.ndarray | np.generic | list | int | float | complex):
+    elif isinstance(expected, str | type | None):
+        assert found == expected
+    else:
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
         assert np.shape(found) == np.shape(expected)
-    else:
-        assert found == expected

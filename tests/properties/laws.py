@@ -18,6 +18,15 @@ from tests.properties.calling import every_call
 Function = Callable[..., Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
+SLOW: Final = settings().max_examples > 10
+"""Whether slow tests are run, of more examples and of longer programs."""
+
+
+def examples(quick: int, slow: int) -> settings:
+    """Return how many examples are drawn by default, and how many with the slow tests."""
+    return settings(max_examples=slow if SLOW else quick, deadline=None)
+
+
 few: Final = settings(max_examples=settings().max_examples // 3)
 """A third of the profile's examples: each of them is checked in every mode."""
 

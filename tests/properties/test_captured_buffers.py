@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.errors import ChangedArrayError
+from tests.properties.laws import examples
 
 COPIED: Final = 1 << 17
 """Doubles up to which a buffer is copied, and its writes do no harm."""
@@ -143,18 +143,9 @@ def test_a_random_buffer_counts_with_the_values_it_had(
     require(*program, last, calls=1)
 
 
-@settings(max_examples=settings().max_examples // 10)
+@examples(1, 125)
 @given(programs(), st.sampled_from(sorted(WRITES)))
 def test_so_it_does_in_every_further_call(
-    program: tuple[int, list[tuple[str, str, float]]], last: str
-) -> None:
-    require(*program, last, calls=9)
-
-
-@pytest.mark.slow
-@settings(settings.get_profile("thorough"))
-@given(programs(), st.sampled_from(sorted(WRITES)))
-def test_thousands_of_random_buffers_do(
     program: tuple[int, list[tuple[str, str, float]]], last: str
 ) -> None:
     require(*program, last, calls=9)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
+from tests.properties.laws import examples
 
 Step = tuple[str, Callable[[Any], Any]]
 
@@ -197,17 +198,9 @@ some_steps = st.lists(st.sampled_from(STEPS), min_size=1, max_size=4)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=15)
+@examples(15, 140)
 @given(some_steps, st.sampled_from(INPUTS))
 def test_a_traced_value_answers_as_what_it_stands_for(steps: list[Step], x: Any) -> None:
-    require_same_answers(steps, x)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(settings.get_profile("thorough"))
-@given(some_steps, st.sampled_from(INPUTS))
-def test_a_traced_value_answers_as_what_it_stands_for_thoroughly(steps: list[Step], x: Any) -> None:
     require_same_answers(steps, x)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.numpy.border.dispatch import functions, ufuncs
 from funcdiff.ops.families import by_ufunc
+from tests.properties.laws import examples
 
 DTYPES: Final = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 NUMBERS: Final = (0.5, 2, 1 - 1j)
@@ -73,31 +73,22 @@ def require_dtypes(f: Callable[..., Any], *xs: Any) -> None:
             assert types(call(f, *xs)) == expected, (name, xs)
 
 
-@settings(max_examples=settings().max_examples * 2)
+@examples(20, 500)
 @given(st.sampled_from([u for u in UFUNCS if u.nin == 1]), operands())
 @example(np.conjugate, np.bool_(True))
 def test_a_ufunc_of_one_operand_returns_numpys_dtype(ufunc: np.ufunc, x: Any) -> None:
     require_dtypes(ufunc, x)
 
 
-@settings(max_examples=settings().max_examples * 3)
+@examples(30, 750)
 @given(st.sampled_from([u for u in UFUNCS if u.nin == 2]), operands(), operands())
 @example(np.ldexp, 1, np.ones(3, np.int64))
 def test_a_ufunc_of_two_operands_returns_numpys_dtype(ufunc: np.ufunc, x: Any, y: Any) -> None:
     require_dtypes(ufunc, x, y)
 
 
-@settings(max_examples=settings().max_examples * 3)
+@examples(30, 1150)
 @given(st.sampled_from(UNARY), operands())
 @example(np.angle, np.ones(3, np.bool_))
 def test_a_function_of_an_array_returns_numpys_dtype(f: Callable[..., Any], x: Any) -> None:
     require_dtypes(f, x)
-
-
-@pytest.mark.slow
-@settings(max_examples=1000)
-@given(st.data())
-def test_ever_more_functions_of_ever_more_dtypes_return_numpys(data: st.DataObject) -> None:
-    ufunc = data.draw(st.sampled_from(UFUNCS))
-    require_dtypes(ufunc, *(data.draw(operands()) for _ in range(ufunc.nin)))
-    require_dtypes(data.draw(st.sampled_from(UNARY)), data.draw(operands()))

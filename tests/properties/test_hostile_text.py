@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff import pytree
 from funcdiff.core.parse import parse
 from funcdiff.errors import InputError
+from tests.properties.laws import SLOW, examples
 
 X = np.array([0.5, 2.0])
 LARGE = np.linspace(0.0, 1.0, 20)
@@ -296,16 +297,9 @@ def test_texts_that_look_like_code_are_not_run(place: Callable[[str], Call], tex
     require_harmless(place(text))
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(PLACES), hostile)
+@examples(60, 860)
+@given(st.sampled_from(PLACES), hostile | st.text(max_size=20) if SLOW else hostile)
 def test_no_text_is_run(place: Callable[[str], Call], text: str) -> None:
-    require_harmless(place(text))
-
-
-@pytest.mark.slow
-@settings(max_examples=800)
-@given(st.sampled_from(PLACES), hostile | st.text(max_size=20))
-def test_no_text_of_many_is_run(place: Callable[[str], Call], text: str) -> None:
     require_harmless(place(text))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -18,10 +17,10 @@ import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError
 from tests.numpy.agreement import value_under_trace
 from tests.properties import in_place
+from tests.properties.laws import SLOW, examples
 
 EAGER_CALLS = 8
 JITTED_CALLS = 3
-THOROUGH = settings(max_examples=300)
 NOT_HOLOMORPHIC = {"sorted", "set_part", "parts", "squared"}
 """Actions that do something else to complex numbers."""
 
@@ -132,8 +131,8 @@ def _require_close(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-@settings(max_examples=settings().max_examples * 3)
-@given(programs(8), arrays())
+@examples(30, 450)
+@given(programs(12 if SLOW else 8), arrays())
 def test_a_program_that_changes_arrays_computes_what_numpy_does(program: Program, x: Any) -> None:
     _require_numpys_values(program, x)
 
@@ -147,23 +146,7 @@ def test_plain_arrays_of_what_is_changed_are_numpys_too(program: Program, x: Any
     _require_numpys_values((start, between), x, exports=True)
 
 
-@settings(max_examples=settings().max_examples // 5)
-@given(programs(4), arrays(("f8",)))
+@examples(2, 310)
+@given(programs(8 if SLOW else 4), arrays(("f8",)))
 def test_its_derivatives_are_those_of_a_complex_step(program: Program, x: Any) -> None:
-    _require_derivatives(program, x)
-
-
-@pytest.mark.slow
-@THOROUGH
-@given(programs(12), arrays())
-def test_a_long_program_computes_what_numpy_does(program: Program, x: Any) -> None:
-    _require_numpys_values(program, x)
-
-
-@pytest.mark.slow
-@THOROUGH
-@given(programs(8), arrays(("f8",)))
-def test_derivatives_of_a_long_program_are_those_of_a_complex_step(
-    program: Program, x: Any
-) -> None:
     _require_derivatives(program, x)

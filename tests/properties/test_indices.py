@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.testing import strategies
 from tests.properties.index_kinds import any_index
-from tests.properties.laws import few, require_laws
+from tests.properties.laws import examples, require_laws
 
 SHAPES = strategies.shapes(max_side=3)
 Function = Callable[[Any, Any], Any]
@@ -110,29 +109,13 @@ def numbered(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape)
 
 
-@few
+@examples(3, 315)
 @given(SHAPES, st.sampled_from(BY_INDEX), st.data())
 def test_any_index_is_numpys(shape: tuple[int, ...], f: Function, data: st.DataObject) -> None:
     require_numpys(f, numbered(shape), data.draw(any_index(shape)))
 
 
-@few
+@examples(3, 315)
 @given(strategies.shapes(min_ndim=1, max_side=3), st.sampled_from(BY_POSITION), st.data())
 def test_any_positions_are_numpys(shape: tuple[int, ...], f: Function, data: st.DataObject) -> None:
-    require_numpys(f, numbered(shape), data.draw(any_index(shape[:1])))
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(SHAPES, st.sampled_from(BY_INDEX), st.data())
-def test_many_indices_are_numpys(shape: tuple[int, ...], f: Function, data: st.DataObject) -> None:
-    require_numpys(f, numbered(shape), data.draw(any_index(shape)))
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(strategies.shapes(min_ndim=1, max_side=3), st.sampled_from(BY_POSITION), st.data())
-def test_many_positions_are_numpys(
-    shape: tuple[int, ...], f: Function, data: st.DataObject
-) -> None:
     require_numpys(f, numbered(shape), data.draw(any_index(shape[:1])))

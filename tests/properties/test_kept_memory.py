@@ -22,6 +22,7 @@ from funcdiff.backend.blocks.schedule import Limits
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.walk import inline
 from tests.properties import kept_memory
+from tests.properties.laws import SLOW, examples
 
 CALLS: Final = 8
 THOROUGH: Final = settings(max_examples=600)
@@ -150,8 +151,8 @@ def test_no_memory_that_is_kept_is_somebody_elses(sized: Sized) -> None:
     _require_every_kernel(sized)
 
 
-@settings(max_examples=max(settings().max_examples // 5, 1))
-@given(programs(6))
+@examples(2, 70)
+@given(programs(12 if SLOW else 6))
 def test_compiled_transforms_change_no_earlier_result(sized: Sized) -> None:
     _require_transforms(sized)
 
@@ -163,13 +164,6 @@ def test_no_memory_of_a_long_program_is_somebody_elses(sized: Sized) -> None:
     _require_every_kernel(sized)
     if sized[1] > 100:
         _require_every_kernel(sized, native=True)
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(programs(12))
-def test_compiled_transforms_of_a_long_program_change_no_earlier_result(sized: Sized) -> None:
-    _require_transforms(sized)
 
 
 def test_a_padding_of_negative_zeros_stays_one() -> None:

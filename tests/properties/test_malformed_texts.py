@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import funcdiff as fd
@@ -19,6 +19,7 @@ from funcdiff.core.parse import parse
 from funcdiff.core.primitive import primitives
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError, ParseError
+from tests.properties.laws import examples
 from tests.rules.test_rules import samples
 
 LONGEST = 3000
@@ -122,16 +123,9 @@ def test_every_kind_of_word_is_replaced_by_every_other(kind: str) -> None:
                 require_answer(text[:start] + piece + text[stop:])
 
 
-@settings(max_examples=100)
+@examples(100, 3100)
 @given(changed_texts())
 def test_a_changed_text_is_read_or_answered(text: str) -> None:
-    require_answer(text)
-
-
-@pytest.mark.slow
-@settings(max_examples=3000)
-@given(changed_texts())
-def test_every_changed_text_of_many_is_read_or_answered(text: str) -> None:
     require_answer(text)
 
 

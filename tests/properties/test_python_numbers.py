@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import funcdiff as fd
+from tests.properties.laws import SLOW, examples
 
 Expression = Any
 """A name, a constant, or an operation with its operands: ``("+", "a", ("abs", "b"))``."""
@@ -150,19 +151,12 @@ def _has_traced_power(expression: Expression) -> bool:
     return (name == "**" and operands[1] not in CONSTANTS) or any(map(_has_traced_power, operands))
 
 
-@settings(max_examples=settings().max_examples * 2)
-@given(expressions(2))
+@examples(20, 220)
+@given(expressions(3 if SLOW else 2))
 @example(("*", ("*", (">", "a", 0), "a"), "float32"))
 @example(("*", "a", ("-", (">", "a", 0), ("<", "a", 0))))
 @example(("*", ("neg", (">", "a", 0)), "int8"))
 def test_expressions_of_numbers_and_arrays_have_numpys_values_and_dtypes(
     expression: Expression,
 ) -> None:
-    require_python(expression)
-
-
-@pytest.mark.slow
-@settings(settings.get_profile("thorough"))
-@given(expressions(3))
-def test_longer_expressions_of_numbers_and_arrays_have_them_too(expression: Expression) -> None:
     require_python(expression)

@@ -7,11 +7,11 @@ from math import factorial
 from typing import Any, Final
 
 import numpy as np
-import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import funcdiff as fd
+from tests.properties.laws import SLOW, examples
 
 transforms: Any = fd
 Expression = Any
@@ -172,9 +172,9 @@ def _require_chain_rule(e: Expression, x: Any, v: Any, found: Any) -> None:
         np.testing.assert_allclose(y, wanted, rtol=1e-8, atol=1e-8 * scale)
 
 
-@settings(max_examples=settings().max_examples // 2)
+@examples(5, 145)
 @given(
-    flat(2),
+    flat(3 if SLOW else 2),
     st.sampled_from(sorted(RADII)),
     st.sampled_from(SHAPES),
     st.sampled_from((np.float64, np.float32, np.complex128)),
@@ -206,18 +206,3 @@ def test_a_function_of_a_distance_on_a_line_has_the_derivatives_of_its_series(
             for second in (fd.derivative(f, n=2), fd.grad(fd.grad(f)), fd.jit(fd.grad(fd.grad(f)))):
                 np.testing.assert_allclose(second(0.0), 2 * c[2], rtol=1e-9, atol=1e-9)
             assert fd.derivative(f, n=3)(0.0) == 0
-
-
-@pytest.mark.slow
-@settings(settings.get_profile("thorough"))
-@given(
-    flat(3),
-    st.sampled_from(sorted(RADII)),
-    st.sampled_from(SHAPES),
-    st.sampled_from((np.float64, np.float32, np.complex128)),
-)
-def test_longer_functions_of_norms_have_it_too(
-    e: Expression, radius: str, shape: tuple[int, ...], dtype: Any
-) -> None:
-    with np.errstate(all="ignore"):
-        require_series(e, radius, shape, dtype)

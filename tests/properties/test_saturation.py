@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
+from tests.properties.laws import examples
 
 
 def _tanh_derivatives(z: Any) -> tuple[Any, Any]:
@@ -71,16 +72,9 @@ cases = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40, 2040)
 @given(cases)
 def test_complex_slopes_keep_their_digits(case: Case) -> None:
-    case.check()
-
-
-@pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
-@given(cases)
-def test_complex_slopes_keep_their_digits_at_many_points(case: Case) -> None:
     case.check()
 
 

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff import pytree
 from funcdiff.pytree.statics import static_key
-
-quick = settings(max_examples=40)
-thorough = settings(max_examples=500)
+from tests.properties.laws import examples
 
 
 class Kind(IntEnum):
@@ -243,16 +241,9 @@ def require_keys(made: list[Recipe]) -> None:
             assert (static_key(one()) == static_key(other())) is same
 
 
-@quick
+@examples(40, 540)
 @given(several_recipes)
 def test_keys_are_equal_where_nothing_tells_values_apart(made: list[Recipe]) -> None:
-    require_keys(made)
-
-
-@pytest.mark.slow
-@thorough
-@given(several_recipes)
-def test_keys_are_equal_where_nothing_tells_many_values_apart(made: list[Recipe]) -> None:
     require_keys(made)
 
 
@@ -262,18 +253,9 @@ def test_all_atoms_have_keys_of_their_own() -> None:
     require_keys([*ATOMS, *[_made(Lax, [atom]) for atom in NUMBERS]])
 
 
-@settings(max_examples=20)
+@examples(20, 520)
 @given(st.sampled_from(PLACES), several_recipes)
 def test_every_static_value_has_its_own_program(place: Any, made: list[Recipe]) -> None:
-    require_own_programs(place, made)
-
-
-@pytest.mark.slow
-@thorough
-@given(st.sampled_from(PLACES), several_recipes)
-def test_every_one_of_many_static_values_has_its_own_program(
-    place: Any, made: list[Recipe]
-) -> None:
     require_own_programs(place, made)
 
 
