@@ -170,12 +170,12 @@ class Builder:
         return tuple([self.handle(self, number + k, t) for k, t in enumerate(types)])
 
     def know(self, op: Operation, operands: Sequence[Ref]) -> Tracer:
-        """Add an input for the result of an equation, which is that whenever it is recorded.
+        """Add inputs for the results of an equation, which are these whenever it is recorded.
 
-        The equation has one result, and the builder shares those that are equal.
+        The builder shares equations that are equal.  Returns the first one.
         """
         assert self._shared is not None
-        x = self.input(op.results[0])
+        x, *_ = [self.input(t) for t in op.results]
         self._shared[(op, *operands)] = x.atom
         return x
 

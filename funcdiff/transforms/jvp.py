@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from funcdiff.core.builder import Builder, bind
+from funcdiff.core.builder import Builder
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Origin
 from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Operation, Pushed
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import hand_on, walk
+from funcdiff.core.walk import copy_equation, hand_on, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
 
@@ -71,12 +72,8 @@ def push(
     def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
         incoming = [tangents.get(getattr(atom, "number", -1)) for atom in eq.operands]
         if all(t is None for t in incoming):
-            return bind(eq.primitive, eq.params, *operands)
-        primitive = eq.primitive
-        emit = (primitive.linearize if split else None) or primitive.jvp
-        if emit is None:
-            raise NotDifferentiableError(f"{primitive.name} has no derivative rule")
-        ys, outgoing = emit(eq.params, operands, incoming)
+            return copy_equation(eq, operands)
+        ys, outgoing = push_operation(eq.operation, operands, incoming, split=split)
         hand_on(program, eq.results, outgoing, Origin.tangent)
         tangents.update(zip((v.number for v in eq.results), outgoing, strict=True))
         return ys
@@ -84,3 +81,14 @@ def push(
     hand_on(program, program.inputs, ts, Origin.tangent)
     ys = walk(program, xs, rule, derives=True)
     return ys, [tangents.get(getattr(atom, "number", -1)) for atom in program.outputs]
+
+
+def push_operation(
+    op: Operation, xs: Sequence[Tracer], ts: Sequence[Maybe], *, split: bool = False
+) -> Pushed:
+    """Emit values and tangents of one operation, of whose operands some have a tangent."""
+    primitive = op.primitive
+    emit = (primitive.linearize if split else None) or primitive.jvp
+    if emit is None:
+        raise NotDifferentiableError(f"{primitive.name} has no derivative rule")
+    return emit(op.params, xs, ts)

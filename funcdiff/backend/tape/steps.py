@@ -7,21 +7,23 @@ ten kinds asks for ten derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import funcdiff.passes as passes
 from funcdiff.backend.tape.closures import closure
-from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.policy import CLOSED, SHARED
+from funcdiff.core.atoms import Atom, Literal, Var, literal
+from funcdiff.core.builder import Builder
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Equation, Program, equation
+from funcdiff.core.program import Program, equation
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import maker, operands_of, walk
+from funcdiff.core.walk import maker, operands_of
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
-from funcdiff.transforms.jvp import Mask
-from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.space import instantiate
+from funcdiff.transforms.jvp import Mask, push_operation
 from funcdiff.transforms.transpose import transpose
 
 
@@ -72,36 +74,34 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
     found = None
     if op.primitive.pointwise and op.params is NONE and shape:
         numbers = tuple([t.with_shape(()) for t in op.operands])
-        model = operation(op.primitive, NONE, numbers)
-        found = _spread(_step_of(model, active, present), shape)
+        derived = _of_numbers(operation(op.primitive, NONE, numbers), active, present)
+        found = _step(derived._replace(program=_spread(derived.program, shape)))
     elif facts.model is not None:
         model = operation(op.primitive, facts.model(op.params), op.operands)
         if model is not op:
-            found = _move(_step_of(model, active, present), model.params, op.params)
+            step = _steps(model).get((active, present)) or _keep(model, active, present)
+            found = _move(step, model.params, op.params)
     if found is None:
-        found = _push(op, active) if present is None else _pull(op, active, present)
+        found = _step(_derive(op, active, present))
     _steps(op)[active, present] = found
     return found
 
 
-def _step_of(op: Operation, active: Mask, present: Mask | None) -> Step:
-    return _steps(op).get((active, present)) or _keep(op, active, present)
+def _spread(program: Program, shape: tuple[int, ...]) -> Program:
+    """Return a program of elementwise operations for arrays, given that for numbers."""
 
+    def wide(atom: Atom) -> Any:
+        type_ = atom.type.with_shape(shape)
+        return Var(atom.number, type_) if isinstance(atom, Var) else literal(atom.value, type_)
 
-def _spread(step: Step, shape: tuple[int, ...]) -> Step:
-    """Return the derivative of an elementwise operation for arrays, given that for numbers."""
+    def each(atoms: Sequence[Atom]) -> tuple[Any, ...]:
+        return tuple(map(wide, atoms))
 
-    def fill(x: Tracer) -> Tracer:
-        if not isinstance(x.atom, Literal):
-            return x
-        return constant(x.atom.value, x.type.with_shape(shape))
-
-    program = step.program
-    with Builder("spread", SHARED) as builder:
-        xs = [builder.input(t.with_shape(shape)) for t in program.input_types]
-        ys = walk(program, xs, lambda eq, zs: bind(eq.primitive, eq.params, *map(fill, zs)))
-        spread = builder.program(list(map(fill, ys)))
-    return Step(spread, closure(spread), step.places)
+    equations = [
+        equation(eq.primitive, eq.params, each(eq.operands), each(eq.results))
+        for eq in program.equations
+    ]
+    return Program(each(program.inputs), tuple(equations), each(program.outputs))
 
 
 def _move(step: Step, model: Params, params: Params) -> Step | None:
@@ -127,59 +127,59 @@ def _move(step: Step, model: Params, params: Params) -> Step | None:
     return Step(program, run, step.places, head, _in_place(*head))
 
 
-def _pull(op: Operation, active: Mask, present: Mask) -> Step:
-    split = _linearize(op, active)
-    known = (False,) * split.residuals
-    turned = transpose.__wrapped__(split.linear, (True,) * sum(active) + known, present)
-    with Builder("pull", SHARED) as builder:
-        residuals = _residuals(split, op, builder)
-        cts = [builder.input(t) for t, flag in zip(op.results, present, strict=True) if flag]
-        linear = (*known, *(True for _ in cts))
-        outputs = passes.simplify.inline_simplified_linear(turned, [*residuals, *cts], linear)
-        return _step(builder, outputs, [k for k, flag in enumerate(active) if flag], adds_up=True)
+# ---- derivation ----------------------------------------------------------------------------------
 
 
-def _push(op: Operation, active: Mask) -> Step:
-    split = _linearize(op, active)
-    with Builder("push", SHARED) as builder:
-        residuals = _residuals(split, op, builder)
-        ts = [builder.input(t) for t, flag in zip(op.operands, active, strict=True) if flag]
-        linear = (*(True for _ in ts), *(False for _ in residuals))
-        outputs = passes.simplify.inline_simplified_linear(split.linear, [*ts, *residuals], linear)
-        return _step(builder, outputs, range(len(op.results)))
+class Derived(NamedTuple):
+    """The derivative of an operation as a program; the fields are those of `Step`."""
+
+    program: Program
+    places: tuple[int, ...]
+    adds: tuple[Primitive[Any], Params] | None
 
 
-def _linearize(op: Operation, active: Mask) -> Linearized:
+def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
+    """Linearize the operation in its operands and results, and transpose that for cotangents."""
     if op.calls_user or op.primitive.facts.spectral:
         raise NeedsProgramError
-    with Builder("operation", CLOSED) as builder:
-        xs = [builder.input(t) for t in op.operands]
-        program = builder.program(bind(op.primitive, op.params, *xs))
-    split = linearize.__wrapped__(program, active, (True,) * len(program.outputs))
-    if any(eq.primitive is eigen_differential_p for eq in split.linear.equations):
-        raise NeedsProgramError
-    return split
+    with Builder("step", SHARED) as builder:
+        linear, residuals = _linearize(op, active, builder)
+        known = [False for _ in residuals]
+        if present is None:
+            ts = [builder.input(t) for t in compress(op.operands, active)]
+            flags, operands = (*(True for _ in ts), *known), [*ts, *residuals]
+        else:
+            flags = (*(True for flag in active if flag), *known)
+            linear = transpose.__wrapped__(linear, flags, present)
+            cts = [builder.input(t) for t in compress(op.results, present)]
+            flags, operands = (*known, *(True for _ in cts)), [*residuals, *cts]
+        outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
+        places = range(len(outputs)) if present is None else compress(range(len(active)), active)
+        return _derived(builder, outputs, places, adds_up=present is not None)
 
 
-def _residuals(split: Linearized, op: Operation, builder: Builder) -> list[Tracer]:
-    """Add operands and results as inputs, and record what the derivative needs beside them."""
+_of_numbers: Final = memoised(_derive)
+
+
+def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:
+    """Return ``(*tangents, *residuals) -> tangents``, and the residuals.
+
+    Operands and results become inputs of the builder, which records what is computed of them.
+    """
     xs = [builder.input(t) for t in op.operands]
-    ys = [builder.input(t) for t in op.results]
-    atoms = [x.atom for x in xs]
-
-    def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
-        is_given = [x.atom for x in operands] == atoms
-        if is_given and eq.primitive is op.primitive and eq.params == op.params:
-            return ys
-        return bind(eq.primitive, eq.params, *operands)
-
-    primal: Program = split.primal
-    return walk(primal, xs, rule)[len(ys) :]
+    builder.know(op, [x.atom for x in xs])
+    with Builder("step", HOISTING) as inner:
+        ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
+        tangents = push_operation(op, xs, ts, split=True)[1]
+        linear = inner.program(map(instantiate, tangents, op.results))
+    if any(eq.operation.primitive is eigen_differential_p for eq in linear.equations):
+        raise NeedsProgramError
+    return linear, inner.captures
 
 
-def _step(
-    builder: Builder, outputs: Sequence[Tracer], places: Sequence[int], *, adds_up: bool = False
-) -> Step:
+def _derived(
+    builder: Builder, outputs: Sequence[Tracer], places: Iterable[int], *, adds_up: bool
+) -> Derived:
     """Return the derivative without its structural zeros; cotangents are added up."""
     kept = [
         (place, y) for place, y in zip(places, outputs, strict=True)
@@ -191,10 +191,12 @@ def _step(
         base, *values = operands_of(ys[0], head)
         if isinstance(base.atom, Literal) and base.atom.value == 0:
             ys, adds = values, (head.primitive, head.params)
-    program = builder.program(ys)
-    places = tuple([place for place, _ in kept])
-    add = None if adds is None else _in_place(*adds)
-    return Step(program, closure(program), places, adds, add)
+    return Derived(builder.program(ys), tuple([place for place, _ in kept]), adds)
+
+
+def _step(derived: Derived) -> Step:
+    program, places, adds = derived
+    return Step(program, closure(program), places, adds, None if adds is None else _in_place(*adds))
 
 
 def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:
