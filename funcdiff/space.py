@@ -71,7 +71,7 @@ def splat(x: Tracer) -> Any:
 
 def same_types(_p: Params, *types: ArrayType) -> Types:
     """Type rule of operations whose operands and result have one type."""
-    if any(t is not types[0] for t in types):
+    if types.count(types[0]) != len(types):
         raise TypeError(f"operands must have equal types, got {', '.join(map(repr, types))}")
     return types[:1]
 
@@ -162,7 +162,7 @@ mul_p: Final = Primitive(
 
 def mul(x: Tracer, y: Tracer) -> Tracer:
     """Return x·y elementwise, for operands of one type."""
-    if splat(x) is not None and splat(y) is not None:
+    if x.builder is None and y.builder is None:
         with np.errstate(all="ignore"):
             return constant(np.multiply(splat(x), splat(y)), result_type(mul_p, NONE, x, y))
     return bind(mul_p, NONE, x, y)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -324,11 +325,15 @@ def constant(value: Any, type_: ArrayType) -> Tracer:
     return Builder.handle(None, literal(value, type_), type_)
 
 
+_type_of: Final = attrgetter("type")
+_builder_of: Final = attrgetter("builder")
+
+
 def bind(primitive: Primitive[P], params: P, *operands: Tracer) -> tuple[Tracer, ...]:
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
     builder = current_builder() or aside()
-    op = operation(primitive, params, tuple([x.type for x in operands]))
-    while builder.policy.hoists and builder not in [x.builder for x in operands]:
+    op = operation(primitive, params, tuple(map(_type_of, operands)))
+    while builder.policy.hoists and builder not in map(_builder_of, operands):
         assert builder.parent is not None
         builder = builder.parent
     return builder.record(

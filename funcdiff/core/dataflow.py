@@ -33,7 +33,7 @@ class Lifetimes(NamedTuple):
 
 def count_of_variables(program: Program) -> int:
     """Return how many variables a program has: they are numbered in order of definition."""
-    return len(program.inputs) + sum(len(eq.results) for eq in program.equations)
+    return len(program.inputs) + sum([len(eq.results) for eq in program.equations])
 
 
 def last_uses(program: Program) -> list[int]:

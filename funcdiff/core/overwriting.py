@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 
 def choices(program: Program, last: list[int]) -> list[Choice]:
     """Return what to call for each equation, given the index of the last use of each variable."""
-    if not any(eq.primitive.implementation.in_place for eq in program.equations):
+    if not any(eq.operation.primitive.implementation.in_place for eq in program.equations):
         return [Choice(eq.operation.function) for eq in program.equations]
     return _Plan(program, last).choices
 

@@ -72,7 +72,8 @@ class Params:
     def total(self, attribute: str) -> int:
         """Add up an attribute of the programs among them."""
         kind: Any = type(self)
-        return sum([_total(getattr(self, name), attribute) for name in names_of_programs(kind)])
+        names = names_of_programs(kind)
+        return sum([_total(getattr(self, name), attribute) for name in names]) if names else 0
 
     def with_rows(self: Q, count: int) -> Q:  # noqa: ARG002
         """Return the same for operands and results with so many rows, of which each is alone.
@@ -292,6 +293,9 @@ def _mixed(results: Types) -> Rule:
     return lambda _p, operands: Access(unlabelled(results), unlabelled(operands))
 
 
+_size_of: Final = operator.attrgetter("size")
+
+
 class Operation:
     """A primitive applied to parameters and operand types: an equation without its variables.
 
@@ -323,8 +327,8 @@ class Operation:
         self.ends = primitive.facts.ends or (self.equation_count > 1 and params.total("ends") > 0)
         self.may_raise = primitive.facts.raises or self.calls_user
         self.result_count = len(self.results)
-        self.size = sum([t.size for t in self.results])
-        if self.function in _OF_NUMBERS and all(t in _NUMBERS for t in operands):
+        self.size = sum(map(_size_of, self.results))
+        if self.function in _OF_NUMBERS and _NUMBERS.issuperset(operands):
             self.run = _OF_NUMBERS[self.function]
             if self.run is operator.pow:  # C's pow, whose last bits loops over arrays do not have
                 self.function = self.run

@@ -139,12 +139,12 @@ class Program:
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
         """Types of the inputs."""
-        return tuple(v.type for v in self.inputs)
+        return tuple([v.type for v in self.inputs])
 
     @property
     def output_types(self) -> tuple[ArrayType, ...]:
         """Types of the outputs."""
-        return tuple(atom.type for atom in self.outputs)
+        return tuple([atom.type for atom in self.outputs])
 
     def __str__(self) -> str:
         return "\n".join(lines(self))

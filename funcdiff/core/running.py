@@ -39,7 +39,10 @@ def as_run(program: Program) -> Program:
 
 
 def _has_marks(program: Program) -> bool:
-    return any(
-        eq.primitive.facts.hands_on or any(map(_has_marks, nested(eq.params)))
-        for eq in program.equations
-    )
+    for eq in program.equations:
+        op = eq.operation
+        if op.primitive.facts.hands_on or (
+            op.equation_count > 1 and any(map(_has_marks, nested(op.params)))
+        ):
+            return True
+    return False

@@ -28,7 +28,8 @@ def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
 
 def copy_equation(eq: Equation, operands: Sequence[Tracer]) -> Sequence[Tracer]:
     """Record an equation as it is, of other operands."""
-    return bind(eq.primitive, eq.params, *operands)
+    op = eq.operation
+    return bind(op.primitive, op.params, *operands)
 
 
 def walk(

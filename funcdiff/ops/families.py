@@ -66,11 +66,10 @@ class Elementwise:
 
     def __call__(self, *xs: Tracer) -> Tracer:
         """Record the operation; of literals, compute it."""
-        values = [splat(x) for x in xs]
-        if all(value is not None for value in values):
+        if xs[0].builder is None and all(x.builder is None for x in xs):
             (type_,) = self.primitive.abstract(NONE, *(x.type for x in xs))
             with np.errstate(all="ignore"):
-                return constant(self.ufunc(*values), type_)
+                return constant(self.ufunc(*map(splat, xs)), type_)
         return bind(self.primitive, NONE, *xs)[0]
 
 
@@ -92,9 +91,9 @@ def elementwise(
     resolve: Callable[..., np.dtype[Any]] = dtypes or resolver(ufunc)
 
     def abstract(_p: Params, *types: ArrayType) -> Types:
-        if any(t.shape != types[0].shape for t in types):
+        if len({t.shape for t in types}) > 1:
             raise TypeError(f"operands must have equal shapes, got {', '.join(map(repr, types))}")
-        return (types[0].with_dtype(resolve(*(t.dtype for t in types))),)
+        return (types[0].with_dtype(resolve(*[t.dtype for t in types])),)
 
     def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         y = op(*xs)

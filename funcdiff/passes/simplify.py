@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import compress, count
-from typing import Final
+from typing import Any, Final
 
 from funcdiff.core.atoms import Atom
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.late import late_import
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
@@ -99,7 +100,7 @@ def _inline_simplified_linear(
 ) -> list[Tracer]:
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     rewrite = _rewrite_rule(program)
-    settles = any(eq.primitive is eigen_differential_p for eq in program.equations)
+    settles = eigen_differential_p in _primitives_of(program)
     in_use = used_atoms(program) if settles else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -129,13 +130,18 @@ def _vjp_program(eq: Equation) -> Program | None:
         return None
 
 
+def _primitives_of(program: Program) -> set[Primitive[Any]]:
+    return {eq.operation.primitive for eq in program.equations}
+
+
 def _rewrite_rule(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
     """Return the function that records an equation of a program, rewritten."""
-    spectral = any(eq.primitive.facts.spectral for eq in program.equations)
+    primitives = _primitives_of(program)
+    spectral = any(primitive.facts.spectral for primitive in primitives)
     tables: tuple[Rules, ...] = (*_bits, kinks.rules)
     if spectral:
         tables += (late_import("funcdiff.passes.spectra.spectra").rules,)
-    if any(eq.primitive in radii.MAKERS for eq in program.equations):
+    if not primitives.isdisjoint(radii.MAKERS):
         emit = radii.RadialRewriter(*tables).emit
     else:
         emit = Rewriter(*tables).emit if spectral else _plain.emit

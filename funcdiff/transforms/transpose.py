@@ -97,5 +97,5 @@ def _evaluate_known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
         if len(known) == len(operands):
             env.extend(copy(eq, known))
         else:
-            env.extend(None for _ in eq.results)
+            env += [None] * len(eq.results)
     return env

@@ -53,8 +53,8 @@ def closure(program: Program) -> Callable[..., Sequence[Any]]:
 @lru_cache(maxsize=1024)
 def _maker(inputs: int, called: int, constants: int, lines: tuple[str, ...]) -> Callable[..., Any]:
     """Return a function of the functions and constants of programs that are written like this."""
-    given = [*(f"f{k}" for k in range(called)), *(f"c{k}" for k in range(constants))]
-    operands = ", ".join(f"x{k}" for k in range(inputs))
+    given = [*[f"f{k}" for k in range(called)], *[f"c{k}" for k in range(constants)]]
+    operands = ", ".join([f"x{k}" for k in range(inputs)])
     body = "\n        ".join(lines)
     scope: dict[str, Any] = {}
     run = f"def run({operands}):\n        {body}"

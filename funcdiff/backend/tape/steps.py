@@ -89,19 +89,22 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
 
 def _spread(program: Program, shape: tuple[int, ...]) -> Program:
     """Return a program of elementwise operations for arrays, given that for numbers."""
+    numbers = [*program.inputs, *[v for eq in program.equations for v in eq.results]]
+    wide = [Var(v.number, v.type.with_shape(shape)) for v in numbers]
 
-    def wide(atom: Atom) -> Any:
-        type_ = atom.type.with_shape(shape)
-        return Var(atom.number, type_) if isinstance(atom, Var) else literal(atom.value, type_)
-
-    def each(atoms: Sequence[Atom]) -> tuple[Any, ...]:
-        return tuple(map(wide, atoms))
+    def of(atoms: Sequence[Atom]) -> tuple[Any, ...]:
+        return tuple(
+            [
+                wide[x.number] if isinstance(x, Var) else literal(x.value, x.type.with_shape(shape))
+                for x in atoms
+            ]
+        )
 
     equations = [
-        equation(eq.primitive, eq.params, each(eq.operands), each(eq.results))
+        equation(eq.operation.primitive, eq.operation.params, of(eq.operands), of(eq.results))
         for eq in program.equations
     ]
-    return Program(each(program.inputs), tuple(equations), each(program.outputs))
+    return Program(of(program.inputs), tuple(equations), of(program.outputs))
 
 
 def _move(step: Step, model: Params, params: Params) -> Step | None:
@@ -144,15 +147,14 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         raise NeedsProgramError
     with Builder("step", SHARED) as builder:
         linear, residuals = _linearize(op, active, builder)
-        known = [False for _ in residuals]
+        moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
-            ts = [builder.input(t) for t in compress(op.operands, active)]
-            flags, operands = (*(True for _ in ts), *known), [*ts, *residuals]
+            ts = map(builder.input, compress(op.operands, active))
+            flags, operands = moving + known, [*ts, *residuals]
         else:
-            flags = (*(True for flag in active if flag), *known)
-            linear = transpose.__wrapped__(linear, flags, present)
-            cts = [builder.input(t) for t in compress(op.results, present)]
-            flags, operands = (*known, *(True for _ in cts)), [*residuals, *cts]
+            linear = transpose.__wrapped__(linear, moving + known, present)
+            cts = map(builder.input, compress(op.results, present))
+            flags, operands = known + (True,) * sum(present), [*residuals, *cts]
         outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _derived(builder, outputs, places, adds_up=present is not None)
@@ -172,7 +174,7 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
         linear = inner.program(map(instantiate, tangents, op.results))
-    if any(eq.operation.primitive is eigen_differential_p for eq in linear.equations):
+    if eigen_differential_p in [eq.operation.primitive for eq in linear.equations]:
         raise NeedsProgramError
     return linear, inner.captures
 

@@ -13,6 +13,7 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import starmap
 from math import inf
 from typing import Any, Final
 
@@ -136,7 +137,7 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
         asked = ufunc if isinstance(operands[0], Tracer) else OPERATORS[ufunc]  # by an array's own
         return answer(asked, *operands, name=qualified_name(ufunc))
     operands = tuple(
-        [construction.array(x) if isinstance(x, list | tuple) else x for x in operands]
+        [construction.array(x) if issubclass(type(x), list | tuple) else x for x in operands]
     )
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
@@ -167,7 +168,8 @@ def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> 
     """Promote, broadcast and record one elementwise operation."""
     dtypes = resolve_or_explain(ufunc, tuple(map(dtype_of, operands)))
     shape = broadcast_shapes(*map(shape_of, operands))
-    if any(type(x) is int and _is_beyond(x, d) for x, d in zip(operands, dtypes, strict=True)):
+    integers = [(x, d) for x, d in zip(operands, dtypes, strict=True) if type(x) is int]
+    if integers and any(starmap(_is_beyond, integers)):
         return _beyond(ufunc, operands, dtypes, shape)
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
@@ -236,19 +238,16 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     The key is the ufunc with the operands' types, or, for a Python number, with the type of the
     array, that of the number, and whether the number is on the right.
     """
-    kinds = [type(x) for x in given]
-    if any(
-        x is not y and kind is not int and kind is not float
-        for x, y, kind in zip(given, xs, kinds, strict=True)
-    ):
+    numbers = [k for k, (x, y) in enumerate(zip(given, xs, strict=True)) if x is not y]
+    if not all(type(given[k]) in (int, float) for k in numbers):
         return
-    found = operation(op.primitive, NONE, tuple(x.type for x in xs))
+    found = operation(op.primitive, NONE, tuple([x.type for x in xs]))
     found.handle = Builder.array_handle if xs[0].type.shape else Builder.scalar_handle
-    if all(x is y for x, y in zip(given, xs, strict=True)):
+    if not numbers:
         remember((ufunc, *found.operands), found)
     elif len(xs) == 2 and xs[0].type is xs[1].type:  # np.ldexp(x, 2) converts 2 to an integer
-        right = given[0] is xs[0]
-        remember((ufunc, xs[0].type, kinds[1 if right else 0], right), found)
+        (k,) = numbers
+        remember((ufunc, xs[0].type, type(given[k]), k == 1), found)
 
 
 def power_operator(x: Tracer, exponent: Any) -> Any:
