@@ -237,7 +237,7 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
 
 def copy_aliased(results: list[Any], operands: Sequence[Any]) -> list[Any]:
     """Copy results that are, or look into, memory of somebody else, or of each other."""
-    foreign = {id(x) for x in operands}
+    foreign = set(map(id, operands))
     for k, x in enumerate(results):
         if not isinstance(x, np.ndarray):
             continue

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import update_wrapper
 from itertools import count
-from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from funcdiff.core.collection import pause
 from funcdiff.core.primitive import Operation
@@ -115,7 +115,8 @@ class Memoised(Generic[P, R]):
         key = (self, *args, *kwargs.items())
         found = _store.find(key)
         if found is not None:
-            return cast("R", found.result)
+            kept: R = found.result
+            return kept
         result = copy_context().run(self._derive, *args, **kwargs)
         _store.enter(key, result, _weight(args[0]))
         return result
@@ -123,7 +124,8 @@ class Memoised(Generic[P, R]):
     def peek(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Return the result if it is kept, and compute nothing; None is never kept."""
         found = _store.find((self, *args, *kwargs.items()))
-        return None if found is None else cast("R", found.result)
+        result: R | None = None if found is None else found.result
+        return result
 
     def _derive(self, *args: P.args, **kwargs: P.kwargs) -> R:
         pause()

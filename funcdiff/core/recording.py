@@ -37,8 +37,10 @@ def program_of(
             variables[number] = Var(len(variables), entry[0])
     inputs = tuple(variables.values())
     equations = []
-    for number in _live(entries, outputs):
-        entry = entries[number]
+    needed = live_variables(entries, outputs)
+    for number, entry in enumerate(entries):
+        if not (needed[number] and entry and type(entry[0]) is Operation):
+            continue
         op = entry[0]
         operands = tuple([variables[ref] if type(ref) is int else ref for ref in entry[1:]])
         if op.result_count == 1:
@@ -51,16 +53,6 @@ def program_of(
     atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
     kept = None if origins is None else tuple([origins[number] for number in variables])
     return Program(inputs, tuple(equations), tuple(atoms), kept)
-
-
-def _live(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[int]:
-    """Return the numbers of the equations that the outputs need, in order."""
-    needed = live_variables(entries, outputs)
-    return [
-        number
-        for number, entry in enumerate(entries)
-        if needed[number] and entry and type(entry[0]) is Operation
-    ]
 
 
 def first_result(entries: Sequence[Entry], number: int) -> int:

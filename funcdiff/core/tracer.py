@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -39,6 +40,14 @@ class Recorder(Protocol):
 
     def origin(self, number: int, /) -> tuple[Any, list[Ref]] | None:
         """Return the operation that makes a variable, and its operands; None of an input."""
+
+
+def any_traced(values: Iterable[Any]) -> bool:
+    """Whether one of the values is traced."""
+    for x in values:  # noqa: SIM110 -- a generator costs twice the time
+        if isinstance(x, Tracer):
+            return True
+    return False
 
 
 class Tracer:

@@ -69,7 +69,7 @@ def inline_simplified(
 
     What only coefficients need is rewritten more freely (see `funcdiff.passes.rewrites.numbers`).
     """
-    rewrite = _rewrite_rule(program)
+    rewrite = _rewrite_rule(_primitives_of(program))
     if all(values):
         return walk(program, operands, rewrite)
     exact = live_equations(program, compress(program.outputs, values))
@@ -99,9 +99,9 @@ def _inline_simplified_linear(
     program: Program, operands: Sequence[Tracer], linear: Mask, rewriter: masking.LinearRewriter
 ) -> list[Tracer]:
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
-    rewrite = _rewrite_rule(program)
-    settles = eigen_differential_p in _primitives_of(program)
-    in_use = used_atoms(program) if settles else set()
+    primitives = _primitives_of(program)
+    rewrite = _rewrite_rule(primitives)
+    in_use = used_atoms(program) if eigen_differential_p in primitives else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple([atom in depends for atom in eq.operands])
@@ -134,9 +134,10 @@ def _primitives_of(program: Program) -> set[Primitive[Any]]:
     return {eq.operation.primitive for eq in program.equations}
 
 
-def _rewrite_rule(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
-    """Return the function that records an equation of a program, rewritten."""
-    primitives = _primitives_of(program)
+def _rewrite_rule(
+    primitives: set[Primitive[Any]],
+) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
+    """Return the function that records an equation of a program of these primitives, rewritten."""
     spectral = any(primitive.facts.spectral for primitive in primitives)
     tables: tuple[Rules, ...] = (*_bits, kinks.rules)
     if spectral:

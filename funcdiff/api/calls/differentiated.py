@@ -49,8 +49,10 @@ class SplitCall:
             has_aux=has_aux, keeps_aux=True, weak=inputs.weak,
         )  # fmt: skip
         args, kwargs, places = self._args, self._kwargs, self._places
-        given = [x for k, x in enumerate(args) if k not in places]
-        given += [x for item in kwargs.items() if item[0] not in places for x in item]
+        given: list[Any] = []
+        if len(args) + len(kwargs) > len(places):
+            given += [x for k, x in enumerate(args) if k not in places]
+            given += [x for item in kwargs.items() if item[0] not in places for x in item]
         kind = (policy, has_aux, places, len(args), *kwargs)
         known = known_call(f, inputs, given, kind)
         return record_call() if known is None else trace_again(*known, record_call)

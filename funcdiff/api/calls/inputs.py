@@ -12,6 +12,7 @@ from funcdiff.api.calls.arguments import (
     differentiable_operand,
     is_array_without_axes,
     is_numeric,
+    operand,
 )
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
@@ -47,8 +48,9 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
     ``names(k)`` is what messages call an argument, shown only if there is one.
     """
     if len(arguments) == 1 and type(arguments[0]) is np.ndarray:  # the most common call
-        operand = differentiable_operand(arguments[0], pytree.LEAF, 0, names(0))
-        return Inputs([operand], (pytree.LEAF,), (True,), [], (False,))
+        x = operand(arguments[0])
+        if x.dtype.kind in "fc":
+            return Inputs([x], (pytree.LEAF,), (True,), [], (False,))
     operands: list[Any] = []
     weak: list[bool] = []
     structures, numeric, others = [], [], []

@@ -31,7 +31,7 @@ from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, hides, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
@@ -249,7 +249,7 @@ def _parts(
 
 def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Outputs:
     leaves, structure = pytree.flatten(tree)
-    numeric = tuple(is_output(leaf) for leaf in leaves)
+    numeric = tuple(map(is_output, leaves))
     outputs = [
         leaf if isinstance(leaf, Tracer) else _constant(leaf)
         for leaf, flag in zip(leaves, numeric, strict=True)
@@ -317,7 +317,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
     NumPy's floating-point warnings are off: a derivative may meet infinities that the function
     does not.  An error is noted to come from a line of the function that `trace` is of.
     """
-    if any(isinstance(x, Tracer) for x in operands):
+    if any_traced(operands):
         tracers, builder = as_tracers(operands), innermost()
         for x in tracers:
             builder.ref(x)  # raises for an escaped one, even if the program does not use it

@@ -26,7 +26,7 @@ from funcdiff.core.computed import computed
 from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.memo import Memoised
 from funcdiff.core.program import Program
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.tracer import any_traced
 from funcdiff.core.types import ArrayType
 
 MOST_VECTORS: Final = 32
@@ -136,7 +136,7 @@ class LinearMap:
     def __call__(self, vectors: Sequence[Any]) -> list[Any]:
         """Return the image of cotangents of all results, or of tangents of the inputs."""
         found, self._calls = None, self._calls + 1
-        is_traced = any(isinstance(v, Tracer) for v in vectors)
+        is_traced = any_traced(vectors)
         if self._tape is not None and not is_traced and self._calls <= MOST_VECTORS:
             found = attempt(self._by_tape, self._tape, vectors)
         if found is not None and not checking.is_asked_for():
@@ -206,7 +206,7 @@ def is_new(
     programs: Memoised[..., Any], trace: Trace, operands: Sequence[Any], *args: Any, **kwargs: Any
 ) -> bool:
     """Whether a trace has values, and came too seldom for programs that nobody reads."""
-    if trace.calls or trace.recording[2] or any(isinstance(x, Tracer) for x in operands):
+    if trace.calls or trace.recording[2] or any_traced(operands):
         return False
     return not comes_back(trace.recording, programs, args, tuple(kwargs.values()))
 

@@ -22,11 +22,12 @@ from funcdiff.api.calls.arguments import (
 )
 from funcdiff.api.rules.solution import Unknowns, fit_leaves, trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
-from funcdiff.api.rules.solving import auxiliary, has_tracer, rebuild_solution, solve_directly
+from funcdiff.api.rules.solving import auxiliary, rebuild_solution, solve_directly
 from funcdiff.api.signatures.control import Roots
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Primals, X
 from funcdiff.core.builder import current_builder
+from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConvergenceError, InputError, user_location
 from funcdiff.ops.user.root import Root, root
 
@@ -118,7 +119,7 @@ def _root(
     if current_builder() is not None:
         program, captures = trace_equation(f, x, name)
         operands = [*captures, *x.leaves]
-        if has_tracer(operands):
+        if any_traced(operands):
             solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
             tangent_solver = _tangent_solver(tangent_solve, x, name)
             aux, shown = auxiliary(solver, name, program, operands)

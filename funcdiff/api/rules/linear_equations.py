@@ -17,7 +17,6 @@ from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import (
     auxiliary,
     evaluate_or_record,
-    has_tracer,
     rebuild_solution,
     solve_directly,
 )
@@ -28,6 +27,7 @@ from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import any_traced
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import Tap
@@ -118,7 +118,7 @@ def custom_linear_solve(
     if current_builder() is not None:
         program, captures = trace_equation(matvec, x, name)
         operands = [*captures, *x.leaves]
-        if has_tracer(operands):
+        if any_traced(operands):
             equation = _linear_map(program, len(x.types), name)
             operands = [*captures, *evaluate_or_record(equation.right, operands)]
             solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)

@@ -15,7 +15,7 @@ from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.promotion import innermost
@@ -83,7 +83,7 @@ class Calls:
 
 def evaluate_or_record(program: Program, operands: Sequence[Any]) -> list[Any]:
     """Evaluate a program or, if an operand is traced, record it: solvers may differentiate."""
-    if any(isinstance(x, Tracer) for x in operands):
+    if any_traced(operands):
         return run(program, operands)
     return copy_aliased(executable(program)(*operands), operands)
 
@@ -121,11 +121,6 @@ def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
                 "numbers and arrays. Leave out the rest."
             )
     return [y[()] for y in arrays], structure
-
-
-def has_tracer(operands: Sequence[Any]) -> bool:
-    """Return whether a derivative may be asked for."""
-    return any(isinstance(x, Tracer) for x in operands)
 
 
 def solve_directly(

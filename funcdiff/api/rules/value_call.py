@@ -43,7 +43,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation, Types, operation
 from funcdiff.core.quiet import without_warnings
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import TracerError
 from funcdiff.numpy.border.promotion import as_number, is_weak
@@ -86,9 +86,7 @@ class ValueCall(Call):
         self, jvp: Callable[..., Any] | None, vjp: tuple[Callable[..., Any], ...] | None
     ) -> Any:
         """Make the call and record it; return REFUSED if it has to be traced."""
-        if self.builder.taps is not None or (
-            self.fixed and any(isinstance(x, Tracer) for x in self.fixed)
-        ):
+        if self.builder.taps is not None or (self.fixed and any_traced(self.fixed)):
             return REFUSED
         traced = tuple([isinstance(x, Tracer) for x in self.xs])
         mode = self.builder.policy.on_values
@@ -243,7 +241,7 @@ class ValueCall(Call):
         """Return a result of a rule that is being recorded, on which no tangent may bear."""
         if not isinstance(leaf, Tracer):
             return leaf
-        if leaf.builder is not None and any(isinstance(x, Tracer) for x in leaf.builder.captures):
+        if leaf.builder is not None and any_traced(leaf.builder.captures):
             raise NeedsTracingError
         return value_of(leaf)
 

@@ -18,7 +18,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Program, equation
+from funcdiff.core.program import Program, equation, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker, operands_of
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
@@ -89,16 +89,15 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
 
 def _spread(program: Program, shape: tuple[int, ...]) -> Program:
     """Return a program of elementwise operations for arrays, given that for numbers."""
-    numbers = [*program.inputs, *[v for eq in program.equations for v in eq.results]]
-    wide = [Var(v.number, v.type.with_shape(shape)) for v in numbers]
+    atoms = used_atoms(program).union(program.inputs, *[eq.results for eq in program.equations])
+    wide: dict[Atom, Any] = {
+        x: Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
+        else literal(x.value, x.type.with_shape(shape))
+        for x in atoms
+    }  # fmt: skip
 
     def of(atoms: Sequence[Atom]) -> tuple[Any, ...]:
-        return tuple(
-            [
-                wide[x.number] if isinstance(x, Var) else literal(x.value, x.type.with_shape(shape))
-                for x in atoms
-            ]
-        )
+        return tuple(map(wide.__getitem__, atoms))
 
     equations = [
         equation(eq.operation.primitive, eq.operation.params, of(eq.operands), of(eq.results))

@@ -211,7 +211,7 @@ class Call:
                 continue
             if not isinstance(op, Operation) or len(op.results) > 1 or op.primitive is fails_p:
                 return None
-            if any(r not in places for r in operands):
+            if not places.keys() >= {*operands}:
                 return None
             places[number] = len(refs) + len(literals) + len(steps)
             steps.append((op, _picker([places[r] for r in operands])))
