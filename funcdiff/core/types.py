@@ -100,6 +100,11 @@ class ArrayType:
         return ArrayType(self.shape, dtype)
 
 
+def native(x: Any) -> Any:
+    """Return an array in the byte order that types have."""
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+
+
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype of the real part: ``c128 -> f64``; real dtypes are unchanged."""
     part: np.dtype[Any] = dtype.type(0).real.dtype

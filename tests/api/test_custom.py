@@ -347,6 +347,22 @@ def test_an_opaque_function_that_changes_its_result_raises_where_there_are_no_va
         total(3.0)
 
 
+def test_an_opaque_function_may_return_arrays_in_another_byte_order() -> None:
+    def swapped(x: Any) -> Any:
+        return np.asarray(2.0 * x).astype(">f8")
+
+    f = fd.primitive(swapped, result=swapped)
+    f.defjvp(lambda primals, tangents: (f(*primals), 2.0 * tangents[0]))
+    shown = fd.primitive(swapped)
+    shown.defvjp(lambda x: (shown(x), None), lambda _, ct: (2.0 * ct,))
+    for called in (f, shown):
+        grad = fd.grad(lambda x, called=called: np.sum(called(x) ** 2))
+        np.testing.assert_array_equal(grad(X), 8.0 * X)
+        np.testing.assert_array_equal(fd.jacobian(grad)(X), 8.0 * np.eye(len(X)))
+    np.testing.assert_array_equal(fd.jit(lambda x: f(x) + 1.0)(X), 2.0 * X + 1.0)
+    np.testing.assert_array_equal(fd.vmap(f)(X), 2.0 * X)
+
+
 @pytest.mark.parametrize(
     "tangent",
     [

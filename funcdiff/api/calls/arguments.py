@@ -13,7 +13,7 @@ from funcdiff import pytree
 from funcdiff.core.builder import constant_left, current_builder
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import ArrayType, native
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
@@ -134,7 +134,7 @@ def operand(leaf: Any) -> Any:
     """Return a numeric leaf as the interpreter takes it: an array, a NumPy scalar, or a tracer."""
     kind = type(leaf)
     if kind is np.ndarray:
-        return leaf if leaf.dtype.isnative else leaf.astype(leaf.dtype.newbyteorder("="))
+        return leaf if leaf.dtype.isnative else native(leaf)
     if isinstance(leaf, Tracer):
         if current_builder() is not None:
             return leaf

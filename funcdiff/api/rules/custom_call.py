@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    as_tracers,
-    type_of,
-)
+from funcdiff.api.calls.arguments import as_tracers, type_of
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, rebuild, record, restore_kinds
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rules.rule_results import (
-    Argument,
+    Kind,
     RuleName,
-    match_cotangents,
+    Rules,
+    kind_of,
     note_traced,
     pair_of,
     refuse_hidden,
@@ -34,7 +30,6 @@ from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_rules import Custom, smooth
 from funcdiff.space import zeros
@@ -65,16 +60,19 @@ class Call(Operands):
         """Trace the function and its rules, and record the call as one equation."""
         body = self._trace(function, self._on_arguments(function), pending=0)
         pending = self._pending() - 1  # of rules that may be transposed
-        traces = [body]
+        count = len(self.xs)
+        traces = [(body, count)]  # each with the number of its inputs that captures follow
         if pending >= 0 and jvp is not None:
-            traces.append(self._trace_jvp(jvp, body, pending))
+            traces.append((self._trace_jvp(jvp, body, pending), count))
         of_jvp = len(traces)
         if pending >= 0 and vjp is not None:
             forward = self._trace_forward(vjp[0], body, max(0, pending - 1))
-            traces += [forward, self._trace_backward(vjp[1], body, forward, pending)]
-        captures = [c for trace in traces for c in trace.captures]
-        programs = tuple(self._close(traces, [type_of(c) for c in captures]))
-        rule = Custom(self.name, programs[0], len(self.xs), programs[1:of_jvp], programs[of_jvp:])
+            residuals = len(forward.outputs) - len(body.outputs)
+            backward = self._trace_backward(vjp[1], body, forward, pending)
+            traces += [(forward, count), (backward, residuals)]
+        captures = [c for trace, _ in traces for c in trace.captures]
+        programs = tuple(_close(traces, tuple([type_of(c) for c in captures])))
+        rule = Custom(self.name, programs[0], count, programs[1:of_jvp], programs[of_jvp:])
         operands = as_tracers([*self.xs, *captures])
         ys = bind(custom_p, rule, *operands) if programs[0].outputs else ()
         results = restore_kinds(ys, body.outputs)
@@ -92,9 +90,16 @@ class Call(Operands):
         return pending - 1 if independent else pending
 
     @computed
-    def arguments(self) -> Sequence[Argument]:
-        """The containers of the arguments that have derivatives, and the types in them."""
-        return arguments_of(self.structure, tuple(self.flags), tuple(self.types))
+    def kind(self) -> Kind:
+        """What it has in common with calls alike."""
+        traced = tuple([isinstance(x, Tracer) for x in self.xs])
+        types = tuple([type_of(x) for x in self.xs])
+        return kind_of(self.structure, tuple(self.flags), types, traced)
+
+    @computed
+    def rules(self) -> Rules:
+        """How its rules are applied."""
+        return Rules(self.name, self.fixed, self.kind)
 
     # ---- tracing ---------------------------------------------------------------------------
 
@@ -134,11 +139,11 @@ class Call(Operands):
         applied = self._on_arguments(f)
 
         def call(tracers: list[Tracer]) -> Any:
-            cure = " Return (out, None) if the backward rule needs nothing."
-            return pair_of(applied(tracers), f, self.name, "forward rule", "residuals", cure)
+            return pair_of(applied(tracers), who)
 
+        who = RuleName("forward", f, self.name)
         trace = self._trace(f, call, pending=pending, has_aux=True, kind="forward")
-        result_of(body).check(result_of(trace), RuleName("forward", f, self.name))
+        result_of(body).check(result_of(trace), who)
         return trace
 
     def _trace_backward(
@@ -152,11 +157,9 @@ class Call(Operands):
         operands = [*residuals, *(None for _ in floating)]
 
         def call(tracers: list[Tracer]) -> Any:
-            kept = aux.rebuild(tracers[: len(residuals)])
-            cotangent = result_of(body).like([conj(ct) for ct in tracers[len(residuals) :]])
-            returned = f(*self.fixed, kept, cotangent)
-            found = match_cotangents(self.arguments, f, self.name, returned)
-            return list(map(conj, fill_zeros(found, self.types)))
+            kept, cts = aux.rebuild(tracers[: len(residuals)]), tracers[len(residuals) :]
+            found = self.rules.cotangents(f, kept, result_of(body), cts)
+            return fill_zeros(found, self.kind.floating)
 
         types = [*(x.type for x in residuals), *floating]
         weak = [x.weak for x in residuals]
@@ -165,96 +168,35 @@ class Call(Operands):
         )
 
     def _trace_jvp(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
-        places = smooth(self.types)
-        operands = [*self.xs, *(None for _ in places)]
+        count, floating = len(self.xs), self.kind.floating
+        operands = [*self.xs, *(None for _ in floating)]
         body_types = [y.type for y in body.outputs]
+        who = RuleName("JVP", f, self.name)
 
         def call(tracers: list[Tracer]) -> Any:
-            primals = self.tree(tracers[: len(self.xs)])
-            ts: list[Any] = [None] * len(self.xs)
-            for k, t in zip(places, tracers[len(self.xs) :], strict=True):
-                ts[k] = t
-            rest = iter(ts)
-            spread = [next(rest) if on else None for on in self.flags]
-            tangents = pytree.unflatten(self.structure, spread)
-            returned = f(*self.fixed, primals, tangents)
-            out, tangent = pair_of(returned, f, self.name, "JVP rule", "tangent")
-            what = RuleName("JVP", f, self.name, "the tangent")
-            return out, fill_zeros(result_of(body).match_tangent(tangent, what), body_types)
+            primals = self.tree(tracers[:count])
+            out, tangent = self.rules.pushed(f, primals, tracers[count:])
+            return out, fill_zeros(result_of(body).match_tangent(tangent, who), body_types)
 
-        types = [*self.types, *(self.types[k] for k in places)]
+        types = [*self.types, *floating]
         trace = self._trace(
             f, call, pending=pending, operands=operands, types=types, has_aux=True, kind="JVP"
         )  # fmt: skip
-        result_of(body).check(result_of(trace), RuleName("JVP", f, self.name))
+        result_of(body).check(result_of(trace), who)
         return trace
 
-    # ---- programs --------------------------------------------------------------------------
 
-    def _close(self, traces: Sequence[Trace], types: Sequence[ArrayType]) -> list[Program]:
-        """Return the programs of the traces, all with the captures of all behind the primals.
+def _close(traces: Sequence[tuple[Trace, int]], types: tuple[ArrayType, ...]) -> Iterator[Program]:
+    """Yield the programs of the traces, all with the captures of all behind their first inputs.
 
-        For the JVP rule the tangents come last, and for the backward rule the cotangents do.
-        """
-        programs, start = [], 0
-        every = tuple(types)
-        for trace in traces:
-            own = slice(start, start + len(trace.captures))
-            # a rule that returns np.zeros(n) means a zero, not some constant
-            is_rule = trace is not traces[0]
-            vanishing = tuple([is_rule and _is_zero(c) for c in trace.captures])
-            front = self._leading(trace, traces)
-            programs.append(close_over(trace.recording, front, every, own.start, vanishing))
-            start = own.stop
-        return programs
-
-    def _leading(self, trace: Trace, traces: Sequence[Trace]) -> int:
-        """Return how many inputs of a trace come before the captures: primals or residuals."""
-        if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
-            return len(traces[-2].outputs) - len(traces[0].outputs)
-        return len(self.xs)
-
-
-class Kind:
-    """Calls whose arguments have the same types, and are traced alike.
-
-    `arguments` are the containers of those with derivatives, and the types in them; `traced` says
-    which operands are traced.
+    Those are primals or residuals; the tangents of the JVP rule, and the cotangents, come last.
     """
-
-    def __init__(
-        self, arguments: Sequence[Argument], types: Sequence[ArrayType], traced: Sequence[bool]
-    ) -> None:
-        self.arguments = arguments
-        floating = smooth(types)
-        self.floating = [types[k] for k in floating]  # types of the operands that have derivatives
-        self.places = [n for n, k in enumerate(floating) if traced[k]]  # which of these are traced
-        self.moving = [floating[n] for n in self.places]  # their indices among all operands
-        self.operands = tuple([types[k] for k in self.moving])  # their types
-
-
-@lru_cache(maxsize=1024)
-def kind_of(
-    structure: pytree.Structure,
-    flags: tuple[bool, ...],
-    types: tuple[ArrayType, ...],
-    traced: tuple[bool, ...],
-) -> Kind:
-    """Return what calls with such arguments have in common."""
-    return Kind(arguments_of(structure, flags, types), types, traced)
-
-
-@lru_cache(maxsize=1024)
-def arguments_of(
-    structure: pytree.Structure, flags: tuple[bool, ...], types: tuple[ArrayType, ...]
-) -> Sequence[Argument]:
-    """Return the containers in a tuple of them, with the type of each leaf that is an operand."""
-    rest = iter(types)
-    leaves = iter([next(rest) if flag else None for flag in flags])
-    return [
-        Argument(child, [next(leaves) for _ in range(child.leaf_count)])
-        for child in structure.children
-    ]
+    start = 0
+    for k, (trace, front) in enumerate(traces):
+        # a rule, behind the function, that returns np.zeros(n) means a zero, not some constant
+        vanishing = tuple([k > 0 and _is_zero(c) for c in trace.captures])
+        yield close_over(trace.recording, front, types, start, vanishing)
+        start += len(trace.captures)
 
 
 @memoised

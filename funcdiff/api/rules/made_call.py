@@ -7,24 +7,24 @@ transposed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import compress
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, restore_kinds
-from funcdiff.api.rules.custom_call import Kind
-from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, read_only
+from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own
 from funcdiff.api.rules.rule_results import (
     PLAIN,
+    Kind,
     Result,
     RuleName,
-    match_cotangents,
-    pair_of,
-    refuse_hidden,
+    Rules,
+    or_zeros,
+    take_apart,
 )
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
@@ -157,24 +157,23 @@ def transpose_recorded(
     return simplify_linear(found, (False,) * len(known) + (True,) * len(cts))
 
 
-class MadeCall:
+class MadeCall(Rules):
     """A call that was made, with its rules: what `funcdiff.ops.user.custom_known` calls.
 
-    `fixed` are the arguments that rules get as they are, `kind` is that of the others; the effects
-    of an opaque function must happen once; `is_finite` says whether all that its rules have
-    returned is. The derivative is taken with `backward`, `push_rule`, `linear` or none.
+    The effects of an opaque function must happen once; `is_finite` says whether all that its rules
+    have returned is. The derivative is taken with `backward`, `push_rule`, `linear` or none.
     """
 
     result: Result
-    # A rule, and its arguments before the cotangent, or before the tangents.
-    backward: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
+    # A rule, and the residuals, or the primals.
+    backward: tuple[Callable[..., Any], Any] | None = None
     push_rule: tuple[Callable[..., Any], tuple[Any, ...], Same] | None = None
     linear: Turned | None = None
 
     def __init__(
         self, name: str, fixed: Sequence[Any], kind: Kind, builder: Builder, *, is_opaque: bool
     ) -> None:
-        self.name, self.fixed, self.kind = name, fixed, kind
+        super().__init__(name, fixed, kind)
         self.is_opaque = is_opaque
         self.is_finite = True
         self._builder = ref(builder)
@@ -198,14 +197,11 @@ class MadeCall:
             found = self.linear.run(cts)
             return self._keep([y for y, on in zip(found, active, strict=True) if on])
         assert self.backward is not None
-        (rule, given), kind = self.backward, self.kind
-        cotangent = self.result.like([read_only(conjugate(ct)) for ct in cts])
-        returned = self._run(rule, (*given, cotangent), "backward", NO_CALL)
-        every = match_cotangents(kind.arguments, rule, self.name, returned)
-        places = kind.places
-        if False in active:
-            places = [k for k, on in zip(places, active, strict=True) if on]
-        return self._keep([_or_zeros(every[k], kind.floating[k], conjugate) for k in places])
+        rule, residuals = self.backward
+        run = partial(self._run, "backward", NO_CALL)
+        every = self.cotangents(rule, residuals, self.result, cts, run)
+        places = compress(self.kind.places, active)
+        return self._keep([or_zeros(every[k], self.kind.floating[k]) for k in places])
 
     # ---- tangents ----------------------------------------------------------------------------
 
@@ -222,37 +218,20 @@ class MadeCall:
         moving = {k: next(rest) for k, on in zip(kind.places, active, strict=True) if on}
         if self.linear is not None:
             pairs = zip([moving.get(k) for k in kind.places], kind.operands, strict=True)
-            return self._keep(self.linear.run([_or_zeros(t, type_) for t, type_ in pairs]))
+            return self._keep(self.linear.run([or_zeros(t, type_) for t, type_ in pairs]))
         assert self.push_rule is not None
         rule, primals, same = self.push_rule
-        tangents = self.tangents([moving.get(k) for k in range(len(kind.floating))])
-        returned = self._run(rule, (*self.fixed, primals, tangents), "JVP", same)
-        out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
+        ts = [moving.get(k) for k in range(len(kind.floating))]
+        out, tangent = self.pushed(rule, primals, ts, partial(self._run, "JVP", same))
         who = RuleName("JVP", rule, self.name)
         self.result.check(result_of_tree(out, who), who)
-        what = RuleName("JVP", rule, self.name, "the tangent")
-        found = self.result.match_tangent(tangent, what)
+        found = self.result.match_tangent(tangent, who)
         wanted = [self.result.types[k] for k in smooth(self.result.types)]
-        return self._keep([_or_zeros(t, type_) for t, type_ in zip(found, wanted, strict=True)])
-
-    def tangents(self, given: Sequence[Any]) -> tuple[Any, ...]:
-        """Return tangents of the floating leaves in the containers of the arguments.
-
-        In the place of None there are zeros; leaves without a derivative have None.
-        """
-        rest = iter(zip(given, self.kind.floating, strict=True))
-        trees = []
-        for structure, types in self.kind.arguments:
-            leaves = [
-                read_only(_or_zeros(*next(rest))) if t is not None and t.differentiable else None
-                for t in types
-            ]
-            trees.append(pytree.unflatten(structure, leaves))
-        return tuple(trees)
+        return self._keep([or_zeros(t, type_) for t, type_ in zip(found, wanted, strict=True)])
 
     # ---- both --------------------------------------------------------------------------------
 
-    def _run(self, rule: Callable[..., Any], args: Sequence[Any], kind: str, same: Same) -> Any:
+    def _run(self, kind: str, same: Same, rule: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Run a rule on values, also if it closes over what was traced, whose values it gets."""
         try:
             return call_on_values(rule, args, self.name, self._builder(), kind, same)
@@ -276,27 +255,12 @@ def result_of_tree(tree: Any, who: object) -> Result:
     """Return what a container of values is, which `who` returned."""
     if type(tree) in PLAIN and tree.dtype.char in "fdFD" and tree.dtype.isnative:
         return _result_of_array(ArrayType(tree.shape, tree.dtype))
-    leaves, structure = pytree.flatten(tree)
-    numeric = tuple(map(is_numeric, leaves))
-    numbers = [operand(x) for x, on in zip(leaves, numeric, strict=True) if on]
-    others = [x for x, on in zip(leaves, numeric, strict=True) if not on]
-    refuse_hidden(structure, numeric, others, who)
-    return Result(structure, numeric, tuple(ArrayType(x.shape, x.dtype) for x in numbers))
+    return take_apart(tree, who).result
 
 
 @lru_cache(maxsize=256)
 def _result_of_array(type_: ArrayType) -> Result:
     return Result(pytree.LEAF, (True,), (type_,))
-
-
-def conjugate(x: Any) -> Any:
-    """Return the complex conjugate of a value."""
-    return x.conj() if x.dtype.kind == "c" else x
-
-
-def _or_zeros(x: Any, type_: ArrayType, convert: Callable[[Any], Any] = lambda x: x) -> Any:
-    """Return a derivative, zeros in the place of None."""
-    return np.zeros(type_.shape, type_.dtype)[()] if x is None else convert(x)
 
 
 def value_of(x: Tracer) -> Any:

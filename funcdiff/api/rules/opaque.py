@@ -15,7 +15,6 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     as_tracers,
     check_optional_functions,
-    is_numeric,
 )
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import rebuild
@@ -23,7 +22,7 @@ from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
 from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import call_of_rule, map_arrays
-from funcdiff.api.rules.rule_results import refuse_hidden
+from funcdiff.api.rules.rule_results import Result, take_apart
 from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.scope import setting, without_recording
 from funcdiff.core.types import ArrayType
@@ -42,23 +41,21 @@ _RECENT: Final = 64
 """How many kinds of arguments a function is kept for where no program calls it with them."""
 
 
-class _Result(NamedTuple):
-    """What a result is made of: types of its arrays, its container, and the rest of it.
+class _Shown(NamedTuple):
+    """What a result is, which of its numbers are Python's, and the rest of it.
 
-    Which of its numbers are Python's is known if the function was called to find out.
+    Of numbers that is known if the function was called to find out.
     """
 
-    types: tuple[ArrayType, ...]
+    result: Result
     weak: tuple[bool, ...]
-    structure: pytree.Structure
-    numeric: tuple[bool, ...]
     others: list[Any]
 
 
-_Known: TypeAlias = dict[tuple[ArrayType, ...], _Result | None]
+_Known: TypeAlias = dict[tuple[ArrayType, ...], _Shown | None]
 """Results by types of arguments; None if they are of different kinds."""
 
-_made: Final[ContextVar[dict[Hashable, _Result] | None]] = ContextVar(
+_made: Final[ContextVar[dict[Hashable, _Shown] | None]] = ContextVar(
     "funcdiff_opaque", default=None
 )
 """Calls that were made while a call is traced: its rules, too, make that very call."""
@@ -116,9 +113,10 @@ class OpaqueFunction(CustomFunction[P, R]):
         rebuilt = functools.partial(_rebuild, structure, numeric, statics, weak)
         name = self._name_of(structure, numeric, statics, tuple(weak))
         found = self._result_of(name, rebuilt, xs, tuple(given.types))
-        results = opaque(Opaque(name, found.types, ()), as_tracers(xs)) if found.types else ()
+        structure, numeric, outputs = found.result
+        results = opaque(Opaque(name, outputs, ()), as_tracers(xs)) if outputs else ()
         ys = [as_number(y) if flag else y for y, flag in zip(results, found.weak, strict=True)]
-        return rebuild(found.structure, found.numeric, ys, found.others)
+        return rebuild(structure, numeric, ys, found.others)
 
     def _name_of(
         self,
@@ -163,7 +161,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         rebuilt: Callable[..., Any],
         xs: Sequence[Any],
         types: tuple[ArrayType, ...],
-    ) -> _Result:
+    ) -> _Shown:
         """Return what the result is made of: as declared, else by calling the function.
 
         What it was before, for arguments of these types, counts only where there are no values.
@@ -190,7 +188,7 @@ class OpaqueFunction(CustomFunction[P, R]):
             shown = function(*rebuilt(list(map(private_copy, values))))
         numbers, found = self._take_apart(shown)
         # for nothing but what it is made of: the equation will have these results
-        key_of_equation = key_of(Opaque(name, found.types, ()), values)
+        key_of_equation = key_of(Opaque(name, found.result.types, ()), values)
         calls_of(innermost()).note(key_of_equation, numbers, None)
         if made is not None:
             made[key] = found
@@ -198,10 +196,10 @@ class OpaqueFunction(CustomFunction[P, R]):
             if len(known) >= _RECENT:
                 known.clear()
             before = known.get(types, found)
-            known[types] = found if before is not None and before[:4] == found[:4] else None
+            known[types] = found if before is not None and before[:2] == found[:2] else None
         return found
 
-    def _error_without_values(self, known: _Result | None, *, differs: bool) -> ConcreteValueError:
+    def _error_without_values(self, known: _Shown | None, *, differs: bool) -> ConcreteValueError:
         """Return the error for a call without values whose result cannot be told."""
         where = (
             f"is not known at {user_location()}: its arguments have no values here (inside vmap, "
@@ -213,32 +211,28 @@ class OpaqueFunction(CustomFunction[P, R]):
                 f"what {self._name} returns {where}{so_far}. Declare it: "
                 "fd.primitive(f, result=lambda *args: np.empty(shape))."
             )
-        path = pytree.paths(known.structure)[known.numeric.index(False)]
+        path = pytree.paths(known.result.structure)[known.result.numeric.index(False)]
         return ConcreteValueError(
             f"what {self._name} returns {where}, and result{path}, such as {known.others[0]!r}, is "
             "no array, which could be found later. Return numbers and arrays only: np.bool_(flag), "
             "or an integer for a choice."
         )
 
-    def _take_apart(self, shown: Any) -> tuple[list[Any], _Result]:
+    def _take_apart(self, shown: Any) -> tuple[list[Any], _Shown]:
         """Return the numbers in a result that was returned, or declared, and what it is made of."""
-        leaves, structure = pytree.flatten(shown)
-        numeric = tuple(map(is_numeric, leaves))
-        numbers = [y for y, on in zip(leaves, numeric, strict=True) if on]
-        others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
-        refuse_hidden(structure, numeric, others, self._name)
-        types = tuple(ArrayType(y.shape, y.dtype) for y in map(np.asarray, numbers))
+        result, numbers, others = take_apart(shown, self._name)
         weak = tuple(self._result is None and is_weak(y) for y in numbers)
-        return numbers, _Result(types, weak, structure, numeric, others)
+        return numbers, _Shown(result, weak, others)
 
-    def _numbers(self, result: Any, known: _Result | None) -> list[Any]:
+    def _numbers(self, result: Any, known: _Shown | None) -> list[Any]:
         """Return the numbers in a result, in the container that was taken for granted if any."""
-        numbers, found = self._take_apart(result)
-        if known is None or (found.structure, found.numeric) == (known.structure, known.numeric):
+        numbers, (found, *_) = self._take_apart(result)
+        wanted = found if known is None else known.result
+        if found[:2] == wanted[:2]:
             return numbers
         raise OutputError(
             f"{self._name} returned {found.structure} where it had returned, or declared, "
-            f"{known.structure} for arguments of these types. An opaque function must return the "
+            f"{wanted.structure} for arguments of these types. An opaque function must return the "
             "same container for the same shapes and dtypes."
         )
 

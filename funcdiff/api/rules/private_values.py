@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from operator import is_
 from typing import Any, Final
@@ -12,7 +12,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.core.quiet import without_warnings
-from funcdiff.core.scope import innermost
+from funcdiff.core.scope import innermost, setting
 
 
 def read_only(x: Any) -> Any:
@@ -77,15 +77,9 @@ def as_rule(same: Same, f: Callable[..., Any], args: Sequence[Any]) -> Any:
         _rule.reset(of_rule)
 
 
-@contextmanager
-def running_rule(same: Same) -> Iterator[None]:
+def running_rule(same: Same) -> AbstractContextManager[None]:
     """Note that the rule of a call is being recorded."""
-    outer = _rule.get()
-    _rule.set(same)
-    try:
-        yield
-    finally:
-        _rule.set(outer)
+    return setting(_rule, same)
 
 
 _LEAVES: Final = frozenset((np.ndarray, np.float64, float))

@@ -1,8 +1,10 @@
-"""Validates the results of custom derivative rules: structure, shapes, dtypes."""
+"""Applies custom derivative rules, and validates their results: structure, shapes, dtypes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, as_tracers, describe, is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, rebuild
+from funcdiff.api.rules.private_values import read_only
 from funcdiff.core.builder import current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, OutputError, TracerError, user_location
@@ -47,10 +50,11 @@ class Result(NamedTuple):
         others = [None] * (len(self.numeric) - len(self.types))
         return rebuild(self.structure, self.numeric, values, others)
 
-    def match_tangent(self, tangent: Any, what: object) -> list[Any]:
+    def match_tangent(self, tangent: Any, rule: RuleName) -> list[Any]:
         """Check the tangent of the result; return one per floating output, None for zero."""
         types = iter(self.types)
         wanted = [next(types) if on else None for on in self.numeric]
+        what = rule._replace(part="the tangent")
         return match_derivatives(tangent, self.structure, wanted, what, "the result")
 
     def check(self, found: Result, rule: RuleName) -> None:
@@ -69,6 +73,25 @@ def result_of(trace: Trace) -> Result:
     """Return what was returned, without auxiliary results."""
     types = tuple(y.type for y in trace.outputs[: sum(trace.numeric)])
     return Result(trace.structure, trace.numeric, types)
+
+
+class Parts(NamedTuple):
+    """A result that was returned, taken apart."""
+
+    result: Result
+    numbers: list[Any]
+    others: list[Any]
+
+
+def take_apart(tree: Any, who: object) -> Parts:
+    """Take a container of values apart, which `who` returned."""
+    leaves, structure = pytree.flatten(tree)
+    numeric = tuple(map(is_numeric, leaves))
+    numbers = list(compress(leaves, numeric))
+    others = [x for x, on in zip(leaves, numeric, strict=True) if not on]
+    refuse_hidden(structure, numeric, others, who)
+    types = tuple([ArrayType(x.shape, x.dtype) for x in map(operand, numbers)])
+    return Parts(Result(structure, numeric, types), numbers, others)
 
 
 def refuse_hidden(
@@ -105,30 +128,120 @@ class Argument(NamedTuple):
         )
 
 
-def pair_of(
-    returned: Any, f: Callable[..., Any], name: str, what: str, second: str, cure: str = ""
-) -> tuple[Any, Any]:
-    """Return the pair that a rule has to return."""
+class Kind:
+    """Calls whose arguments have the same types, and are traced alike.
+
+    `arguments` are the containers of those with derivatives, and the types in them; `traced` says
+    which operands are traced.
+    """
+
+    def __init__(
+        self, arguments: Sequence[Argument], types: Sequence[ArrayType], traced: Sequence[bool]
+    ) -> None:
+        self.arguments = arguments
+        floating = smooth(types)
+        self.floating = [types[k] for k in floating]  # types of the operands that have derivatives
+        self.places = [n for n, k in enumerate(floating) if traced[k]]  # which of these are traced
+        self.moving = [floating[n] for n in self.places]  # their indices among all operands
+        self.operands = tuple([types[k] for k in self.moving])  # their types
+
+
+@lru_cache(maxsize=1024)
+def kind_of(
+    structure: pytree.Structure,
+    flags: tuple[bool, ...],
+    types: tuple[ArrayType, ...],
+    traced: tuple[bool, ...],
+) -> Kind:
+    """Return what calls with such arguments have in common."""
+    rest = iter(types)
+    leaves = iter([next(rest) if flag else None for flag in flags])
+    arguments = [
+        Argument(child, [next(leaves) for _ in range(child.leaf_count)])
+        for child in structure.children
+    ]
+    return Kind(arguments, types, traced)
+
+
+def _plainly(rule: Callable[..., Any], args: Sequence[Any]) -> Any:
+    return rule(*args)
+
+
+class Rules:
+    """Rules of calls, applied to values and to what is traced alike; `run` runs their code.
+
+    Derivatives come and go without conjugation, as in programs, one for each operand or result that
+    is floating; `fixed` are the arguments that rules get as they are.
+    """
+
+    def __init__(self, name: str, fixed: Sequence[Any], kind: Kind) -> None:
+        self.name, self.fixed, self.kind = name, fixed, kind
+
+    def cotangents(
+        self, rule: Callable[..., Any], residuals: Any, result: Result, cts: Sequence[Any],
+        run: Callable[..., Any] = _plainly,
+    ) -> list[Any]:  # fmt: skip
+        """Return what a backward rule returns, checked; None for zero."""
+        cotangent = result.like([read_only(conjugate(ct)) for ct in cts])
+        returned = run(rule, (*self.fixed, residuals, cotangent))
+        who = RuleName("backward", rule, self.name)
+        found = match_cotangents(self.kind.arguments, who, returned)
+        return [x if x is None else conjugate(x) for x in found]
+
+    def pushed(
+        self, rule: Callable[..., Any], primals: Any, ts: Sequence[Any],
+        run: Callable[..., Any] = _plainly,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Return the pair that a JVP rule returns; in the place of tangents None there are zeros.
+
+        Leaves without a derivative have None.
+        """
+        rest = iter(zip(ts, self.kind.floating, strict=True))
+        trees = []
+        for structure, types in self.kind.arguments:
+            leaves = [
+                read_only(or_zeros(*next(rest))) if t is not None and t.differentiable else None
+                for t in types
+            ]
+            trees.append(pytree.unflatten(structure, leaves))
+        returned = run(rule, (*self.fixed, primals, tuple(trees)))
+        return pair_of(returned, RuleName("JVP", rule, self.name))
+
+
+def conjugate(x: Any) -> Any:
+    """Return the complex conjugate of a value."""
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+def or_zeros(x: Any, type_: ArrayType) -> Any:
+    """Return a derivative, zeros in the place of None."""
+    return np.zeros(type_.shape, type_.dtype)[()] if x is None else x
+
+
+def pair_of(returned: Any, rule: RuleName) -> tuple[Any, Any]:
+    """Return the pair that a forward or JVP rule has to return."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         entries = f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
+        second, cure = "tangent", ""
+        if rule.kind == "forward":
+            second = "residuals"
+            cure = " Return (out, None) if the backward rule needs nothing."
         raise OutputError(
-            f"the {what} {FunctionName(f)} of {name} must return a pair (out, {second}), "
-            f"but returned {describe(returned)}{entries}, at {user_location()}.{cure}"
+            f"{rule} must return a pair (out, {second}), but returned "
+            f"{describe(returned)}{entries}, at {user_location()}.{cure}"
         )
     return returned
 
 
-def match_cotangents(
-    arguments: Sequence[Argument], f: Callable[..., Any], name: str, returned: Any
-) -> list[Any]:
+def match_cotangents(arguments: Sequence[Argument], rule: RuleName, returned: Any) -> list[Any]:
     """Check what a backward rule returned; return one per floating operand, None for zero."""
     is_tuple = type(returned) is tuple or isinstance(returned, tuple | list)
     if not is_tuple or len(returned) != len(arguments):
         count = f"{len(returned)} entries" if is_tuple else describe(returned)
         raise OutputError(
-            f"the backward rule {FunctionName(f)} of {name} must return a tuple with one "
-            f"entry per argument, {len(arguments)} in all, but returned {count}, at "
-            f"{user_location()}. Return (ct,) for one argument, None for a zero."
+            f"{rule} must return a tuple with one entry per argument, {len(arguments)} in all, but "
+            f"returned {count}, at {user_location()}. Return (ct,) for one argument, None for a "
+            "zero."
         )
     found: list[Any] = []
     is_traced = current_builder() is not None
@@ -136,7 +249,7 @@ def match_cotangents(
         if type(ct) in PLAIN and not is_traced and argument.is_like(ct):  # most often
             found.append(ct)
             continue
-        what = RuleName("backward", f, name, f"entry {k}")
+        what = rule._replace(part=f"entry {k}")
         found += match_derivatives(ct, argument.structure, argument.types, what, f"argument {k}")
     return found
 

@@ -16,7 +16,7 @@ from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer, any_traced
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import ArrayType, native
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.promotion import innermost
 from funcdiff.numpy.border.values import value_of
@@ -112,7 +112,7 @@ def solution(
 
 def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
     leaves, structure = pytree.flatten(aux)
-    arrays = list(map(np.array, leaves))  # the solver may keep its own
+    arrays = [native(np.array(leaf)) for leaf in leaves]  # the solver may keep its own
     for leaf, y, path in zip(leaves, arrays, pytree.paths(structure), strict=True):
         if y.dtype.kind not in "biufc":
             raise OutputError(

@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import is_array_without_axes, operand, type_of
+from funcdiff.api.calls.arguments import is_array_without_axes, operand
 from funcdiff.api.calls.tracing import rebuild, record
 from funcdiff.api.control.bodies import forbid_changes
-from funcdiff.api.rules.custom_call import Call, Kind, fill_zeros, kind_of
+from funcdiff.api.rules.custom_call import Call, fill_zeros
 from funcdiff.api.rules.made_call import (
     MadeCall,
     NeedsTracingError,
@@ -38,7 +38,7 @@ from funcdiff.api.rules.private_values import (
     read_only,
     running_rule,
 )
-from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
+from funcdiff.api.rules.rule_results import Result, RuleName, pair_of
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation, Types, operation
@@ -48,8 +48,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import TracerError
 from funcdiff.numpy.border.promotion import as_number, is_weak
 from funcdiff.numpy.memory import views
-from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.custom_known import INDEX, Known, RuleCalls, known_p
+from funcdiff.ops.user.custom_rules import nonlinear
 from funcdiff.ops.user.opaque import private_copy
 from funcdiff.space import zeros
 
@@ -71,8 +71,6 @@ class ValueCall(Call):
     an opaque function gets copies of its arguments.
     """
 
-    kind: Kind
-
     def __init__(
         self, name: str, fixed: frozenset[int], args: tuple[Any, ...], builder: Builder,
         custom: Any, function: Callable[..., Any], results: dict[Any, Result], *, is_opaque: bool,
@@ -88,16 +86,13 @@ class ValueCall(Call):
         """Make the call and record it; return REFUSED if it has to be traced."""
         if self.builder.taps is not None or (self.fixed and any_traced(self.fixed)):
             return REFUSED
-        traced = tuple([isinstance(x, Tracer) for x in self.xs])
         mode = self.builder.policy.on_values
         try:
-            if True not in traced:
+            if not any_traced(self.xs):
                 return self._run_known()
             if mode == "known":
                 return REFUSED
             self._find_values(mode)
-            types = tuple([type_of(x) for x in self.xs])
-            self.kind = kind_of(self.structure, tuple(self.flags), types, traced)
             return self._make_call(jvp, vjp, mode)
         except NeedsTracingError:
             return REFUSED
@@ -180,12 +175,11 @@ class ValueCall(Call):
     ) -> Any:
         same = self._same()
         returned = call_on_values(forward, self._given, self.name, self.builder, "forward", same)
-        cure = " Return (out, None) if the backward rule needs nothing."
-        out, residuals = pair_of(returned, forward, self.name, "forward rule", "residuals", cure)
+        out, residuals = pair_of(returned, RuleName("forward", forward, self.name))
         call.result = self._result(out, same, "forward", forward)
         kept = map_arrays(_residual, residuals)
         if mode == "pull":
-            call.backward = backward, (*self.fixed, kept)
+            call.backward = backward, kept
         else:
             call.linear = self._turn_backward(call, backward, kept)
         return out
@@ -196,45 +190,32 @@ class ValueCall(Call):
         types = [t for t in call.result.types if t.differentiable]
 
         def apply_rule(tracers: list[Tracer]) -> list[Tracer]:
-            cotangent = call.result.like([conj(ct) for ct in tracers])
-            returned = backward(*self.fixed, residuals, cotangent)
-            found = match_cotangents(self.kind.arguments, backward, self.name, returned)
-            every = fill_zeros(found, self.types)
-            return [conj(every[n]) for n in self.kind.places]
+            found = call.cotangents(backward, residuals, call.result, tracers)
+            every = fill_zeros(found, self.kind.floating)
+            return [every[n] for n in self.kind.places]
 
-        refusal = (
-            f"forward mode was asked of {self.name}, whose backward rule is not linear in its "
-            f"cotangent. Give it a forward rule, too: {self.name}.defjvp(rule)."
-        )
-        return self._turn(backward, "backward", apply_rule, types, refusal)
+        return self._turn(backward, "backward", apply_rule, types)
 
     def _run_jvp_rule(self, call: MadeCall, rule: Callable[..., Any]) -> Any:
         """Run the rule on the values of the primals, recording what it does to the tangents."""
         same = self._same()
         primals = tuple(self._given[k] for k in self.moving)
         types, places = self.kind.floating, self.kind.places
+        who = RuleName("JVP", rule, self.name)
         found: list[Any] = []
 
         def apply_rule(tracers: list[Tracer]) -> list[Tracer]:
             moving = dict(zip(places, tracers, strict=True))
             # other tangents are zeros that the rule cannot turn into constants
             given = [moving.get(n, zeros(t)) for n, t in enumerate(types)]
-            tangents = call.tangents(given)
-            returned = rule(*self.fixed, primals, tangents)
-            out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
+            out, tangent = call.pushed(rule, primals, given)
             out = pytree.map(self._result_of_rule, out)
             call.result = self._result(out, same, "JVP", rule)
             found.append(out)
-            what = RuleName("JVP", rule, self.name, "the tangent")
-            arrived = call.result.match_tangent(tangent, what)
-            return fill_zeros(arrived, call.result.types)
+            return fill_zeros(call.result.match_tangent(tangent, who), call.result.types)
 
-        refusal = (
-            f"reverse mode was asked of {self.name}, whose JVP rule is not linear in its tangents. "
-            f"Give it a backward rule, too: {self.name}.defvjp(forward, backward)."
-        )
         with running_rule(same):
-            call.linear = self._turn(rule, "JVP", apply_rule, self.kind.operands, refusal)
+            call.linear = self._turn(rule, "JVP", apply_rule, self.kind.operands)
         return found[0]
 
     def _result_of_rule(self, leaf: Any) -> Any:
@@ -251,7 +232,6 @@ class ValueCall(Call):
         kind: str,
         applied: Callable[[list[Tracer]], list[Tracer]],
         types: Sequence[ArrayType],
-        refusal: str,
     ) -> Turned:
         """Record a rule in its tangents or cotangents."""
         who = RuleName(kind, rule, self.name)
@@ -272,7 +252,7 @@ class ValueCall(Call):
         except Exception as error:
             explain(error, who, "was recorded, to be transposed")
             raise
-        return turn_rule(trace, len(types), refusal)
+        return turn_rule(trace, len(types), nonlinear(self.name, kind))
 
     # ---- what comes of it --------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.atoms import Literal, literal
 from funcdiff.core.builder import Builder, aside, constant, current_builder, direct
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
+from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType, native
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.values import concrete_value
@@ -94,9 +94,8 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
         raise UnsupportedNumPyError(
             f"{describe_class(value)} met a traced array at {user_location()}: {lost}."
         )
-    array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    array: np.ndarray[Any, Any] | np.generic
+    array = native(value if isinstance(value, np.ndarray | np.generic) else np.asarray(value))
     if array.dtype not in DTYPE_NAMES:
         listed = isinstance(value, np.ndarray | np.generic | list | tuple)
         what = f"an operand of dtype {array.dtype}" if listed else f"a {type(value).__name__}"

@@ -18,7 +18,7 @@ from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.walk import inline, rearrange
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import OF_BODY, abstract_body, run_body
-from funcdiff.ops.user.custom_rules import Custom, Tangent, batched_rule, smooth
+from funcdiff.ops.user.custom_rules import Custom, Tangent, batched_rule, nonlinear, smooth
 from funcdiff.ops.user.custom_tangent import tangent_p
 from funcdiff.ops.user.linear_part import linear_part, transpose_rule
 from funcdiff.space import Maybe, align, instantiate, zeros
@@ -77,10 +77,7 @@ def _push(
         return results[:count], results[count:]
     part = linear_part(jvp, len(xs), count)
     if part is None:
-        raise NotDifferentiableError(
-            f"reverse mode was asked of {p.name}, whose JVP rule is not linear in its tangents. "
-            f"Give it a backward rule, too: {p.name}.defvjp(forward, backward)."
-        )
+        raise NotDifferentiableError(nonlinear(p.name, "JVP"))
     at_zero = inline(part.primal, [*xs, *(zeros(t.type) for t in ts)])
     moved = inline(part.linear, [*ts, *at_zero[len(jvp.outputs) :]])
     return at_zero[:count], spread(moved, part.mask[count:])

@@ -20,6 +20,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, ProgramError
 from funcdiff.ops.families import several
+from funcdiff.ops.user.custom_rules import without_rule
 from funcdiff.ops.user.python_call import map_batches
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import present
@@ -103,10 +104,7 @@ def _jvp(p: Known, xs: Tracers, ts: Tangents) -> Pushed:
     outgoing: list[Any] = [None for _ in ys]
     if places and any(active):
         if not p.has_rule:
-            raise NotDifferentiableError(
-                f"{p.name} is opaque and has no derivative rule. Declare one with "
-                f"{p.name}.defvjp(forward, backward) or {p.name}.defjvp(rule)."
-            )
+            raise NotDifferentiableError(without_rule(p.name))
         axes = len(index.shape)
         tangents = present(given)
         rule = KnownTangent(

@@ -39,6 +39,27 @@ class Tangent(Params):
     backward: Program  # the second program of the VJP rule
 
 
+def nonlinear(name: str, kind: str) -> str:
+    """Return what is said of a rule that cannot be transposed for the other mode."""
+    if kind == "backward":
+        return (
+            f"forward mode was asked of {name}, whose backward rule is not linear in its "
+            f"cotangent. Give it a forward rule, too: {name}.defjvp(rule)."
+        )
+    return (
+        f"reverse mode was asked of {name}, whose JVP rule is not linear in its tangents. "
+        f"Give it a backward rule, too: {name}.defvjp(forward, backward)."
+    )
+
+
+def without_rule(name: str) -> str:
+    """Return what is said of an opaque function that is differentiated and has no rule."""
+    return (
+        f"{name} is opaque and has no derivative rule. Declare one with "
+        f"{name}.defvjp(forward, backward) or {name}.defjvp(rule)."
+    )
+
+
 def smooth(types: Sequence[ArrayType]) -> list[int]:
     """Return which of the types have tangents."""
     return [k for k, t in enumerate(types) if t.differentiable]

@@ -21,7 +21,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import several
-from funcdiff.ops.user.custom_rules import Tangent, batched_rule
+from funcdiff.ops.user.custom_rules import Tangent, batched_rule, nonlinear
 from funcdiff.ops.user.linear_part import transpose_rule
 from funcdiff.space import align, instantiate
 from funcdiff.transforms.jvp import push
@@ -63,10 +63,7 @@ def _transpose_backward(p: Tangent, known: Tracers, ts: Tracers) -> list[Tracer]
     """Emit the tangents of the results: the backward rule, linear in its cotangents, transposed."""
     pushed = transpose_rule(p.backward, known, ts)
     if pushed is None:
-        raise NotDifferentiableError(
-            f"forward mode was asked of {p.name}, whose backward rule is not linear in its "
-            f"cotangent. Give it a forward rule, too: {p.name}.defjvp(rule)."
-        )
+        raise NotDifferentiableError(nonlinear(p.name, "backward"))
     return pushed
 
 

@@ -17,6 +17,7 @@ from funcdiff.core.primitive import Params, Tracers, Types
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.user.custom_rules import without_rule
 from funcdiff.ops.user.python_call import (
     Batches,
     Entered,
@@ -102,10 +103,7 @@ def _display_name(p: Opaque) -> str:
 
 
 def _no_rule(p: Opaque, _active: Mask, _types: Types) -> NoReturn:
-    raise NotDifferentiableError(
-        f"{_display_name(p)} is opaque and has no derivative rule. Declare one with "
-        f"{_display_name(p)}.defvjp(forward, backward) or {_display_name(p)}.defjvp(rule)."
-    )
+    raise NotDifferentiableError(without_rule(_display_name(p)))
 
 
 def _wide(p: Opaque) -> slice:

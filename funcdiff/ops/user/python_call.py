@@ -20,7 +20,7 @@ import numpy as np
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import ArrayType, native
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError
 from funcdiff.ops.families import several
@@ -138,7 +138,7 @@ def by_example(run: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[.
 
 def checked(results: Sequence[Any], types: Types, said: Callable[[str, str], str]) -> list[Any]:
     """Return results, which must have these types; `said` words the error of both."""
-    kept = [np.asarray(y) for y in results]
+    kept = [native(np.asarray(y)) for y in results]
     found = tuple(ArrayType(y.shape, y.dtype) for y in kept)
     if found != types:
         raise OutputError(said(", ".join(map(str, found)), ", ".join(map(str, types))))
