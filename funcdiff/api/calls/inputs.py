@@ -49,8 +49,9 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
     """
     if len(arguments) == 1 and type(arguments[0]) is np.ndarray:  # the most common call
         x = operand(arguments[0])
-        if x.dtype.kind in "fc":
-            return Inputs([x], (pytree.LEAF,), (True,), [], (False,))
+        if x.dtype.kind not in "fc":
+            x = differentiable_operand(x, pytree.LEAF, 0, names(0))  # which raises
+        return Inputs([x], (pytree.LEAF,), (True,), [], (False,))
     operands: list[Any] = []
     weak: list[bool] = []
     structures, numeric, others = [], [], []

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import funcdiff.passes as passes
 from funcdiff.backend.tape.closures import closure
 from funcdiff.core.atoms import Atom, Literal, Var, literal
 from funcdiff.core.builder import Builder
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
 from funcdiff.core.program import Program, equation, used_atoms
@@ -45,9 +44,9 @@ class Step(NamedTuple):
     add: Callable[..., Any] | None = None
 
 
-Steps: TypeAlias = "dict[tuple[Mask, Mask | None], Step]"
-"""The derivatives of an operation, by which operands are active and which results have cotangents;
-None for tangents."""
+Steps: TypeAlias = dict[tuple[Any, ...], Any]
+"""The derivatives of an operation, by which operands are active and which results have cotangents,
+None for tangents: steps and, with a third entry, programs of numbers."""
 
 
 def pull_step(op: Operation, active: Mask, present: Mask) -> Step:
@@ -159,7 +158,13 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         return _derived(builder, outputs, places, adds_up=present is not None)
 
 
-_of_numbers: Final = memoised(_derive)
+def _of_numbers(op: Operation, active: Mask, present: Mask | None) -> Derived:
+    """Return the derivative of an operation on numbers, which serves for arrays."""
+    steps, key = _steps(op), (active, present, "numbers")
+    found: Derived | None = steps.get(key)
+    if found is None:
+        found = steps[key] = _derive(op, active, present)
+    return found
 
 
 def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:
