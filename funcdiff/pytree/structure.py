@@ -36,7 +36,7 @@ class Structure:
         self._aux = aux
         self._children = children
         self._leaf_count = leaf_count
-        self._hash: int | None = None
+        self._hash: int | None = None if kind else hash(aux)
 
     @property
     def leaf_count(self) -> int:
@@ -62,8 +62,8 @@ class Structure:
     def __hash__(self) -> int:
         value = self._hash
         if value is None:
-            cls = None if self._kind is None else self._kind.cls
-            value = self._hash = hash((cls, static_key(self._aux), self._children))
+            assert self._kind is not None
+            value = self._hash = hash((self._kind.cls, static_key(self._aux), self._children))
         return value
 
     def __eq__(self, other: object) -> bool:

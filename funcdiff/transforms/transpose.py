@@ -43,7 +43,7 @@ def transpose(program: Program, linear: Mask, present: Mask = ()) -> Program:
 
 def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tracer]:
     """Emit the cotangents of those inputs whose `xs` is None, in order."""
-    env = _evaluate_known(program, xs)
+    env, given = _evaluate_known(program, xs)
     gathered: dict[int, Tracer] = {}
 
     def deposit(atom: Atom, ct: Maybe) -> None:
@@ -54,16 +54,12 @@ def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tr
     hand_on(program, program.outputs, cts, Origin.cotangent)
     for atom, ct in zip(program.outputs, cts, strict=True):
         deposit(atom, ct)
-    for eq in reversed(program.equations):
+    for eq, operands in zip(reversed(program.equations), reversed(given), strict=True):
         outgoing = [gathered.pop(v.number, None) for v in eq.results]
         if all(ct is None for ct in outgoing):
             continue
         if eq.primitive.transpose is None:
             raise NotDifferentiableError(f"{eq.primitive.name} has no transpose: it is not linear")
-        operands = [
-            constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
-            for atom in eq.operands
-        ]
         types = eq.operation.operands
         hand_on(program, eq.results, outgoing, Origin.cotangent)
         with copying_from(program, eq):
@@ -84,18 +80,23 @@ def is_zero(ct: Atom) -> bool:
     return isinstance(ct, Literal) and bool(ct.value == 0)
 
 
-def _evaluate_known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
-    """Return the value of every variable that does not depend on a linear input, else None."""
+def _evaluate_known(program: Program, xs: Sequence[Maybe]) -> tuple[list[Maybe], list[list[Maybe]]]:
+    """Return the values of all variables, None for those that depend on a linear input.
+
+    The second result is the same of the operands of each equation.
+    """
     env: list[Maybe] = list(xs)
+    given: list[list[Maybe]] = []
     copy = following(program, xs, copy_equation)
     for eq in program.equations:
         operands = [
             constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
             for atom in eq.operands
         ]
+        given.append(operands)
         known = [x for x in operands if x is not None]
         if len(known) == len(operands):
             env.extend(copy(eq, known))
         else:
             env += [None] * len(eq.results)
-    return env
+    return env, given

@@ -42,6 +42,7 @@ _BYTES_AN_ENTRY: Final = 1 << 13
 _NUMBERS: Final = frozenset({bool, int, float, complex, np.float64})
 _OPERANDS: Final = frozenset({*_NUMBERS, np.ndarray, np.float32, np.complex128, np.complex64})
 _FUNCTIONS: Final = (FunctionType, Transformed, partial)
+_ONE_LEAF: Final = (pytree.LEAF,)
 _CONTAINERS: Final = (None, type(None), list, tuple, dict)
 _LOCATE: Final = Trace._fields.index("locate")
 
@@ -71,11 +72,12 @@ def known_call(
 
     Of differentiated arguments the types decide, of those that are `given` all; so does `kind`.
     """
-    types = [type(x) for x in inputs.operands]
+    types = [*map(type, inputs.operands)]
     if (
         type(f) not in _FUNCTIONS
         or inputs.others
-        or not (_OPERANDS.issuperset(types) and all(map(_is_plain, inputs.structures)))
+        or not _OPERANDS.issuperset(types)
+        or (inputs.structures != _ONE_LEAF and not all(map(_is_plain, inputs.structures)))
         or _is_looked_at()
     ):
         return None
@@ -148,7 +150,7 @@ def _hint(x: Any, objects: list[Any]) -> Hashable:
     kind = type(x)
     if kind in _NUMBERS and x == x:
         return kind, x if kind is int else repr(x)
-    if kind in (FunctionType, Transformed) and (derived := derivation(x)) is not None:
+    if kind in (FunctionType, Transformed) and vars(x) and (derived := derivation(x)) is not None:
         return (*derived[:-1], _hint(derived[-1], objects))
     objects.append(x)
     found = x.func if kind is partial else x
