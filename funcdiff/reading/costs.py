@@ -20,11 +20,10 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import nested
-from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
-from funcdiff.ops.control.cond import cond_p
-from funcdiff.ops.control.scan import Scan, scan_p
-from funcdiff.ops.control.while_loop import while_p
-from funcdiff.ops.structure.slicing import add_slice_p
+from funcdiff.ops.axes.indexing import gather_p
+from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.flops import flops
@@ -235,12 +234,12 @@ class _Tally:
             self.unknown += times
             return None
         runs = list(_runs(eq, times))
-        if eq.primitive is while_p:
+        if isinstance(eq.params, While):
             self.loops += 1
         if isinstance(eq.params, Scan):
             stacked = size_of(eq.results[eq.params.carries :])
             self._add(place, times, 0, stacked, stacked, 0)
-        if eq.primitive is cond_p:
+        if isinstance(eq.params, Cond):
             return self._dearest(runs, place)
         added = [
             self.run(program, count, place) - size_of(program.inputs) for program, count in runs
@@ -346,7 +345,7 @@ class Memory:
             return written + indices, written
         if eq.primitive.implementation.in_place is not None:
             touched = bytes_of(eq.operands[1].type)
-            adds = touched if eq.primitive in (add_slice_p, scatter_add_p) else 0
+            adds = touched if eq.primitive.facts.elements == "added" else 0
             copied = 0 if self._is_in_place(index) else written
             base = copied if isinstance(eq.operands[0], Var) else 0
             return base + size_of(eq.operands[1:]) + adds, copied + touched
@@ -358,7 +357,7 @@ class Memory:
         made = [v for v in eq.results if self._owner[v.number] == v.number]
         self.live += size_of(made)
         # what a loop stacks is there beside what an iteration needs; other programs make it
-        beside = 0 if eq.primitive in (scan_p, while_p) else size_of(made)
+        beside = 0 if isinstance(eq.params, Scan | While) else size_of(made)
         busiest = self.live + max(0, inside - beside)
         used = {self._owner[a.number] for a in eq.operands if isinstance(a, Var)}
         for owner in used | {v.number for v in made}:

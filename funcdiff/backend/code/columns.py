@@ -37,7 +37,7 @@ from funcdiff.ops.structure.structural import (
     permute,
     reshape,
 )
-from funcdiff.space import Axes, Broadcast, broadcast_p, mul, reduce_sum_p
+from funcdiff.space import Axes, Broadcast, broadcast_p, mul
 
 LONG: Final = 256
 """Rows from which there are many."""
@@ -92,7 +92,7 @@ class _Turner:
             if made is not None:
                 self._columns[eq.results[0].number] = made
                 continue
-            if eq.primitive is reduce_sum_p:
+            if eq.operation.access.reduces is np.add:
                 made = _total(self, eq)
             elif eq.operation.contracts:
                 made = _product(self, eq)

@@ -6,6 +6,7 @@ be right but in their proportions: what a NumPy call costs, and what Python's ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
@@ -14,7 +15,7 @@ from funcdiff.backend.numbers.scalars import expression, is_number, makes_index
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import guard_p
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
@@ -54,7 +55,7 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     accepted = is_handed_on if flat else _is_number
     if not all(map(accepted, (*program.inputs, *program.outputs))):
         return False
-    if not flat and any(eq.primitive is cond_p for eq in program.equations):
+    if not flat and any(isinstance(eq.params, Cond) for eq in program.equations):
         return False
     unrolled, called = 0.0, 0.0
     for eq in program.equations:
@@ -115,8 +116,8 @@ def _times(eq: Equation) -> tuple[float, float] | None:
     type_ = eq.results[0].type
     if makes_index(eq):
         return 0.0, _NUMBER
-    if eq.primitive is cond_p:
-        return _times_of_choice(eq)
+    if isinstance(eq.params, Cond):
+        return _times_of_choice(eq, eq.params.branches)
     if not all(map(_is_number, (*eq.operands, *eq.results))):
         return None
     if eq.primitive is guard_p:
@@ -140,9 +141,8 @@ def _times(eq: Equation) -> tuple[float, float] | None:
     return each * type_.size, _NUMBER if of_numbers else _CALL + type_.size
 
 
-def _times_of_choice(eq: Equation) -> tuple[float, float] | None:
+def _times_of_choice(eq: Equation, branches: Sequence[Program]) -> tuple[float, float] | None:
     """Return the times of the longer of two branches, if both are of numbers."""
-    branches = eq.params_as(Cond).branches
     if len(branches) != 2 or not all(map(is_handed_on, (*eq.operands, *eq.results))):
         return None
     times = [[_times(inner) for inner in branch.equations] for branch in branches]

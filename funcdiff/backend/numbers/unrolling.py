@@ -34,7 +34,7 @@ from funcdiff.core.dataflow import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
-from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard, divert, guard_p
 from funcdiff.ops.products.contract import Contraction, arrangement
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
@@ -147,7 +147,7 @@ class _Unroller:
         self._statements: list[Statement | Alternative] = []
         self._elements: list[Any] = [*(given or map(self._argument, program.inputs))]
         for eq, choice in zip(program.equations, choices(program, last_uses(program)), strict=True):
-            if eq.primitive is cond_p:
+            if isinstance(eq.params, Cond):
                 self._elements += self._choose(eq)
             else:
                 self._elements.append(self._result(eq, choice))

@@ -32,7 +32,7 @@ from funcdiff.core.walk import (
     rearrange,
     walk,
 )
-from funcdiff.ops.control.scan import Scan, scan, scan_p
+from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, reshape
 from funcdiff.passes.loops.stages import Stages, needed_after, part, stages
@@ -77,9 +77,10 @@ def distribute(program: Program) -> Program:
     used = {atom for eq in program.equations for atom in eq.operands}.union(program.outputs)
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-        if eq.primitive is not scan_p or eq.params_as(Scan).body.ends:
-            return _rewriter.emit(eq.primitive, map_nested(distribute, eq.params), *xs)
-        return _distribute(eq.params_as(Scan), xs, [v in used for v in eq.results])
+        p = eq.params
+        if isinstance(p, Scan) and not p.body.ends:
+            return _distribute(p, xs, [v in used for v in eq.results])
+        return _rewriter.emit(eq.primitive, map_nested(distribute, p), *xs)
 
     return _simplify(_walk(program, rule))
 
@@ -96,7 +97,7 @@ def _walk(program: Program, rule: Rule) -> Program:
 
 def _has_loops(program: Program) -> bool:
     return any(
-        eq.primitive is scan_p or any(map(_has_loops, nested(eq.params)))
+        isinstance(eq.params, Scan) or any(map(_has_loops, nested(eq.params)))
         for eq in program.equations
     )
 

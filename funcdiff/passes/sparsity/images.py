@@ -24,7 +24,6 @@ from funcdiff.core.walk import copy_equation
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.structural import convert
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Known
@@ -201,7 +200,7 @@ class Images:
 
     def _product(self, eq: Equation, place: int) -> Links:
         """Return the links of a factor of a product, but for zeros of the other factor."""
-        if self.with_data and eq.primitive is masked_contract_p:
+        if self.with_data and not eq.operation.contracts:
             raise UnknownImageError
         nonzero = self.known.where_nonzero(eq.operands[1 - place])
         if not self.with_data and (nonzero is None or nonzero.all()):

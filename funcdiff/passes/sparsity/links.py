@@ -21,7 +21,6 @@ from funcdiff.core.primitive import Operation, operation
 from funcdiff.core.program import Equation
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.products.contract import Contraction, Labels
-from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.space import Axes
 
@@ -272,4 +271,4 @@ def _coordinates(numbers: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
 
 def is_contraction(eq: Equation) -> bool:
     """Whether an equation multiplies elements and adds up the products, and nothing slides."""
-    return eq.operation.contracts or eq.primitive is masked_contract_p
+    return isinstance(eq.params, Contraction) and None not in eq.operation.access.results[0]

@@ -12,7 +12,7 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -26,7 +26,7 @@ from funcdiff.core.walk import made_by
 from funcdiff.ops.axes.accumulation import recurrence_p
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from funcdiff.ops.products.masked import (
     masked_contract_p,
@@ -47,12 +47,6 @@ Bounds: TypeAlias = dict[Label, tuple[int, int, int]]
 
 _div_p: Final = div.primitive
 """Only in rules that users have written: derivatives of the library's own multiply."""
-
-_MASKED: Final[dict[Primitive[Any], tuple[Primitive[Any], Callable[[Any, int], Params]]]] = {
-    contract_p: (masked_contract_p, masked_contraction),
-    convolve_p: (masked_convolve_p, masked_convolution),
-}
-"""Sums of products, of which a product is masked before it is added."""
 
 
 def _is_zero(x: Tracer) -> bool:
@@ -250,9 +244,12 @@ class LinearRewriter(Rewriter):
         given: Support,
     ) -> tuple[Tracer, ...]:
         """f(u, c) = select(support(f(u, c)), f(u, c), 0), where `given` is the support of u."""
-        if primitive in _MASKED:
-            masked_p, masked = _MASKED[primitive]
-            return self.emit(masked_p, masked(params, k), *xs, self.supports.record(given))
+        if isinstance(params, Convolution):  # each product is masked before it is added
+            p: Params = masked_convolution(params, k)
+            return self.emit(masked_convolve_p, p, *xs, self.supports.record(given))
+        if isinstance(params, Contraction):
+            p = masked_contraction(params, k)
+            return self.emit(masked_contract_p, p, *xs, self.supports.record(given))
         box = self._worthwhile_box(given) if primitive is mul_p else None
         if box is not None:
             part = self._single(slice_p, box, xs[k])
@@ -269,7 +266,7 @@ class LinearRewriter(Rewriter):
     def _worthwhile_box(self, support: Support) -> Slice | None:
         """Return the box that a support is, if a mask would take more steps than padding.
 
-        Rows of an array that `np.rot90` has turned: 1.3.
+        Rows of an array that `np.rot90` has turned: 1.3; strided convolutions: 1.1 to 1.2.
         """
         return self.supports.box(support) if self.supports.takes_more_than(2, support) else None
 

@@ -14,10 +14,12 @@ import numpy as np
 from funcdiff.core.atoms import Literal
 from funcdiff.core.primitive import Primitive, operation
 from funcdiff.core.tracer import Tracer
+from funcdiff.ops.products.convolution import Convolution
+from funcdiff.ops.products.masked import MaskedContraction
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.passes.rewrites import logic, structure
 from funcdiff.passes.rewrites.rewriting import Rewriter
-from funcdiff.passes.supports.rules import SOURCES, rule_of
+from funcdiff.passes.supports.rules import rule_of
 from funcdiff.passes.supports.support import Maybe, Support, from_mask
 from funcdiff.space import kept_axes, splat
 
@@ -57,7 +59,7 @@ class Supports:
         """Work out the supports of results that have just been recorded."""
         rule = rule_of(primitive)
         if rule is None or (
-            primitive not in SOURCES
+            not isinstance(params, Convolution | MaskedContraction)
             and all(isinstance(x.atom, int) and x.atom not in self._known for x in xs)
         ):
             return

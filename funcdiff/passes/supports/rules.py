@@ -240,9 +240,6 @@ Without any one of these, an infinite slope beside a mask is NaN in some test: o
 or, for contractions, convolutions and masked sums, of `tests.passes.test_support`; without those of
 `_add_part`, a mask is recorded that nothing needs."""
 
-SOURCES: Final = frozenset({convolve_p, masked_contract_p, masked_convolve_p})
-"""Operations of which a result may have a support although no operand has one."""
-
 
 @cache
 def rule_of(primitive: Primitive[Any]) -> Rule | None:
