@@ -1,5 +1,7 @@
 """`derivative`, `directional_derivative` and `elementwise_grad`."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -8,19 +10,104 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import InputError, OutputError
+from tests.claims import alike, refused
 
+FD: Any = fd  # types refuse some of what is tried here
 X = np.array([0.3, -1.2, 2.0])
+T = np.array([1.0, 0.0, -1.0])
+B = np.array([[2.0], [3.0]])
+Z = 0.3 + 1.1j
+Y = np.tanh(X)
 
 
-# ---- derivative ------------------------------------------------------------------------------
+def _three(x: Any, y: Any, *, z: Any) -> Any:
+    return x**3 * y**2 * z
 
 
-@pytest.mark.parametrize("n", range(9))
-def test_the_nth_derivative_of_a_power_is_the_falling_factorial(n: int) -> None:
-    expected = math.perm(6, n) * 1.5 ** (6 - n) if n <= 6 else 0.0
-    result = fd.derivative(lambda x: x**6, n=n)(1.5)
-    np.testing.assert_allclose(result, expected, rtol=1e-14)
-    assert type(result) is np.float64
+def _curve(t: Any) -> Any:
+    return {"place": np.stack([np.cos(t), np.sin(t)]), "time": t**2}
+
+
+def _wave(x: Any) -> Any:
+    return np.sin(2 * x)
+
+
+def _squared_until_ten(x: Any) -> Any:
+    while x < 10:
+        x = x * x
+    return x
+
+
+def _of_two(x: Any, p: Any) -> Any:
+    return np.sum(x**2) * p["a"]
+
+
+test_derivatives_are_those_of_the_formula = alike({
+    "the nth one of a power is the falling factorial": [
+        (lambda n=n: fd.derivative(lambda x: x**6, n=n)(1.5),
+         np.float64(math.perm(6, n) * 1.5 ** (6 - n) if n <= 6 else 0.0))
+        for n in range(9)
+    ],
+    "those of a curve are its velocity and acceleration": [
+        (lambda: fd.derivative(_curve)(0.5),
+         {"place": np.array([-np.sin(0.5), np.cos(0.5)]), "time": 1}),
+        (lambda: fd.derivative(_curve, n=2)(0.5),
+         {"place": np.array([-np.cos(0.5), -np.sin(0.5)]), "time": 2}),
+    ],
+    "several arguments get one each": [
+        (lambda: fd.derivative(_three, n=2)(2.0, 3.0, z=5.0), 6 * 2 * 9 * 5),
+        (lambda: fd.derivative(_three, 1, n=2)(2.0, y=3.0, z=5.0), 8 * 2 * 5),
+        (lambda: fd.derivative(_three, (1, 0), n=2)(2.0, 3.0, z=5.0),
+         (8 * 2 * 5, 6 * 2 * 9 * 5)),
+        (lambda: fd.derivative(_three, argnames="z")(2.0, 3.0, z=5.0), 8 * 9),
+    ],
+    "the auxiliary result is the value": (
+        lambda: fd.derivative(lambda x: (x**3, ("cube", x, 7)), n=2, has_aux=True)(2.0),
+        (12, ("cube", 2.0, 7)),
+    ),
+    "the complex derivative is asked for": (
+        lambda: fd.derivative(lambda z: np.exp(2 * z), n=3, holomorphic=True)(Z),
+        8 * np.exp(2 * Z),
+    ),
+    "real to complex needs no flag": (
+        lambda: fd.derivative(lambda t: np.exp(1j * t), n=2)(0.5), -np.exp(0.5j)
+    ),
+    "they nest with every transform": [
+        (lambda: fd.vmap(fd.derivative(_wave, n=2))(X), -4 * np.sin(2 * X)),
+        (lambda: fd.grad(fd.derivative(_wave, n=2))(0.5), -8 * np.cos(1.0)),
+        (lambda: fd.jvp(fd.derivative(_wave), (0.5,), (3.0,))[1], -12 * np.sin(1.0)),
+        (lambda: fd.derivative(lambda y: y * fd.derivative(lambda x: x * y**2)(3.0), n=2)(2.0), 12),
+    ],
+    "they loop like their function": (
+        lambda: fd.derivative(_squared_until_ten, n=2)(2.0), 12 * 2.0**2
+    ),
+    "a directional one is the slope along a line": [
+        (lambda: fd.directional_derivative(_of_two, (X, {"a": 2.0}), (T, {"a": 3.0})),
+         2 * 2 * X @ T + 3 * X @ X),
+        (lambda: fd.directional_derivative(lambda x: (x**2, "aux"), (3.0,), (2.0,), has_aux=True),
+         (12, "aux")),
+    ],
+}, rtol=1e-14)  # fmt: skip
+
+test_elementwise_derivatives_have_the_shape_of_the_argument = alike({
+    "of any shape": [
+        (lambda x=x: fd.elementwise_grad(lambda x: np.sin(x) * x)(x), np.cos(x) * x + np.sin(x))
+        for shape in ((), (3,), (2, 3), (0,), (1, 1))
+        for x in [np.linspace(0.1, 1.0, int(np.prod(shape))).reshape(shape)]
+    ],
+    "they nest": [
+        (lambda: fd.elementwise_grad(fd.elementwise_grad(np.tanh))(X), -2 * Y * (1 - Y**2)),
+        (lambda: fd.grad(lambda x: np.sum(fd.elementwise_grad(np.sin)(x)))(X), -np.sin(X)),
+    ],
+    "of an argument that is broadcast it is the sum over what it meets": (
+        lambda: fd.elementwise_grad(lambda x, b: x * b, argnums=(0, 1))(X, B),
+        (np.full(3, 5.0), np.full((2, 1), X.sum())),
+    ),
+    "of a holomorphic function it is complex": [
+        (lambda: fd.elementwise_grad(np.exp, holomorphic=True)(X + 1j), np.exp(X + 1j)),
+        (lambda: fd.elementwise_grad(lambda z: np.abs(z) ** 2)(X + 1j), 2 * (X + 1j)),
+    ],
+}, rtol=1e-14)  # fmt: skip
 
 
 @pytest.mark.parametrize("n", range(1, 7))
@@ -34,87 +121,33 @@ def test_the_nth_derivative_is_the_gradient_taken_n_times(n: int) -> None:
     np.testing.assert_allclose(fd.derivative(f, n=n)(0.7), nested(0.7), rtol=1e-12)
 
 
-def test_derivatives_of_a_curve_are_its_velocity_and_acceleration() -> None:
-    def curve(t: Any) -> Any:
-        return {"place": np.stack([np.cos(t), np.sin(t)]), "time": t**2}
-
-    first, second = fd.derivative(curve)(0.5), fd.derivative(curve, n=2)(0.5)
-    np.testing.assert_allclose(first["place"], [-np.sin(0.5), np.cos(0.5)], rtol=1e-15)
-    np.testing.assert_allclose(second["place"], [-np.cos(0.5), -np.sin(0.5)], rtol=1e-15)
-    assert (first["time"], second["time"]) == (1.0, 2.0)
-
-
-def test_several_arguments_get_a_derivative_each() -> None:
-    def f(x: Any, y: Any, *, z: Any) -> Any:
-        return x**3 * y**2 * z
-
-    assert fd.derivative(f, n=2)(2.0, 3.0, z=5.0) == 6 * 2 * 9 * 5
-    assert fd.derivative(f, 1, n=2)(2.0, y=3.0, z=5.0) == 8 * 2 * 5
-    assert fd.derivative(f, (1, 0), n=2)(2.0, 3.0, z=5.0) == (8 * 2 * 5, 6 * 2 * 9 * 5)
-    assert fd.derivative(f, argnames="z")(2.0, 3.0, z=5.0) == 8 * 9
-
-
-def test_an_auxiliary_result_of_a_derivative_is_the_value() -> None:
-    result, aux = fd.derivative(lambda x: (x**3, ("cube", x, 7)), n=2, has_aux=True)(2.0)
-    assert result == 12
-    assert aux == ("cube", 2.0, 7)
-
-
-def test_the_complex_derivative_is_asked_for() -> None:
-    z = 0.3 + 1.1j
-    result = fd.derivative(lambda z: np.exp(2 * z), n=3, holomorphic=True)(z)
-    np.testing.assert_allclose(result, 8 * np.exp(2 * z), rtol=1e-14)
-    with pytest.raises(InputError, match="holomorphic=True"):
-        fd.derivative(np.exp)(z)
-    curve = fd.derivative(lambda t: np.exp(1j * t), n=2)(0.5)  # real to complex needs no flag
-    np.testing.assert_allclose(curve, -np.exp(0.5j), rtol=1e-15)
-
-
-def test_derivatives_nest_with_every_transform() -> None:
-    def f(x: Any) -> Any:
-        return np.sin(2 * x)
-
-    np.testing.assert_allclose(fd.vmap(fd.derivative(f, n=2))(X), -4 * np.sin(2 * X), rtol=1e-14)
-    np.testing.assert_allclose(fd.grad(fd.derivative(f, n=2))(0.5), -8 * np.cos(1.0), rtol=1e-14)
-    pushed = fd.jvp(fd.derivative(f), (0.5,), (3.0,))[1]
-    np.testing.assert_allclose(pushed, -12 * np.sin(1.0), rtol=1e-14)
-    inner = fd.derivative(lambda y: y * fd.derivative(lambda x: x * y**2)(3.0), n=2)
-    np.testing.assert_allclose(inner(2.0), 12.0)
-    fd.testing.check_grads(fd.derivative(f, n=2), (0.7,))
-
-
-def test_single_precision_stays_single() -> None:
+def test_derivatives_have_the_dtype_of_the_argument() -> None:
+    assert type(fd.derivative(lambda x: x**6, n=2)(1.5)) is np.float64
     assert fd.derivative(np.sin, n=3)(np.float32(0.5)).dtype == np.float32
     assert fd.elementwise_grad(np.sin)(X.astype(np.float32)).dtype == np.float32
+    fd.testing.check_grads(fd.derivative(_wave, n=2), (0.7,))
 
 
-def test_a_derivative_branches_and_loops_like_its_function() -> None:
-    def f(x: Any) -> Any:
-        while x < 10:
-            x = x * x
-        return x
-
-    np.testing.assert_allclose(fd.derivative(f, n=2)(2.0), 12 * 2.0**2)
-
-
-@pytest.mark.parametrize("n", [-1, 1.0, True, "2", None])
-def test_the_order_is_a_natural_number(n: Any) -> None:
-    with pytest.raises(InputError, match=r"n=.*fd\.derivative\(f, n=2\)"):
-        fd.derivative(np.sin, n=n)
-
-
-def test_a_derivative_is_by_one_number() -> None:
-    with pytest.raises(InputError, match=r"f64\[3\].*elementwise_grad.*vmap"):
-        fd.derivative(np.sin)(X)
-    with pytest.raises(InputError, match=r"fd\.jacobian"):
-        fd.derivative(lambda p: p["x"])({"x": 1.0})
-    with pytest.raises(InputError, match="is the integer 2"):
-        fd.derivative(lambda x: x**2)(2)
-    with pytest.raises(OutputError, match="floating or complex"):
-        fd.derivative(lambda x: (x, x > 0))(1.0)
-
-
-# ---- how large the programs are ---------------------------------------------------------------
+test_what_is_no_derivative_is_refused = refused({
+    "the order is a natural number": [
+        (InputError, r"n=.*fd\.derivative\(f, n=2\)", lambda n=n: FD.derivative(np.sin, n=n))
+        for n in (-1, 1.0, True, "2", None)
+    ],
+    "a derivative is by one number": [
+        (InputError, r"f64\[3\].*elementwise_grad.*vmap", lambda: FD.derivative(np.sin)(X)),
+        (InputError, r"fd\.jacobian", lambda: FD.derivative(lambda p: p["x"])({"x": 1.0})),
+        (InputError, "is the integer 2", lambda: fd.derivative(lambda x: x**2)(2)),
+        (InputError, "holomorphic=True", lambda: FD.derivative(np.exp)(Z)),
+        (OutputError, "floating or complex", lambda: fd.derivative(lambda x: (x, x > 0))(1.0)),
+    ],
+    "an elementwise derivative needs one real array": [
+        (OutputError, r"elementwise_grad needs.*real array.*holomorphic",
+         lambda: fd.elementwise_grad(np.exp)(X + 1j)),
+        (OutputError, r"elementwise_grad needs.*has_aux",
+         lambda: fd.elementwise_grad(lambda x: (x, x))(X)),
+        (OutputError, "integer or boolean", lambda: fd.elementwise_grad(lambda x: x > 0)(X)),
+    ],
+})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -133,58 +166,3 @@ def test_the_program_of_the_nth_derivative_grows_like_a_polynomial(
 ) -> None:
     counts = [len(fd.trace(fd.derivative(f, n=n))(0.7).equations) for n in range(1, 7)]
     assert all(count <= bound for count, bound in zip(counts, bounds, strict=True)), counts
-
-
-# ---- directional_derivative -------------------------------------------------------------------
-
-
-def test_the_directional_derivative_is_the_slope_along_a_line() -> None:
-    def f(x: Any, p: Any) -> Any:
-        return np.sum(x**2) * p["a"]
-
-    t, u = np.array([1.0, 0.0, -1.0]), {"a": 3.0}
-    result = fd.directional_derivative(f, (X, {"a": 2.0}), (t, u))
-    np.testing.assert_allclose(result, 2 * 2 * X @ t + 3 * X @ X, rtol=1e-15)
-    slope, aux = fd.directional_derivative(lambda x: (x**2, "aux"), (3.0,), (2.0,), has_aux=True)
-    assert (slope, aux) == (12, "aux")
-
-
-# ---- elementwise_grad -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (1, 1)])
-def test_the_elementwise_derivative_has_the_shape_of_the_argument(shape: tuple[int, ...]) -> None:
-    x = np.linspace(0.1, 1.0, int(np.prod(shape))).reshape(shape)
-    result = fd.elementwise_grad(lambda x: np.sin(x) * x)(x)
-    np.testing.assert_allclose(result, np.cos(x) * x + np.sin(x), rtol=1e-15)
-    assert np.shape(result) == shape
-
-
-def test_elementwise_derivatives_nest() -> None:
-    second = fd.elementwise_grad(fd.elementwise_grad(np.tanh))
-    y = np.tanh(X)
-    np.testing.assert_allclose(second(X), -2 * y * (1 - y**2), rtol=1e-14)
-    summed = fd.grad(lambda x: np.sum(fd.elementwise_grad(np.sin)(x)))(X)
-    np.testing.assert_allclose(summed, -np.sin(X), rtol=1e-15)
-
-
-def test_an_argument_that_is_broadcast_gets_the_sum_over_what_it_meets() -> None:
-    b = np.array([[2.0], [3.0]])
-    by_x, by_b = fd.elementwise_grad(lambda x, b: x * b, argnums=(0, 1))(X, b)
-    np.testing.assert_allclose(by_x, [5, 5, 5])
-    np.testing.assert_allclose(by_b, np.full((2, 1), X.sum()))
-
-
-def test_the_elementwise_derivative_of_a_holomorphic_function_is_complex() -> None:
-    z = X + 1j
-    np.testing.assert_allclose(fd.elementwise_grad(np.exp, holomorphic=True)(z), np.exp(z))
-    np.testing.assert_allclose(fd.elementwise_grad(lambda z: np.abs(z) ** 2)(z), 2 * z)
-
-
-def test_the_elementwise_derivative_needs_one_real_array() -> None:
-    with pytest.raises(OutputError, match=r"elementwise_grad needs.*real array.*holomorphic"):
-        fd.elementwise_grad(np.exp)(X + 1j)
-    with pytest.raises(OutputError, match=r"elementwise_grad needs.*has_aux"):
-        fd.elementwise_grad(lambda x: (x, x))(X)
-    with pytest.raises(OutputError, match="integer or boolean"):
-        fd.elementwise_grad(lambda x: x > 0)(X)

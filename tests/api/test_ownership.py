@@ -160,17 +160,6 @@ def test_complex_numbers_keep_the_sign_of_a_zero_part() -> None:
         np.testing.assert_array_equal(fd.vjp(f, z)[0], f(z))
 
 
-@pytest.mark.parametrize("number", [
-    np.float64(2), np.float64(0.5), np.float64(1), np.float64(0), np.int64(2), np.complex128(2),
-])  # fmt: skip
-def test_a_numpy_scalar_as_exponent_is_as_strong_as_in_numpy(number: Any) -> None:
-    for x in (np.ones(2, np.float32) * 1.3, np.float32(1.3), np.ones(2, np.float16)):
-        value = fd.vjp(lambda x: x**number, x)[0]
-        expected = x**number
-        assert value.dtype == expected.dtype
-        np.testing.assert_array_equal(value, expected)
-
-
 def test_float_power_computes_in_double_precision() -> None:
     x = np.linspace(0.5, 1, 4).astype(np.float32)
     functions: list[Callable[[Any], Any]] = [

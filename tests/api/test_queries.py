@@ -94,6 +94,12 @@ def _rounded(x: Any) -> Any:
     return x + np.floor(x)
 
 
+def _squared_with_the_rule_of_another() -> Any:
+    f = fd.custom_jvp(lambda x: x * x)
+    f.defjvp(lambda primals, tangents: (f(*primals), 3 * tangents[0]))
+    return f
+
+
 LINEAR: dict[str, Callable[..., Any]] = {
     "identity": lambda x: x,
     "cumsum": np.cumsum,
@@ -106,6 +112,9 @@ LINEAR: dict[str, Callable[..., Any]] = {
     "pad": lambda x: np.pad(x, 2),
     "repeated index": lambda x: x[[0, 0, 2]],
     "fixed mask": lambda x: np.where(A[0] > 1, x, 0),
+    "convolution": lambda x: np.convolve(x, [1.0, 2.0]),
+    "broadcast": lambda x: -x.reshape(3, 1) @ np.ones((1, 2)),
+    "reversed sums": lambda x: np.cumsum(x)[::-1] / 3.0,
     "containers": lambda x: {"a": [x], "b": -x, "zero": np.zeros(2)},
     "scan": lambda x: fd.scan(lambda c, r: (c * 0.5 + r, c), 0.0, x),
     "fixed branch": lambda x: fd.cond(A[0, 0] > 1, lambda x: x, lambda x: 2 * x, x),
@@ -125,6 +134,19 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "rounded part": _rounded,
     "stopped part": lambda x: x + fd.stop_gradient(x),
     "position": np.argmax,
+    "sign": np.sign,
+    "round": np.round,
+    "comparison": lambda x: (x > 0) * 1.0,
+    "integers": lambda x: x.astype(int) * 1.0,
+    "less a constant": lambda x: A @ x - X,
+    "joined with a constant": lambda x: np.concatenate([x, [1.0]]),
+    "share": lambda x: x / np.sum(x),
+    "stopped": fd.stop_gradient,
+    "sign in a checkpoint": fd.checkpoint(np.sign),
+    "a rule of another": _squared_with_the_rule_of_another(),
+    "a rule of another in a scan": lambda x: fd.scan(
+        lambda c, r: (c, _squared_with_the_rule_of_another()(r)), 0.0, x
+    )[1],
     "rounded in a scan": lambda x: fd.scan(lambda c, r: (c + r, c + np.floor(c)), 0.0, x)[1],
     "rounded in a checkpoint": fd.checkpoint(_rounded),
     "chosen branch": lambda x: fd.cond(x[0] > 1, lambda x: x, lambda x: 2 * x, x),
@@ -134,11 +156,20 @@ OTHERS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("f", LINEAR.values(), ids=LINEAR)
 def test_a_linear_function_is_known_for_one(f: Callable[..., Any]) -> None:
     assert fd.is_linear(f)(X) is True
+    y = f(X)
+    v = fd.pytree.map(np.cos, y)
+    (ct,) = fd.linear_transpose(f, 0 * X)(v)
+    pairs = zip(fd.pytree.flatten(v)[0], fd.pytree.flatten(y)[0], strict=True)
+    np.testing.assert_allclose(ct @ X, np.real(sum(np.sum(a * b) for a, b in pairs)), rtol=1e-13)
 
 
 @pytest.mark.parametrize("f", OTHERS.values(), ids=OTHERS)
 def test_a_function_that_is_not_certainly_linear_is_none(f: Callable[..., Any]) -> None:
     assert fd.is_linear(f)(X) is False
+    if f is OTHERS["infinite"]:  # which is linear, but for what is zero
+        return
+    with pytest.raises(InputError, match=r"linear_transpose needs a linear function.*fd\.vjp"):
+        fd.linear_transpose(f, X)
 
 
 def test_linearity_is_asked_of_the_chosen_arguments_together() -> None:

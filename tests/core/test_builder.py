@@ -193,35 +193,6 @@ def test_builders_nest_and_the_innermost_records() -> None:
     assert current_builder() is None
 
 
-def test_a_tracer_that_a_user_smuggles_out_says_where_it_was_made() -> None:
-    kept: list[Any] = []
-
-    def leaky(x: Any) -> Any:
-        kept.append(x)
-        return x * x
-
-    fd.grad(leaky)(2.0)
-    with pytest.raises(EscapedTracerError, match=r"test_builder\.py"):
-        kept[0] * 2
-    with pytest.raises(EscapedTracerError, match="leaky"):
-        fd.grad(lambda y: y * kept[0])(2.0)
-
-
-def test_an_inner_tracer_does_not_pass_to_the_outer_trace() -> None:
-    kept: list[Any] = []
-
-    def inner(y: Any) -> Any:
-        kept.append(y)
-        return y * y
-
-    def outer(x: Any) -> Any:
-        fd.grad(inner)(x)
-        return x * kept[0]
-
-    with pytest.raises(EscapedTracerError, match="outside the trace of inner"):
-        fd.grad(outer)(2.0)
-
-
 def test_a_closed_trace_takes_nothing_from_outside() -> None:
     with Builder("outer") as outer:
         x = outer.input(F64)
