@@ -109,9 +109,23 @@ def eagerly(f: Callable[..., Any], *args: Any) -> Any:
     return fd.vjp(g, 1.0, has_aux=True)[2]
 
 
+def _scanned(f: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in a body on numbers of the function around it."""
+    ys = fd.scan(lambda c, _: (c, f(*args)), 0.0, np.arange(2.0))[1]
+    return ys if isinstance(ys, bool) else ys[1]
+
+
 CALLS: Final[dict[str, Callable[..., Any]]] = {
     "eagerly": eagerly,
     "jit": lambda f, *args: fd.jit(f)(*args),
+    "jvp": lambda f, a, *others: fd.jvp(lambda a: f(a, *others), (a,), (1.0,))[0],
+    "jvp of jvp": lambda f, a, *others: fd.jvp(
+        lambda a: fd.jvp(lambda a: f(a, *others), (a,), (1.0,))[0], (a,), (1.0,)
+    )[0],
+    "vmap": lambda f, *args: fd.vmap(
+        lambda _, *xs: f(*xs), in_axes=(0, None, None, None), out_axes=None
+    )(np.ones(2), *args),
+    "scan": lambda f, *args: fd.jit(lambda *xs: _scanned(f, *xs))(*args),
 }
 
 
@@ -133,7 +147,7 @@ def require_python(expression: Expression) -> None:
                     call(f, *NUMBERS.values())
             return
         for name, call in CALLS.items():
-            if name == "jit" and _has_traced_power(expression):
+            if name in ("jit", "scan") and _has_traced_power(expression):
                 continue
             found = call(f, *NUMBERS.values())
             wanted = np.asarray(expected)

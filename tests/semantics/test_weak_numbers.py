@@ -151,100 +151,6 @@ def test_rules_of_a_custom_function_see_weak_numbers_in_residuals_too() -> None:
     assert slopes[1] == 3
 
 
-def _to_the_power(k: float) -> Callable[[Any], Any]:
-    return lambda a: a**k
-
-
-def _increased(a: Any) -> Any:
-    a += 1
-    return a
-
-
-ARITHMETIC: dict[str, Callable[[Any], Any]] = {
-    "-a": lambda a: -a,
-    "+a": lambda a: +a,
-    "abs(a)": abs,
-    "a / 4": lambda a: a / 4,
-    "4.0 / a": lambda a: 4.0 / a,
-    "1 + a - a": lambda a: 1 + a - a,
-    "3 - a": lambda a: 3 - a,
-    "a * a * 0.5": lambda a: a * a * 0.5,
-    "a + True": lambda a: a + True,
-    "a * 2j": lambda a: a * 2j,
-    "a // 2": lambda a: a // 2,
-    "7 // a": lambda a: 7 // a,
-    "a % 2.5": lambda a: a % 2.5,
-    "7 % a": lambda a: 7 % a,
-    "divmod(a, 2)": lambda a: sum(divmod(a, 2)),
-    "divmod(7, a)": lambda a: sum(divmod(7, a)),
-    **{f"a ** {k}": _to_the_power(k) for k in (0, 1, 2, 3, 0.5, -1, -2)},
-    "2 ** a": lambda a: 2**a,
-    "a ** a": lambda a: a**a,
-    "a += 1": lambda a: _increased(a),
-    "sum": lambda a: sum([a, a]),
-    "pow(a, 2)": lambda a: pow(a, 2),
-    "real": lambda a: a.real,
-    "imag": lambda a: a.imag,
-    "conjugate": lambda a: a.conjugate(),
-    "a << 1": lambda a: a << 1,
-    "16 >> a": lambda a: 16 >> a,
-    "a & 6 | 8 ^ ~a": lambda a: a & 6 | 8 ^ ~a,
-    "a * np.float64": lambda a: np.float64(2) * a,
-    "np.negative": np.negative,
-    "np.sin": np.sin,
-    "np.float32": lambda a: np.float32(2) * a * 3,
-}
-
-
-def _scanned(f: Callable[[Any], Any], a: Any) -> None:
-    """Call `f` in a body on a number of the function around it."""
-    fd.jit(lambda a: fd.scan(lambda c, _: (c, f(a)), 0.0, np.arange(2.0)))(a)
-
-
-CALLS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
-    "grad": lambda f, a: fd.grad(f)(a),
-    "grad of grad": lambda f, a: fd.grad(fd.grad(f))(a),
-    "jvp": lambda f, a: fd.jvp(f, (a,), (1.0,)),
-    "jit": lambda f, a: fd.jit(f)(a),
-    "vmap": lambda f, a: fd.vmap(lambda x, a: x * f(a), in_axes=(0, None))(np.ones(2), a),
-    "scan": _scanned,
-    "checkpoint": lambda f, a: fd.vjp(lambda _: fd.checkpoint(f)(a), 1.0),
-}
-
-
-@pytest.mark.thinned(15)
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("expression", ARITHMETIC)
-def test_python_arithmetic_of_numbers_alone_leaves_them_weak(expression: str, call: str) -> None:
-    f = ARITHMETIC[expression]
-    numbers: list[Any] = [2.5] if "grad" in call or call == "jvp" else [2.5, 3, 1.5 - 1j]
-    for a in numbers:
-        for x in ARRAYS.values():
-            try:
-                expected = np.asarray(x * f(a))
-            except TypeError:  # no floats in shifts, no complex numbers in floor division
-                continue
-            found: list[Any] = []
-
-            def product(a: Any, x: Any = x, found: list[Any] = found) -> Any:
-                y = x * f(a)
-                found.append(y.dtype)
-                return np.sum(np.real(y) * 1.0)
-
-            CALLS[call](product, a)
-            assert set(found) == {expected.dtype}, (a, x.dtype)
-
-
-def test_arithmetic_of_numbers_has_pythons_values() -> None:
-    for expression, f in ARITHMETIC.items():
-        for a in (2.5, 3, 1.5 - 1j):
-            try:
-                expected = f(a)
-            except TypeError:
-                continue
-            np.testing.assert_allclose(fd.jit(f)(a), expected, rtol=1e-15, err_msg=expression)
-
-
 def test_where_python_would_raise_or_leave_the_reals_numpys_values_are_taken() -> None:
     def f(a: Any) -> tuple[Any, Any, Any]:
         return a / 0, (a - 10) ** (1 / 3), (1 + a * 0) // 0
@@ -286,12 +192,6 @@ def test_a_weak_integer_that_does_not_fit_raises_as_in_numpy() -> None:
     x = np.array([1, 2], np.int8)
     with pytest.raises(OverflowError, match="300 out of bounds for int8"):
         transforms.vjp(lambda _: fd.checkpoint(lambda x, a: x * a)(x, 300), 1.0)
-
-
-def test_a_numpy_double_stays_strong() -> None:
-    x = np.ones(2, np.float32)
-    y, _ = transforms.vjp(lambda x, a: x * a, x, np.float64(2))
-    assert y.dtype == np.float64
 
 
 def test_an_array_may_be_changed_in_place_by_a_number() -> None:

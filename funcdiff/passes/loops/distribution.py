@@ -103,7 +103,7 @@ def _has_loops(program: Program) -> bool:
 
 
 def _distribute(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]:
-    """Record a scan and what is taken out of it; return the results, zeros where not used."""
+    """Record a scan and what is taken out of it; return the results, anything where not used."""
     p, xs, places = _without_unused(p, xs, used)
     p = Scan(distribute(p.body), p.constants, p.carries, p.length, p.reverse)
     if (delayed := _delayed_carry(p)) is not None:
@@ -112,7 +112,7 @@ def _distribute(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]
     found = stages(p)
     results = scan(p, xs) if p.length < _SHORTEST else _Distribution(p, found, xs).results()
     made = dict(zip(places, results, strict=True))
-    return [made[k] if k in made else xs[0] for k in range(len(used))]
+    return [made[k] if k in made else (*xs, *results)[0] for k in range(len(used))]
 
 
 def _without_unused(
