@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import linecache
+import textwrap
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -39,42 +41,6 @@ def counting() -> Iterator[int]:
     yield TURNS[0]
 
 
-def in_a_decorated_function(a: Any) -> Any:
-    restart()
-    x = a
-    while x < 30.0:
-        if counted() >= ENOUGH:
-            break
-        x = 1.02 * x
-    return x * a
-
-
-def in_a_context_manager(a: Any) -> Any:
-    restart()
-    x = a
-    while x < 30.0:
-        with counting() as turns:
-            enough = turns >= ENOUGH
-        if enough:
-            break
-        x = 1.02 * x
-    return x * a
-
-
-def in_a_context_manager_of_a_helper(a: Any) -> Any:
-    def is_enough() -> bool:
-        with counting() as turns:
-            return turns >= ENOUGH
-
-    restart()
-    x = a
-    while x < 30.0:
-        if is_enough():
-            break
-        x = 1.02 * x
-    return x * a
-
-
 class Point(NamedTuple):
     x: float
 
@@ -87,43 +53,56 @@ class CountingPoint(Point):
         return self.turns
 
 
-def in_a_named_tuple(a: Any) -> Any:
-    point, x = CountingPoint(1.02), a
-    point.turns = 0
+TEMPLATE = """
+def f(a):
+    x = a
+    {before}
     while x < 30.0:
-        if point.counted() >= ENOUGH:
-            break
-        x = point.x * x
-    return x * a
-
-
-def in_a_module_without_a_file(a: Any) -> Any:
-    WITHOUT_FILE.turns, x = 0, a
-    while x < 30.0:
-        if WITHOUT_FILE.counted() >= ENOUGH:
+        {each}
+        if {enough}:
             break
         x = 1.02 * x
     return x * a
+"""
+
+LOOPS: dict[str, tuple[str, str, str]] = {
+    "a decorated function": ("restart()", "pass", "counted() >= ENOUGH"),
+    "a context manager": (
+        "restart()", "with counting() as turns: enough = turns >= ENOUGH", "enough"),
+    "a context manager of a helper": (
+        "restart()\ndef is_enough():\n    with counting() as turns: return turns >= ENOUGH",
+        "pass", "is_enough()"),
+    "a named tuple": (
+        "point = CountingPoint(1.02)\npoint.turns = 0", "pass", "point.counted() >= ENOUGH"),
+    "a module without a file": (
+        "WITHOUT_FILE.turns = 0", "pass", "WITHOUT_FILE.counted() >= ENOUGH"),
+    "an attribute": (
+        "WITHOUT_FILE.turns = 0", "WITHOUT_FILE.turns += 1", "WITHOUT_FILE.turns >= ENOUGH"),
+    "a namespace": (
+        "space = SimpleNamespace(turns=0)", "space.turns += 1", "space.turns >= ENOUGH"),
+    "what a callee closes over": (
+        "turns = 0\ndef is_enough():\n    nonlocal turns\n    turns += 1\n"
+        "    return turns >= ENOUGH", "pass", "is_enough()"),
+    "a generator": (
+        "def turns():\n    k = 0\n    while True:\n        k += 1\n        yield k\n"
+        "numbers = turns()", "pass", "next(numbers) >= ENOUGH"),
+    "the text of an instance": (
+        "class Text:\n    turns = 0\n    def __str__(self):\n        Text.turns += 1\n"
+        "        return 'x' * Text.turns\ntext = Text()", "pass", "len(f'{text}') >= ENOUGH"),
+}  # fmt: skip
+"""Where turns are counted: what is made before the loop, done in each turn, and asked."""
 
 
-def in_an_attribute(a: Any) -> Any:
-    WITHOUT_FILE.turns, x = 0, a
-    while x < 30.0:
-        WITHOUT_FILE.turns += 1
-        if WITHOUT_FILE.turns >= ENOUGH:
-            break
-        x = 1.02 * x
-    return x * a
-
-
-def in_a_namespace(a: Any) -> Any:
-    x, space = a, SimpleNamespace(turns=0)
-    while x < 30.0:
-        space.turns += 1
-        if space.turns >= ENOUGH:
-            break
-        x = 1.02 * x
-    return x * a
+def loop(where: str) -> Any:
+    """Return a function with a loop that counts somewhere."""
+    before, each, enough = LOOPS[where]
+    indented = textwrap.indent(before, "    ").strip()
+    text = TEMPLATE.format(before=indented, each=each, enough=enough)
+    file = f"<loop that counts in {where}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = {**globals(), "SimpleNamespace": SimpleNamespace}
+    exec(compile(text, file, "exec"), names)
+    return names["f"]
 
 
 def in_a_callers_list(a: Any) -> Any:
@@ -140,61 +119,9 @@ def in_a_callers_list(a: Any) -> Any:
     return grown(a) * a
 
 
-def in_what_a_callee_closes_over(a: Any) -> Any:
-    turns = 0
-
-    def is_enough() -> bool:
-        nonlocal turns
-        turns += 1
-        return turns >= ENOUGH
-
-    x = a
-    while x < 30.0:
-        if is_enough():
-            break
-        x = 1.02 * x
-    return x * a
-
-
-def in_a_generator(a: Any) -> Any:
-    def turns() -> Iterator[int]:
-        k = 0
-        while True:
-            k += 1
-            yield k
-
-    x, numbers = a, turns()
-    while x < 30.0:
-        if next(numbers) >= ENOUGH:
-            break
-        x = 1.02 * x
-    return x * a
-
-
-def in_the_text_of_an_instance(a: Any) -> Any:
-    class Text:
-        turns = 0
-
-        def __str__(self) -> str:
-            Text.turns += 1
-            return "x" * Text.turns
-
-    x, text = a, Text()
-    while x < 30.0:
-        if len(f"{text}") >= ENOUGH:
-            break
-        x = 1.02 * x
-    return x * a
-
-
-LOOPS: list[Callable[[Any], Any]] = [
-    in_a_decorated_function, in_a_context_manager, in_a_context_manager_of_a_helper,
-    in_a_named_tuple, in_a_module_without_a_file, in_an_attribute, in_a_namespace,
-    in_a_callers_list, in_what_a_callee_closes_over, in_a_generator, in_the_text_of_an_instance,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [*map(loop, LOOPS), in_a_callers_list], ids=[*LOOPS, "a caller's list"]
+)
 @pytest.mark.parametrize("transform", [lambda f: f, FD.grad], ids=["f", "grad"])
 def test_what_is_counted_anywhere_ends_a_longer_loop(f: Any, transform: Any) -> None:
     """After eight ways loops are looked for, of which none has had enough turns to end so."""
