@@ -19,7 +19,7 @@ import numpy as np
 from funcdiff.core.access import Access, pointwise, reducing
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import bind, constant, result_type
-from funcdiff.core.implementation import Implementation
+from funcdiff.core.implementation import Implementation, spread, spread_few
 from funcdiff.core.primitive import (
     NONE,
     Facts,
@@ -211,39 +211,11 @@ def _new_axes(p: Broadcast) -> tuple[int, ...]:
     return tuple(axis for axis in range(len(p.shape)) if axis not in p.axes)
 
 
-def _broadcast_impl(p: Broadcast) -> Any:
-    shape, places = p.shape, range(len(p.shape))
-    expand = tuple(slice(None) if a in p.axes else None for a in places)
-    axes = [p.axes.index(a) if a in p.axes else -1 for a in places]
-
-    def function(x: Any) -> Any:
-        x = np.asarray(x)
-        if not (x.size and x.flags.c_contiguous):
-            return np.broadcast_to(x[expand], shape)
-        strides = (*x.strides, 0)  # which takes a third of the time of `np.broadcast_to`
-        y: Any = np.ndarray(shape, x.dtype, x, 0, [strides[a] for a in axes])
-        y.setflags(False)
-        return y
-
-    return function
-
-
-def _fill(p: Broadcast) -> Any:
-    expand = tuple(slice(None) if a in p.axes else None for a in range(len(p.shape)))
-
-    def function(x: Any) -> Any:
-        y = np.empty(p.shape, x.dtype)
-        y[...] = x[expand] if p.axes else x
-        return y
-
-    return function
-
-
 broadcast_p: Final = Primitive(
     "broadcast",
     Broadcast,
     abstract=_abstract_broadcast,
-    impl=Implementation(_broadcast_impl, view=True, of_few=_fill),
+    impl=Implementation(spread, view=True, of_few=spread_few),
     jvp=lambda p, xs, ts: (
         [broadcast(xs[0], p.shape, p.axes)],
         [broadcast(t, p.shape, p.axes) for t in ts if t is not None],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funcdiff.ops.axes import indexing
+from funcdiff.core import implementation
 from funcdiff.ops.axes.indexing import Indexed, scatter_add_p
 
 
@@ -28,10 +28,10 @@ def test_repeated_positions_add_up_in_their_order(seed: int) -> None:
     x = (random.normal(size=shape) * 3).astype(dtype)
     updates = (random.normal(size=(*places, *np.delete(shape, axes))) * 3).astype(dtype)
     expected = x.copy()
-    np.add.at(indexing._axes_first(expected, axes), tuple(indices), updates)
+    np.add.at(implementation.axes_first(expected, axes), tuple(indices), updates)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexing, "_FEW", 0)
-        patch.setattr(indexing, "_BLOCK", 5)
+        patch.setattr(implementation, "_FEW_UPDATES", 0)
+        patch.setattr(implementation, "_BLOCK", 5)
         found = scatter_add_p.impl(Indexed(axes))(x, updates, *indices)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
@@ -40,6 +40,6 @@ def test_repeated_positions_add_up_in_their_order(seed: int) -> None:
 @pytest.mark.parametrize("place", [7, -8])
 @pytest.mark.parametrize("make", [np.zeros, lambda shape: np.zeros(shape[::-1]).T])
 def test_positions_outside_raise(place: int, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "_FEW", 0)
+    monkeypatch.setattr(implementation, "_FEW_UPDATES", 0)
     with pytest.raises(IndexError, match="out of bounds for axis 0 with size 7"):
         scatter_add_p.impl(Indexed((0,)))(make((7, 3)), np.ones((2, 3)), np.array([1, place]))

@@ -15,19 +15,13 @@ import numpy as np
 
 from funcdiff.core.access import Access, Labels
 from funcdiff.core.builder import bind
-from funcdiff.core.implementation import Implementation, Variant
+from funcdiff.core.implementation import Implementation, Variant, add_at, axes_first, take_rows
 from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear, several, write
 from funcdiff.ops.structure.structural import iota, permute, select
 from funcdiff.space import align, broadcast, kept_axes, zeros
-
-_FEW: Final = 2048
-"""Elements up to which there is nothing to gain."""
-
-_BLOCK: Final = 1 << 15
-"""Elements whose positions are computed at a time."""
 
 
 class Indexed(Params):
@@ -52,59 +46,24 @@ def _abstract_gather(p: Indexed, x: ArrayType, *indices: ArrayType) -> Types:
     return (x.with_shape((*indices[0].shape, *rest)),)
 
 
-def _axes_first(x: Any, axes: tuple[int, ...]) -> Any:
-    """View an array with the given axes in front."""
-    return x.transpose(axes + kept_axes(x.ndim, axes))
-
-
 def _gather_impl(p: Indexed) -> Any:
     if p.axes == (0,):
-        return _rows
+        return take_rows
 
     def function(x: Any, *indices: Any) -> Any:
-        y = _axes_first(x, p.axes)[indices]
+        y = axes_first(x, p.axes)[indices]
         # NumPy's scalars, unlike its arrays, make a view
         return y if np.ndim(indices[0]) or not np.ndim(y) else y.copy()
 
     return function
 
 
-def _rows(x: Any, index: Any) -> Any:
-    """Return the rows at some positions: of rows in order, `numpy.take` copies them as a whole."""
-    if x.ndim > 1 and np.ndim(index) and x.flags.c_contiguous and index.dtype.kind == "i":
-        return x.take(index, 0)
-    y = x[index]
-    return y if np.ndim(index) or not np.ndim(y) else y.copy()
-
-
 def _scatter_into(p: Indexed) -> Any:
     def function(x: Any, updates: Any, *indices: Any) -> Any:
-        _add_at(x, p.axes, indices, updates)
+        add_at(x, p.axes, indices, updates)
         return x
 
     return function
-
-
-def _add_at(x: Any, axes: tuple[int, ...], indices: Sequence[Any], updates: Any) -> None:
-    """Do what `numpy.add.at` does, which is five times as fast with one axis and one index."""
-    target = _axes_first(x, axes)
-    lengths, strides = target.shape, [s // x.itemsize for s in target.strides]
-    inside = (
-        i.size and -n <= i.min() and i.max() < n for i, n in zip(indices, lengths, strict=False)
-    )
-    if updates.size < _FEW or x.ndim == 1 or not x.flags.c_contiguous or not all(inside):
-        np.add.at(target, tuple(indices), updates)  # which raises if a position is not inside
-        return
-    rows, kept = np.zeros(indices[0].shape, np.intp), np.zeros((), np.intp)
-    for i, n, stride in zip(indices, lengths, strides, strict=False):
-        rows += stride * np.where(i < 0, i + np.intp(n), i).astype(np.intp)
-    for n, stride in zip(lengths[len(axes) :], strides[len(axes) :], strict=True):
-        kept = np.add.outer(kept, stride * np.arange(n))
-    rows, values = rows.reshape(-1, 1), updates.reshape(rows.size, kept.size)
-    block = max(1, _BLOCK // kept.size)
-    for first in range(0, len(rows), block):
-        part = slice(first, first + block)
-        np.add.at(x.reshape(-1), (rows[part] + kept.reshape(-1)).ravel(), values[part].ravel())
 
 
 def _gather_transpose(p: Indexed, types: Types, cts: Sequence[Any], xs: Sequence[Any]) -> Tangents:
@@ -236,7 +195,7 @@ def _write_into(p: Written) -> Any:
     def function(x: Any, v: Any, *indices: Any) -> Any:
         if not p.distinct:  # NumPy visits the positions in the order in which they lie in memory
             v, indices = np.array(v, order="C"), tuple(np.array(i, order="C") for i in indices)
-        _axes_first(x, p.axes)[indices] = v
+        axes_first(x, p.axes)[indices] = v
         return x
 
     return function

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.core.access import Access, Cut, Label, pointwise
 from funcdiff.core.builder import bind, constant, result_type
-from funcdiff.core.implementation import Implementation
+from funcdiff.core.implementation import Implementation, choose, choose_into
 from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
@@ -217,64 +217,11 @@ def _transpose_select(_p: Params, types: Types, cts: Sequence[Any], xs: Tangents
     ]
 
 
-_BITS: Final = {
-    np.dtype(kind): np.dtype(f"i{np.dtype(kind).itemsize}")
-    for kind in (np.float16, np.float32, np.float64, np.int32, np.int64, np.bool_)
-}
-_FEW: Final = 2000
-"""Elements up to which `np.where` is as fast."""
-
-
-def _select(mask: Any, x: Any, y: Any) -> Any:
-    """Take y ⊕ (x ⊕ y)·mask of the bits, without a branch.
-
-    A mask in no order makes the processor guess wrong at every other element of `np.where`,
-    which then takes several times as long.
-    """
-    if type(mask) is np.ndarray and mask.size >= _FEW and _are_bits(mask, x, y):
-        return _select_bits(mask, x, y, np.empty(mask.shape, x.dtype))
-    return np.where(mask, x, y)
-
-
-def _select_into(mask: Any, x: Any, y: Any, result: Any) -> Any:
-    """Write to memory what `_select` returns."""
-    if _are_bits(mask, x, y):
-        return _select_bits(mask, x, y, result)
-    np.copyto(result, y)
-    np.copyto(result, x, where=mask)
-    return result
-
-
-def _are_bits(mask: Any, x: Any, y: Any) -> bool:
-    """Whether the bits of numbers can be selected, which lie as those of the mask do."""
-    return x.dtype in _BITS and all(map(_is_plain, (mask, x, y)))
-
-
-def _select_bits(mask: Any, x: Any, y: Any, result: Any) -> Any:
-    kind = _BITS[x.dtype]
-    bits = result.view(kind)
-    a, b = (z.view(kind) if any(z.strides) else z.flat[0].view(kind) for z in (x, y))
-    if np.ndim(b) == 0 and b == 0:
-        np.multiply(a, mask, out=bits)
-    elif np.ndim(a) == 0 and a == 0:
-        np.multiply(b, ~mask, out=bits)
-    else:
-        both_numbers = np.ndim(a) == np.ndim(b) == 0
-        np.multiply(a ^ b if both_numbers else np.bitwise_xor(a, b, out=bits), mask, out=bits)
-        np.bitwise_xor(bits, b, out=bits)
-    return result
-
-
-def _is_plain(x: Any) -> bool:
-    """Whether an array lies in order in memory, or is one number repeated."""
-    return x.flags.c_contiguous or not any(x.strides)
-
-
 select_p: Final = linear(
     "select",
     Params,
     abstract=_abstract_select,
-    impl=Implementation(lambda _p: _select, fresh=True, into=lambda _p: _select_into),
+    impl=Implementation(lambda _p: choose, fresh=True, into=lambda _p: choose_into),
     transpose=_transpose_select,
     operands=slice(1, None),
     access=pointwise,
