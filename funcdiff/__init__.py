@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from funcdiff.api.control.loops import fori_loop, while_loop
     from funcdiff.api.control.prefixes import associative_scan
     from funcdiff.api.control.scanning import map, scan  # noqa: A004
-    from funcdiff.api.derivatives.curvature import gauss_newton_product, hvp, vhp
-    from funcdiff.api.derivatives.derivative import derivative, directional_derivative
-    from funcdiff.api.derivatives.elementwise import elementwise_grad
+    from funcdiff.api.derivatives.derivative import (
+        derivative,
+        directional_derivative,
+        elementwise_grad,
+    )
     from funcdiff.api.derivatives.gradient import grad, value_and_grad
-    from funcdiff.api.derivatives.hessian import hessian, value_grad_and_hessian
+    from funcdiff.api.derivatives.hessian import (
+        gauss_newton_product,
+        hessian,
+        hvp,
+        value_grad_and_hessian,
+        vhp,
+    )
     from funcdiff.api.derivatives.jacobian import jacfwd, jacobian, jacrev, value_and_jacobian
-    from funcdiff.api.derivatives.linearization import linearize
-    from funcdiff.api.derivatives.products import jvp, vjp
-    from funcdiff.api.derivatives.queries import depends_on, is_linear
-    from funcdiff.api.derivatives.sparsity import sparsity
-    from funcdiff.api.derivatives.transposition import linear_transpose
+    from funcdiff.api.derivatives.linear_maps import jvp, linear_transpose, linearize, vjp
+    from funcdiff.api.derivatives.queries import depends_on, is_linear, sparsity
     from funcdiff.api.inspection import stop_gradient, trace
     from funcdiff.api.jit import jit
     from funcdiff.api.rules.custom import custom_jvp, custom_vjp
@@ -119,17 +124,12 @@ _HOMES = {
     "api.control.loops": "fori_loop while_loop",
     "api.control.prefixes": "associative_scan",
     "api.control.scanning": "map scan",
-    "api.derivatives.curvature": "gauss_newton_product hvp vhp",
-    "api.derivatives.derivative": "derivative directional_derivative",
-    "api.derivatives.elementwise": "elementwise_grad",
+    "api.derivatives.derivative": "derivative directional_derivative elementwise_grad",
     "api.derivatives.gradient": "grad value_and_grad",
-    "api.derivatives.hessian": "hessian value_grad_and_hessian",
+    "api.derivatives.hessian": "gauss_newton_product hessian hvp value_grad_and_hessian vhp",
     "api.derivatives.jacobian": "jacfwd jacobian jacrev value_and_jacobian",
-    "api.derivatives.linearization": "linearize",
-    "api.derivatives.products": "jvp vjp",
-    "api.derivatives.queries": "depends_on is_linear",
-    "api.derivatives.sparsity": "sparsity",
-    "api.derivatives.transposition": "linear_transpose",
+    "api.derivatives.linear_maps": "jvp linear_transpose linearize vjp",
+    "api.derivatives.queries": "depends_on is_linear sparsity",
     "api.inspection": "stop_gradient trace",
     "api.jit": "jit",
     "api.rules.custom": "custom_jvp custom_vjp",

@@ -38,7 +38,7 @@ from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_
 from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
 from funcdiff.api.compiling.straight import Straight, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
-from funcdiff.api.rolling.decisions import Rolling
+from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling

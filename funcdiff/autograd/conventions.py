@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.derivatives.products import jvp, vjp
+from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.tracer import Tracer
 
 

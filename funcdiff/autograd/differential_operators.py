@@ -18,10 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from funcdiff.api.calls.transformed import transform
-from funcdiff.api.derivatives import elementwise, gradient, products
-from funcdiff.api.derivatives.linearization import linearize
-from funcdiff.api.signatures.typed import typed_as
-from funcdiff.api.signatures.variables import Differentiable, P
+from funcdiff.api.derivatives import derivative, gradient, linear_maps
+from funcdiff.api.derivatives.linear_maps import linearize
+from funcdiff.api.signatures.variables import Differentiable, P, typed_as
 from funcdiff.autograd import conventions, rows, wrap_util
 from funcdiff.autograd.conventions import apply_pullback, cast_at, conj_leaves, match_dtypes
 from funcdiff.autograd.names import attributes
@@ -110,7 +109,7 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, 
 
     @_with_name(fun, "make_vjp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
-        value, pullback = products.vjp(fun, *cast_at(args, argnum), argnums=positions, **kwargs)
+        value, pullback = linear_maps.vjp(fun, *cast_at(args, argnum), argnums=positions, **kwargs)
         return partial(apply_pullback, pullback, value, isinstance(argnum, int)), value
 
     return make
@@ -133,7 +132,7 @@ def _push(fun: Function, positions: Any, args: Any, kwargs: Any, tangent: Any) -
     """Return the value at some arguments, and the derivative along a tangent."""
     chosen, ts = ((positions,), (tangent,)) if isinstance(positions, int) else (positions, tangent)
     ts = tuple(match_dtypes(t, args[k]) for k, t in zip(chosen, ts, strict=True))
-    return products.jvp(fun, args, ts, argnums=positions, **kwargs)
+    return linear_maps.jvp(fun, args, ts, argnums=positions, **kwargs)
 
 
 @typed_as[Gradient]()
@@ -216,7 +215,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
 
     For an elementwise function this is the derivative of each element.
     """
-    found = elementwise.elementwise_grad(fun, _positions(argnum))
+    found = derivative.elementwise_grad(fun, _positions(argnum))
     named = _with_name(fun, "elementwise_grad", argnum)
     return named(lambda *args, **kwargs: conj_leaves(found(*cast_at(args, argnum), **kwargs)))
 

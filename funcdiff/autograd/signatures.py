@@ -20,13 +20,14 @@ from funcdiff.api.signatures.functions import (
     Second,
     WithValue,
 )
-from funcdiff.api.signatures.typed import Function, K
 from funcdiff.api.signatures.variables import (
     A,
     Array,
     ArrayArg,
     Differentiable,
     DifferentiableValue,
+    Function,
+    K,
     OfFirst,
     OfSecond,
     P,

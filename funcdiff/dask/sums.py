@@ -12,7 +12,7 @@ from funcdiff.api.calls.arguments import check_function, check_optional_function
 from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.transformed import transform
-from funcdiff.api.derivatives import curvature, gradient
+from funcdiff.api.derivatives import gradient, hessian
 from funcdiff.dask.data import Data
 from funcdiff.dask.shipping import step_of
 from funcdiff.dask.totals import total
@@ -153,7 +153,7 @@ def hvp(
     """
 
     def of_block(params: Any, vector: Any, *block: Any) -> Any:
-        return curvature.hvp(loss, (params, *block), (vector,), argnums=0)
+        return hessian.hvp(loss, (params, *block), (vector,), argnums=0)
 
     return _total("hvp", loss, of_block, reduce, progress=progress, vectors=1)
 
@@ -209,7 +209,7 @@ def gauss_newton_product(
         def of_outputs(outputs: Any) -> Any:
             return _squares(outputs) if loss is None else loss(outputs, *block)
 
-        return curvature.gauss_newton_product(
+        return hessian.gauss_newton_product(
             model, (params, *block), (vector,), loss=of_outputs, argnums=0
         )
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.derivatives.products import jvp, vjp
+from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.errors import InputError, user_location
 from funcdiff.testing.directions import check_forward, check_reverse
 from funcdiff.testing.neighbourhood import Neighbourhood

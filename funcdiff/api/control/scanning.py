@@ -17,8 +17,8 @@ from funcdiff.api.calls.naming import display_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
-from funcdiff.api.signatures.control import Maps, Scans
-from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.products import Maps, Scans
+from funcdiff.api.signatures.variables import typed_as
 from funcdiff.core.builder import Builder, builders
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program

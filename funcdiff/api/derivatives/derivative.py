@@ -1,4 +1,4 @@
-"""Derivatives of any order by one number, and directional derivatives."""
+"""Derivatives by numbers: of any order by one, along a direction, and of all elements at once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import arrange_results, rebuild, run
 from funcdiff.api.calls.transformed import transform
-from funcdiff.api.derivatives.products import check_tuples, jvp
+from funcdiff.api.derivatives.gradient import gradient_function
+from funcdiff.api.derivatives.linear_maps import check_tuples, jvp
 from funcdiff.api.derivatives.programs import derivative_program
-from funcdiff.api.signatures.functions import Orders
+from funcdiff.api.signatures.functions import Elementwise, Orders
 from funcdiff.api.signatures.products import DirectionalDerivative
-from funcdiff.api.signatures.typed import typed_as
-from funcdiff.api.signatures.variables import (
-    Argnames,
-    Argnums,
-)
+from funcdiff.api.signatures.variables import Argnames, Argnums, typed_as
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree import LEAF
 
@@ -182,3 +179,52 @@ def directional_derivative(
     options: dict[str, Any] = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
     _, *rest = jvp(f, primals, tangents, **options, **kwargs)
     return tuple(rest) if has_aux else rest[0]
+
+
+@typed_as[Elementwise]()
+@transform
+def elementwise_grad(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Any:
+    """Return the derivative of an elementwise function, ``y'ᵢ = f'(xᵢ)``.
+
+    Computed as the gradient of the sum of the result.  So for a function that is not elementwise
+    each entry is the sum of a column of the Jacobian, and an argument that is broadcast gets the
+    sum over the elements that it meets.
+
+    Parameters
+    ----------
+    f
+        Function that returns one real array, of any shape.
+    argnums, argnames, has_aux
+        As for `grad`.
+    holomorphic
+        Whether `f` is holomorphic with a complex result; the derivative is then f'.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning what `grad` returns of the sum.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `grad`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.elementwise_grad(np.square)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[2., 4.],
+           [6., 8.]])
+    """
+    selection = Selection(f, "elementwise_grad", argnums, argnames)
+    return gradient_function(
+        f, selection, has_aux=has_aux, holomorphic=holomorphic, elementwise=True
+    )

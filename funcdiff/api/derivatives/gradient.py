@@ -17,8 +17,7 @@ from funcdiff.api.derivatives import first_sight
 from funcdiff.api.derivatives.on_values import Computed, with_rules_traced
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.functions import Grad, ValueAndGrad
-from funcdiff.api.signatures.typed import typed_as
-from funcdiff.api.signatures.variables import Argnames, Argnums
+from funcdiff.api.signatures.variables import Argnames, Argnums, typed_as
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
 from funcdiff.ops.user.custom_known import RuleFailure

@@ -12,9 +12,9 @@ import numpy as np
 
 from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.tracing import Trace, run
-from funcdiff.api.derivatives.given import Given
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.derivatives.sparse import (
+    Given,
     Patterns,
     Plan,
     jacobian_patterns,

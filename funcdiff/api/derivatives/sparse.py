@@ -1,35 +1,41 @@
 """The programs of sparse Jacobians: their entries only, in the order of a pattern that is found.
 
-The pattern holds at every point.  It is read off the linear program, and so are the entries
-themselves where it says what becomes of single elements; elsewhere columns, or rows, that share no
-row are computed together as one vector (see `funcdiff.passes.sparsity`).  Where nearly everything
-depends on everything, the entries are those of the Jacobian as an array.
+The pattern holds at every point, given the index arrays, masks and zeros of matrices among the
+inputs.  It is read off the linear program, and so are the entries themselves where it says what
+becomes of single elements; elsewhere columns, or rows, that share no row are computed together as
+one vector, and the entries are read off its image (see `funcdiff.passes.sparsity`).  Vectors go as
+one batch if they fit into memory, else as many at a time as do.  Where nearly everything depends on
+everything, the entries are those of the Jacobian as an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.derivatives.compressed import entries_of_vectors, fits
 from funcdiff.api.derivatives.dense import Dense, is_forward, jacobian_program
-from funcdiff.api.derivatives.given import Given
-from funcdiff.api.derivatives.programs import split_results
+from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
-from funcdiff.core.builder import Builder
+from funcdiff.core.atoms import Var
+from funcdiff.core.builder import Builder, constant
+from funcdiff.core.dataflow import last_uses
+from funcdiff.core.decisions import argument_value, decided
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Place
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
+from funcdiff.ops.axes.reductions import reduce_all
+from funcdiff.ops.control.scan import Scan, scan
+from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.structural import convert, permute, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.assembly import (
@@ -43,8 +49,190 @@ from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pull_rows, pus
 from funcdiff.passes.sparsity.images import Images, UnknownImageError, unit_parts
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Array, known_outputs
-from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
+from funcdiff.passes.sparsity.parts import Entries, distinct, held, joined, take
+from funcdiff.space import mul, reduce_sum
 from funcdiff.transforms.linearize import Linearized
+from funcdiff.transforms.vmap import vmap
+
+BUDGET: Final = 1 << 28
+"""Bytes that all vectors of a batch may take on their way."""
+_PER_ENTRY: Final = 32
+"""Bytes that they may take for each entry that they tell, if those are more."""
+
+
+def fits(program: Program, vectors: int, entries: int) -> bool:
+    """Whether vectors may go through a program as one batch, to find so many entries."""
+    return _bytes_on_the_way(program) * vectors <= max(BUDGET, _PER_ENTRY * entries)
+
+
+def entries_of_vectors(
+    split: Linearized,
+    linear: Program,
+    blocks: Sequence[Pattern],
+    whole: Pattern,
+    coloring: Coloring,
+    residuals: Sequence[Tracer],
+) -> list[Tracer]:
+    """Return the entries of the blocks, output by output, each in the order of its pattern.
+
+    `whole` is the pattern of all blocks together, which has the coloring; `residuals` are the
+    further inputs of the linear program.
+    """
+    count = len(linear.input_types) - len(residuals)
+    xs, ys = linear.input_types[:count], linear.output_types
+    pushes, pulls = coloring.pushes, coloring.pulls
+    images: list[Tracer] = []
+    if pushes:
+        images = _images(linear, _units(coloring.columns, pushes, xs), residuals, last=False)
+    rows = images
+    if pulls:
+        pulled = pullback(split, count, (True,) * len(ys))
+        rows = _images(pulled, _units(coloring.rows, pulls, ys), residuals, last=True)
+    tops, lefts = _starts(ys), _starts(xs)
+    found = []
+    for n, block in enumerate(blocks):
+        k, j = divmod(n, count)
+        row, column = block.rows + tops[k], block.columns + lefts[j]
+        keys = row * whole.shape[1] + column
+        mirrored = coloring.mirrored[np.searchsorted(whole.keys, keys)]
+        direct = coloring.columns[column] * ys[k].size + block.rows
+        across = coloring.rows[row] * xs[j].size + block.columns
+        if not len(keys):
+            found.append(constant(0, ArrayType((0,), ys[k].dtype)))
+            continue
+        if not mirrored.any():
+            entries = take(images[k], direct)
+        elif mirrored.all():
+            entries = take(rows[j], across)
+        elif rows is images and k == j:
+            entries = take(images[k], np.where(mirrored, across, direct))
+        else:
+            both = joined([_flat(images[k], ys[k].dtype), _flat(rows[j], ys[k].dtype)])
+            entries = take(both, np.where(mirrored, across + images[k].type.size, direct))
+        assert entries is not None
+        found.append(convert(entries, ys[k].dtype))
+    return found
+
+
+def _starts(types: Sequence[ArrayType]) -> list[int]:
+    return list(accumulate((t.size for t in types), initial=0))
+
+
+def _flat(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    return convert(reshape(x, (x.type.size,)), dtype)
+
+
+def _units(colors: Array, count: int, types: Sequence[ArrayType]) -> list[Array]:
+    """Return one vector for each colour, which is 1 where an element has it, by array."""
+    units = []
+    for (start, stop), t in zip(pairwise(_starts(types)), types, strict=True):
+        own = colors[start:stop]
+        places = np.flatnonzero(own >= 0)
+        unit = np.zeros((count, t.size), t.dtype)
+        unit[own[places], places] = 1
+        units.append(unit.reshape(count, *t.shape))
+    return units
+
+
+def _images(
+    program: Program, units: Sequence[Array], residuals: Sequence[Tracer], *, last: bool
+) -> list[Tracer]:
+    """Return the images of vectors, stacked, by result; `last` says that vectors come last.
+
+    They may be followed by zeros.
+    """
+    size = len(units[0]) if units else 0
+    most = max(1, BUDGET // max(1, _bytes_on_the_way(program)))
+    length = max(1, -(-size // most))
+    chunk = -(-size // length)
+    flags = ((False,) * len(residuals), (True,) * len(units))
+    stacked, _ = vmap(
+        program, chunk, sum(flags if last else flags[::-1], ()), (True,) * len(program.outputs)
+    )
+    if length == 1:
+        vectors = list(map(held, units))
+        return inline(stacked, [*residuals, *vectors] if last else [*vectors, *residuals])
+    with Builder("jacobian", SHARED) as builder:
+        given = [builder.input(x.type) for x in residuals]
+        rows = [builder.input(ArrayType((chunk, *x.shape[1:]), x.dtype)) for x in units]
+        operands = [*given, *rows] if last else [*rows, *given]
+        body = builder.program(inline(stacked, operands))
+    chunks = []
+    for x in units:
+        whole = np.zeros((length * chunk, *x.shape[1:]), x.dtype)
+        whole[:size] = x
+        chunks.append(held(whole.reshape(length, chunk, *x.shape[1:])))
+    return list(scan(Scan(body, len(given), 0, length, reverse=False), [*residuals, *chunks]))
+
+
+def _bytes_on_the_way(program: Program) -> int:
+    """Return the most bytes that results of a program take together while it runs."""
+    last = last_uses(program)
+    live = most = 0
+    for index, eq in enumerate(program.equations):
+        live += sum(v.type.nbytes for v in eq.results)
+        most = max(most, live)
+        atoms = {*eq.results, *(a for a in eq.operands if isinstance(a, Var))}
+        atoms.difference_update(program.inputs)
+        live -= sum(v.type.nbytes for v in atoms if last[v.number] == index)
+    return most
+
+
+class Given:
+    """What is known of the inputs of a recording, compared by contents."""
+
+    def __init__(self, operands: Sequence[Any], count: int) -> None:
+        captures = [_constant(x) for x in operands[count:]]
+        # By input: arrays of integers and booleans, and the zeros of floating matrices; None for
+        # others.
+        self.values = [*(None for _ in operands[:count]), *captures]
+        self._key = tuple([_contents(x) for x in captures])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Given) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _constant(x: Any) -> Any:
+    """Return what may be relied on of a value that is not differentiated."""
+    if isinstance(x, Tracer):
+        return _argument(x) if x.ndim and x.dtype.kind in "biu" else None
+    if not isinstance(x, np.ndarray | np.generic):
+        return None
+    array = np.asarray(x)
+    if array.dtype.kind in "biu":
+        return array.copy()
+    return array != 0 if array.ndim > 1 and not array.all() else None
+
+
+def _argument(x: Tracer) -> Array | None:
+    """Return the value of an argument of a function that is compiled, by which it decides.
+
+    Arrays are told apart by a number first, which leads to the way of the array; then all of it is
+    compared.
+    """
+    value = argument_value(x)
+    if value is None or decided(x, _number) is None:
+        return None
+    return value if decided(x, lambda x: _equals(x, value)) else None
+
+
+def _equals(x: Tracer, value: Array) -> Tracer:
+    return reduce_all(equal(x, held(value)), tuple(range(x.ndim)))
+
+
+def _number(x: Tracer) -> Tracer:
+    """Return a number that hardly any other array of the size has."""
+    factors = np.random.default_rng(0).integers(1, 1 << 31, x.type.size)
+    flat = convert(reshape(x, (x.type.size,)), INT)
+    return reduce_sum(mul(flat, held(factors)), (0,))
+
+
+def _contents(x: Any) -> Any:
+    return None if x is None else (x.shape, x.dtype.char, x.tobytes())
+
 
 _FEW: Final = 1 << 18
 """Entries that are always computed one by one; more if they are less than four full matrices."""

@@ -23,9 +23,8 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.rules.solution import Unknowns, fit_leaves, trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import auxiliary, rebuild_solution, solve_directly
-from funcdiff.api.signatures.control import Roots
-from funcdiff.api.signatures.typed import typed_as
-from funcdiff.api.signatures.variables import Primals, X
+from funcdiff.api.signatures.products import Roots
+from funcdiff.api.signatures.variables import Primals, X, typed_as
 from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConvergenceError, InputError, user_location

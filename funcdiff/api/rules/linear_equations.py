@@ -20,8 +20,8 @@ from funcdiff.api.rules.solving import (
     rebuild_solution,
     solve_directly,
 )
-from funcdiff.api.signatures.control import Solutions
-from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.products import Solutions
+from funcdiff.api.signatures.variables import typed_as
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised

@@ -21,7 +21,6 @@ from typing import (
     overload,
 )
 
-from funcdiff.api.signatures.typed import Function, K, S
 from funcdiff.api.signatures.variables import (
     A,
     Argnames,
@@ -39,6 +38,8 @@ from funcdiff.api.signatures.variables import (
     DifferentiableOrPair,
     First,
     Format,
+    Function,
+    K,
     Mode,
     No,
     Number,
@@ -48,6 +49,7 @@ from funcdiff.api.signatures.variables import (
     P,
     Primals,
     RealScalar,
+    S,
     Scalar,
     ScalarAndAux,
     ScalarOrPair,

@@ -1,18 +1,23 @@
-"""Signatures of products with Jacobians and Hessians at a point: `vjp`, `jvp`, `hvp` and others."""
+"""Signatures of what is called at a point: products with Jacobians and Hessians, loops, solvers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from funcdiff.api.signatures.typed import Function, K, S
 from funcdiff.api.signatures.variables import (
     Argnames,
     Argnums,
+    Array,
     Aux,
+    Carry,
+    Differentiable,
+    Function,
+    K,
     No,
     Primals,
     RealScalar,
+    S,
     Scalar,
     ScalarPullback,
     X,
@@ -150,3 +155,79 @@ _CurvedBack = Products[Literal["in reverse"], Any, Any]
 Hvp: TypeAlias = Products[Literal["curved"], RealScalar, Any]
 Vhp: TypeAlias = Products[Literal["in reverse"], RealScalar, Any]
 GaussNewtonProduct: TypeAlias = Products[Literal["of residuals"], Any, Callable[[Any], RealScalar]]
+
+
+# A path is two lines or three, not one for each parameter.
+# fmt: off
+class Scans(Function):
+    """Loops over rows with a carry."""
+
+    @overload
+    def __call__(
+        self, f: Callable[[Carry, Any], tuple[Carry, Differentiable]], init: Carry, xs: Any = None,
+        length: int | None = None, *, reverse: bool = False, checkpoint: bool | int = False
+    ) -> tuple[Carry, Array]: ...
+    @overload
+    def __call__(
+        self, f: Callable[[Carry, Any], tuple[Carry, Y]], init: Carry, xs: Any = None,
+        length: int | None = None, *, reverse: bool = False, checkpoint: bool | int = False
+    ) -> tuple[Carry, Y]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the last carry and all results; see ``help(funcdiff.scan)``."""
+
+
+class Maps(Function):
+    """Loops over rows without a carry."""
+
+    @overload
+    def __call__(
+        self, f: Callable[[X], Differentiable], xs: X, *, batch_size: int | None = None,
+        progress: bool = False
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self, f: Callable[[X], Y], xs: X, *, batch_size: int | None = None, progress: bool = False
+    ) -> Y: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return all results; see ``help(funcdiff.map)``."""
+
+
+class Roots(Function):
+    """Roots, and what solvers return beside them."""
+
+    @overload
+    def __call__(
+        self, f: Callable[[X], Any], initial_guess: X,
+        solve: Callable[[Callable[[X], Any], X], Any],
+        tangent_solve: Callable[[Callable[[X], Any], X], Any] | None = None, *, has_aux: No = False
+    ) -> X: ...
+    @overload
+    def __call__(
+        self, f: Callable[[X], Any], initial_guess: X,
+        solve: Callable[[Callable[[X], Any], X], tuple[Any, Aux]],
+        tangent_solve: Callable[[Callable[[X], Any], X], Any] | None = None, *, has_aux: Yes
+    ) -> tuple[X, Aux]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the root; see ``help(funcdiff.custom_root)``."""
+
+
+class Solutions(Function):
+    """Solutions of linear equations, and what solvers return beside them."""
+
+    @overload
+    def __call__(
+        self, matvec: Callable[[X], Any], b: X,
+        solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+        transpose_solve: Callable[[Callable[[X], Any], X], Any] | None = None, *,
+        symmetric: bool = False, has_aux: No = False
+    ) -> X: ...
+    @overload
+    def __call__(
+        self, matvec: Callable[[X], Any], b: X,
+        solve: Callable[[Callable[[X], Any], X], tuple[Any, Aux]],
+        transpose_solve: Callable[[Callable[[X], Any], X], tuple[Any, Any]] | None = None, *,
+        symmetric: bool = False, has_aux: Yes
+    ) -> tuple[X, Aux]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the solution; see ``help(funcdiff.custom_linear_solve)``."""
+# fmt: on

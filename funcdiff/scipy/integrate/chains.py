@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.batching import vmap
-from funcdiff.api.derivatives.products import jvp
+from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.ops.user.solvers import entered

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.derivatives.jacobian import jacfwd
-from funcdiff.api.derivatives.products import jvp
+from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording

@@ -10,10 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.calls.tracing import nested_policy, record, run
-from funcdiff.api.derivatives.curvature import hvp
-from funcdiff.api.derivatives.elementwise import elementwise_grad
+from funcdiff.api.derivatives.derivative import elementwise_grad
 from funcdiff.api.derivatives.gradient import grad
-from funcdiff.api.derivatives.hessian import hessian
+from funcdiff.api.derivatives.hessian import hessian, hvp
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.builder import current_builder

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.derivatives.products import jvp
+from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.scipy.primitives.special.polynomials import sph_legendre_p
 from funcdiff.scipy.special.calls import broadcast_to, for_traced, whole

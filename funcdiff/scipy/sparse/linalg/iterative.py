@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.derivatives.transposition import linear_transpose
+from funcdiff.api.derivatives.linear_maps import linear_transpose
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.api.rules.linear_equations import custom_linear_solve
 from funcdiff.core.tracer import Tracer
