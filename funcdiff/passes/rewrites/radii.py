@@ -19,7 +19,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import imag, modulus_p, real
-from funcdiff.ops.linalg.radial import Radial, known, known_p, radial, radial_p
+from funcdiff.ops.linalg.radial import Radial, known, known_p, radial
 from funcdiff.ops.structure.structural import permute
 from funcdiff.passes.rewrites.jets import (
     Jet,
@@ -119,7 +119,7 @@ class RadialRewriter(Rewriter):
 
     def _jets_of_result(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
         """Return the radii that the result of an equation is a function of."""
-        if head.primitive in (radial_p, known_p):
+        if head.primitive.facts.hands_on:
             return dict(self.jets(xs[0]))
         if head.primitive.facts.elements == "moved":
             move = (head.primitive, head.params)

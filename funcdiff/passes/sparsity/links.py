@@ -22,7 +22,6 @@ from funcdiff.core.program import Equation
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.products.contract import Contraction, Labels
 from funcdiff.passes.sparsity.known import Array
-from funcdiff.space import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +87,9 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     facts = eq.primitive.facts
     if facts.pairs is not None:
         return _paired(eq, place, known)
-    if facts.elements == "moved" or eq.operation.access.reduces is np.add:
-        t, y = eq.operands[0].type, eq.results[0].type
-        if facts.elements == "moved":
-            return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))
-        kept = np.expand_dims(np.arange(y.size).reshape(y.shape), eq.params_as(Axes).axes)
-        return Sums(np.broadcast_to(kept, t.shape).ravel(), np.arange(t.size))
+    if facts.elements == "moved":
+        t = eq.operands[0].type
+        return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))
     if facts.linear is None or any(
         value is None and not flag for value, flag in zip(known, linear, strict=True)
     ):
@@ -223,9 +219,8 @@ class _Product:
     """The labels of a contraction, seen from one operand."""
 
     def __init__(self, eq: Equation, place: int) -> None:
-        p = eq.params_as(Contraction)
-        shapes = [atom.type.shape for atom in eq.operands[:2]]
-        self.lengths = dict(zip((*p.left, *p.right), (*shapes[0], *shapes[1]), strict=True))
+        op, p = eq.operation, eq.params_as(Contraction)
+        self.lengths = op.access.lengths(op.operands, op.results)
         self.own, self.other = (p.left, p.right) if place == 0 else (p.right, p.left)
         self.out = p.out
         # Labels that the other operand does not have.
