@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.autograd import grad, hessian, make_jvp
+from funcdiff.autograd import builtins, grad, hessian, make_jvp
 from funcdiff.autograd.extend import defjvp, defvjp, primitive
 
 X = np.array([0.5, -1.0, 2.0])
@@ -61,3 +61,28 @@ def test_a_rule_that_calls_another_primitive_is_differentiated_again() -> None:
     np.testing.assert_allclose(ours, exact, rtol=1e-12)
     for mine, theirs in zip(*(make_jvp(f)(a)(a.T) for f in (inverse, np.linalg.inv)), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+# ---- boxes ---------------------------------------------------------------------------------------
+
+
+def test_containers_of_traced_values_are_boxes_for_who_asks() -> None:
+    seen: list[bool] = []
+
+    def f(p: Any) -> Any:
+        for x in (p, p["a"], p["a"][0]):
+            seen.append(isinstance(x, builtins.DictBox))
+            seen.append(isinstance(x, builtins.SequenceBox))
+        return p["a"][0]
+
+    grad(f)({"a": [1.0, 2.0]})
+    assert seen == [True, False, False, True, False, False]
+    assert not isinstance({"a": 1.0}, builtins.DictBox)
+
+
+def test_the_value_of_a_box_is_plain() -> None:
+    def f(x: Any) -> Any:
+        assert type(x._value) is np.ndarray
+        return np.sum(x * x._value)
+
+    assert grad(f)(X).tolist() == X.tolist()

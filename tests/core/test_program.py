@@ -1,11 +1,14 @@
 """Programs are values: compared up to renaming, hashed once, immutable and picklable."""
 
+from __future__ import annotations
+
 import copy
 import pickle
 import re
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
+import threading
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +19,7 @@ from hypothesis import given
 import funcdiff
 from funcdiff.core.atoms import Literal, literal
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import Params, Primitive, fields_of
 from funcdiff.core.program import Program, used_atoms
 from funcdiff.errors import ProgramError
 from funcdiff.ops.elementwise.mathematics import cos, sin
@@ -228,3 +231,46 @@ def test_used_names_operands_and_outputs_but_not_unused_inputs() -> None:
     x, y, z = program.inputs
     assert used_atoms(program) == {x, z, number(2.0), program.equations[0].results[0]}
     assert y not in used_atoms(program)
+
+
+# ---- classes of parameters -----------------------------------------------------------------------
+
+
+def test_a_class_of_parameters_is_a_frozen_dataclass_from_its_first_instance_on() -> None:
+    class Turn(Params):
+        axes: tuple[int, ...]
+        times: int = 1
+
+    class NamedTurn(Turn):
+        name: str = "turn"
+
+    assert [field.name for field in fields_of(Turn)] == ["axes", "times"]
+    p = Turn((0, 1))
+    assert repr(p).endswith("Turn(axes=(0, 1), times=1)")
+    assert (p, hash(p)) == (Turn(axes=(0, 1), times=1), hash(Turn((0, 1))))
+    assert replace(p, times=2).batched(3) == Turn((1, 2), 2)
+    assert NamedTurn((0, 1)) != p
+    assert NamedTurn((0, 1), 1, "turn") == NamedTurn((0, 1))
+    with pytest.raises(FrozenInstanceError):
+        p.times = 3  # type: ignore[misc]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'axes'"):
+        Turn()  # type: ignore[call-arg]
+
+
+def test_threads_may_make_the_first_instances_at_once() -> None:
+    class Shift(Params):
+        places: int
+
+    start, made = threading.Barrier(8), []
+
+    def make() -> None:
+        start.wait()
+        made.append(Shift(3))
+
+    threads: list[Any] = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == 8 * [Shift(3)]
+    assert len(set(made)) == 1

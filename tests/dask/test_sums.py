@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cloudpickle
@@ -268,3 +270,65 @@ def test_a_sum_says_how_many_blocks_are_done(
     assert "fd.dask.value_and_grad(total)" in text
     assert "fd.dask.hvp(total)" in text
     assert text.count("11/11") == 2
+
+
+# ---- without dask --------------------------------------------------------------------------------
+
+
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("funcdiff.dask")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(fd, "dask", raising=False)
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    asks: list[Callable[[], Any]] = [
+        lambda: fd.dask,
+        lambda: importlib.import_module("funcdiff.dask"),
+    ]
+    for ask in asks:
+        with pytest.raises(fd.errors.MissingDependencyError, match=r'"funcdiff\[dask\]"') as caught:
+            ask()
+        assert "test_sums.py" in str(caught.value)
+
+
+# ---- gradients per example -----------------------------------------------------------------------
+
+
+DATA = da.from_array(X, chunks=((50, 0, 52, 1), 4)), da.from_array(Y, chunks=((50, 0, 52, 1),))
+
+
+def test_rows_of_a_jacobian_are_those_of_all_examples() -> None:
+    def outputs(p: Any, X: Any, y: Any) -> Any:
+        return {"losses": losses(p, X, y), "squares": np.square(scores(p, X))[:, None] * X}
+
+    found = fd.dask.jacobian(outputs)(PARAMS, *DATA)
+    expected = fd.jacobian(outputs)(PARAMS, X, Y)
+    assert fd.pytree.flatten(found)[1] == fd.pytree.flatten(expected)[1]
+    pairs = zip(fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True)
+    for ours, theirs in pairs:
+        assert ours.chunks[0] == (50, 0, 52, 1)
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        np.testing.assert_allclose(ours.compute(), theirs, rtol=1e-12)
+    together = dask.compute(found)[0]
+    np.testing.assert_allclose(together["losses"]["bias"], expected["losses"]["bias"], rtol=1e-12)
+
+
+def test_gradients_per_example() -> None:
+    found = fd.dask.vmap(fd.grad(losses))(PARAMS, *DATA)
+    expected = fd.vmap(fd.grad(losses), in_axes=(None, 0, 0))(PARAMS, X, Y)
+    for name, theirs in expected.items():
+        np.testing.assert_allclose(found[name].compute(), theirs, rtol=1e-12)
+    norms = (found["weights"] ** 2).sum(axis=1).mean()  # goes on in Dask
+    np.testing.assert_allclose(norms.compute(), np.mean(np.sum(expected["weights"] ** 2, 1)))
+
+
+def test_lazy_results_keep_the_parameters_of_the_call() -> None:
+    w = np.ones(4)
+    rows = fd.dask.vmap(lambda w, x: np.dot(w, x))(w, DATA[0])
+    w[:] = 0.0
+    np.testing.assert_allclose(rows.compute(), X.sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [lambda p, X: np.sum(X @ p), lambda p, X: p, lambda p, X: p[:1]])
+def test_a_jacobian_needs_a_row_for_each_example(f: Any) -> None:
+    with pytest.raises(fd.errors.OutputError, match=r"a row for each of the \d+ examples"):
+        fd.dask.jacobian(f)(np.ones(4), DATA[0])
