@@ -44,16 +44,6 @@ def test_evenly_spaced_traced_coordinates_keep_all_their_derivatives() -> None:
     assert_derivatives(lambda t: np.gradient(V, t), np.arange(6.0))
 
 
-def test_cumprod_is_exact_with_zeros() -> None:
-    np.testing.assert_array_equal(
-        fd.grad(lambda x: np.sum(np.cumprod(x)))(np.array([2.0, 0, 3])), [1, 8, 0]
-    )
-
-
-def test_differences_of_order_zero_are_the_array() -> None:
-    assert fd.grad(lambda x: np.sum(np.diff(x, 0) * x))(np.array([3.0]))[0] == 6
-
-
 def test_out_receives_a_cumulative_sum() -> None:
     def f(x: Any) -> Any:
         out = np.empty_like(x)
@@ -85,14 +75,6 @@ def test_values_on_the_left_and_right_have_derivatives() -> None:
         lambda x, a, b: np.interp(x, KNOTS, HEIGHTS, left=a, right=b),
         POINTS, np.float64(2), np.float64(3),
     )  # fmt: skip
-
-
-def test_interpolation_has_the_right_slope_at_a_knot() -> None:
-    xp, fp = np.array([0.0, 1, 2]), np.array([0.0, 1, 4])
-    slopes = fd.grad(lambda x: np.sum(np.interp(x, xp, fp)))(np.array([-1.0, 0, 1, 2, 3]))
-    np.testing.assert_array_equal(slopes, [0, 1, 3, 0, 0])
-    np.testing.assert_array_equal(fd.grad(lambda y: np.interp(1.0, xp, y))(fp), [0, 1, 0])
-    np.testing.assert_array_equal(fd.grad(lambda t: np.interp(1.0, t, fp))(xp), [0, -3, 0])
 
 
 def test_interpolation_meets_infinite_heights_as_numpy_does() -> None:

@@ -1,5 +1,9 @@
-"""``x[index]`` in all its forms is NumPy's: value, shape, layout of axes, derivative and errors."""
+"""``x[index]`` in all its forms is NumPy's: values, layout of axes, derivatives, kinds of index."""
 
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,8 @@ from hypothesis.extra import numpy as hnp
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.properties.calling import every_call
+from tests.properties.index_kinds import Integer, Sequence, Series
+from tests.reading.test_text import assert_call
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
@@ -189,3 +195,185 @@ def test_a_wrong_index_is_an_index_error_as_in_numpy(index: Any, message: str) -
 def test_a_position_out_of_bounds_is_found_inside_vmap() -> None:
     with pytest.raises(IndexError):
         fd.vmap(lambda row, k: row[k])(A[:, 0], np.array([0, 9, 1]))
+
+
+# ---- kinds of indices ----------------------------------------------------------------------------
+
+A_KINDS = np.random.default_rng(0).normal(size=(3, 4))
+INDICES: Any = {
+    "a tuple in a tuple": ((0, 1),),
+    "two tuples": ((0, 1), (1, 2)),
+    "a range": range(2),
+    "two ranges": (range(3), range(3)),
+    "a range and a list": (range(3), [2, 0, 1]),
+    "a range and an array": (range(3), np.array([2, 0, 1])),
+    "a range and a series": (range(3), Series([2, 0, 1])),
+    "a deque": deque([0, 2]),
+    "a series": Series([0, 0]),
+    "a mask of a series": Series([True, False, True]),
+    "a table of booleans": Series(A_KINDS > 0),
+    "a sequence": Sequence([2, 1]),
+    "a series of one": Series(1),
+    "an integer of its own": Integer(2),
+    "a slice of such": slice(Integer(0), np.int64(2)),
+    "an unsigned array": np.array([1, 0], "u8"),
+    "bytes of positions": np.array([-1, 0], "i1"),
+    "an empty tuple in a tuple": ((),),
+    "a list of booleans": [True, False, True],
+    "None among arrays": ([0, 1], None, [1, 2]),
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_an_index_is_what_numpy_makes_of_it(index: Any) -> None:
+    def f(x: Any) -> Any:
+        y = x * 2.0
+        y[index] = x[index] * x[index]
+        y[index] += 1.5
+        np.add.at(y, index, x[index])
+        return x[index] * 3.0, y
+
+    assert_value(f, A_KINDS)
+    assert_derivatives(f, A_KINDS)
+
+
+@pytest.mark.parametrize("index", [1.0, "a", {0}, {0: 1}, object(), [0.0], np.array(["a"]), 1j])
+def test_what_numpy_refuses_is_refused_with_the_place(index: Any) -> None:
+    def f(x: Any) -> Any:
+        return x[index]
+
+    with pytest.raises(IndexError):
+        f(A_KINDS)
+    with pytest.raises(IndexError, match=r"arrays.*not .*test_indexing.py"):
+        fd.vjp(f, A_KINDS)
+
+
+def test_rows_of_several_lengths_are_an_error_with_the_place() -> None:
+    with pytest.raises(ValueError, match=r"inhomogeneous shape.*test_indexing.py"):
+        fd.vjp(lambda x: x[[[0], [0, 1]]], A_KINDS)
+
+
+def test_bounds_of_slices_are_integers() -> None:
+    with pytest.raises(TypeError, match=r"slice indices must be integers.*test_indexing.py"):
+        fd.vjp(lambda x: x[0.5:], A_KINDS)
+
+
+def test_traced_integers_stand_in_lists_and_tuples_under_jit() -> None:
+    def f(x: Any, i: Any, j: Any) -> Any:
+        y = x * 1.0
+        y[[i, j]] += 1.0
+        y[(i, j),] *= 2.0
+        return y, x[[i, j], [j, i]], x[[[i], [j]], (i, j)]
+
+    expected = f(A_KINDS, 1, 2)
+    for found in (fd.jit(f)(A_KINDS, 1, 2), fd.jit(f)(A_KINDS, np.int8(1), np.int8(2))):
+        for y, z in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(y, z)
+
+
+def test_small_integers_count_in_long_arrays() -> None:
+    x, places = np.arange(300.0), np.array([-1, 5, 5, -128], "i1")
+
+    def f(x: Any, places: Any) -> Any:
+        y = x * 1.0
+        y[places] = x[places] ** 2
+        return y
+
+    expected = np.ones(300)
+    expected[[-1, 5, -128]] = 2 * x[[-1, 5, -128]]
+    jitted: Any = fd.jit(f)
+    y, pull = fd.vjp(lambda x: jitted(x, places), x)
+    np.testing.assert_array_equal(y, f(x, places))
+    np.testing.assert_array_equal(pull(np.ones(300))[0], expected)
+
+
+def test_a_row_at_a_traced_position_is_no_view_of_what_is_overwritten() -> None:
+    """NumPy's scalars index views; a cotangent taken as one was overwritten before it was used."""
+    x = np.array([[3.0, 1.0], [2.0, 1.0]])
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        k = np.argmax(x[:, 0])
+        y[k] = y[k] + 1.5
+        y[k] = y[k] * x[k]
+        return y
+
+    def total(x: Any) -> Any:
+        return np.sum(f(x))
+
+    gradient: Any = fd.grad(total)
+    for function in (gradient, fd.jit(gradient)):
+        for _ in range(8):
+            np.testing.assert_array_equal(function(x), [[7.5, 3.5], [1.0, 1.0]])
+    assert_call(gradient, x)
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def test_functions_take_positions_as_numpy_casts_them() -> None:
+    mask = np.array([True, False, True, True])
+    fractions: Any = [0.0, 2.9]
+    own: Any = Integer(2)
+    grid: Any = (range(2), Series([3, 0]))
+
+    def f(x: Any) -> Any:
+        y, z = x * 1.0, x * 1.0
+        np.put(y, mask, [7.0, 8.0])
+        z.flat[Series([0, 5])] = 2.5
+        row = x[0]
+        return (
+            y, z, np.take(row, mask), np.take(row, fractions), np.take(row, range(2)),
+            row.take(deque([1, 1])), np.take(row, own), np.repeat(row, mask),
+            np.repeat(row, True), np.repeat(row, Series([0, 1, 2, 0])), np.delete(row, range(2)),
+            np.insert(row, Series([0, 1]), 1.5), x[np.ix_(*grid)],
+            np.add.reduceat(row, Series([0, 2])), x.flat[Series([3, 7])],
+        )  # fmt: skip
+
+    assert_value(f, A_KINDS)
+    assert_derivatives(f, A_KINDS)
+
+
+def test_a_number_is_a_vector_of_one_to_take_and_repeat() -> None:
+    def f(x: Any) -> Any:
+        number = x[0]
+        return (
+            np.take(number, [0, 0], axis=0), np.take(number, 0, axis=-1), np.take(number, [0, -1]),
+            np.repeat(number, 2, axis=0), np.repeat(number, [3]), np.compress([True], number, 0),
+            np.compress([False], number),
+        )  # fmt: skip
+
+    assert_value(f, A_KINDS[0])
+    assert_derivatives(f, A_KINDS[0])
+    for axis in (1, -2):
+        with pytest.raises(np.exceptions.AxisError):
+            fd.vjp(partial(np.take, indices=[0], axis=axis), 1.0)
+
+
+def _from_flat(x: Any, index: Any) -> Any:
+    return x.flat[index]
+
+
+def test_the_flat_iterator_refuses_what_numpys_refuses() -> None:
+    refused: Any = ([True, False, True, True], None, (0, 1), [0.5, "a"])
+    for index in refused:
+        with pytest.raises((IndexError, ValueError)):
+            A_KINDS.flat[index]
+        with pytest.raises((IndexError, ValueError)):
+            fd.vjp(partial(_from_flat, index=index), A_KINDS)
+
+
+def test_a_method_of_an_ordinary_array_names_the_function_to_use() -> None:
+    def f(y: Any) -> Any:
+        return A_KINDS.dot(y)
+
+    for call in (
+        lambda: fd.vmap(f)(A_KINDS),
+        lambda: fd.vjp(f, A_KINDS[0]),
+        lambda: fd.jit(f)(A_KINDS[0]),
+    ):
+        with pytest.raises(TypeError, match=r"A_KINDS.dot\(y\).*Write a @ y or np.dot\(a, y\)"):
+            call()
+    with pytest.raises(TypeError, match=r"Write np.searchsorted\(a, y\)"):
+        fd.vmap(lambda y: np.sort(A_KINDS[0]).searchsorted(y))(A_KINDS)
+    np.testing.assert_allclose(fd.vmap(lambda y: np.dot(A_KINDS, y))(A_KINDS), A_KINDS @ A_KINDS.T)

@@ -130,6 +130,28 @@ OF_NUMBERS: Final[list[Refused]] = [
 ]
 
 OF_PAIR: Final[list[Refused]] = [
+    *(
+        (lambda x, f=f: f(x[:0]), ValueError, r"zero-size array .* no identity.*specify 'initial'")
+        for f in (np.max, np.min, np.amax, np.nanmax)
+    ),
+    (lambda x: x[np.argmax(x[:0])], ValueError, r"attempt to get argmax of an empty sequence"),
+    (lambda x: x[np.argmin(x[:0])], ValueError, r"attempt to get argmin of an empty sequence"),
+    (lambda x: np.max(x, where=x > 0), ValueError, "one has to specify 'initial'"),
+    (lambda x: NP.sum(x, where=[1, 0]), TypeError, "where= is an array .* int64 .* needs booleans"),
+    (lambda x: np.sum(x, initial=x), ValueError, r"initial= has shape \(2,\)"),
+    (lambda x: NP.sum(x, out=np.zeros(())), UnsupportedNumPyError, "np.sum.* an ordinary array"),
+    *(
+        (lambda x, f=f: f(x, axis=0, out=np.zeros_like(x[0], dtype=int)), TypeError, "cannot cast")
+        for f in (np.sum, np.prod, np.max, np.mean, np.median, np.std)
+    ),
+    (
+        lambda x: np.sum(x, out=np.zeros_like(x)),
+        ValueError,
+        r"out= has shape \(2,\), .* shape \(\)",
+    ),
+    (lambda x: np.sum(x, axis=1), np.exceptions.AxisError, "axis 1 is out of bounds"),
+    (lambda x: x[np.nanargmax(x * np.nan)], ValueError, "All-NaN slice encountered"),
+    (lambda x: np.sum(x, dtype=object), UnsupportedNumPyError, "dtype=object"),
     (lambda x: np.average(x, weights=[1, -1]), ZeroDivisionError, "Weights sum to zero"),
     (lambda x: np.average(x, weights=np.ones(3)), TypeError, "Axis must be specified"),
     (lambda x: np.average(x, axis=0, weights=np.ones(3)), ValueError, "Shape of weights"),

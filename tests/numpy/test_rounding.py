@@ -62,14 +62,6 @@ def test_integers_are_treated_as_in_numpy(f: Function) -> None:
     np.testing.assert_array_equal(found, f(n))
 
 
-def test_clip_on_a_bound_shares_by_halves() -> None:
-    gradients = fd.grad(lambda x, a, b: NP.clip(x, a, b), argnums=(0, 1, 2))
-    assert gradients(1.0, 1.0, 2.0) == (0.5, 0.5, 0)
-    assert gradients(2.0, 1.0, 2.0) == (0.5, 0, 0.5)
-    composed = fd.grad(lambda x, a, b: NP.minimum(np.maximum(x, a), b), argnums=(0, 1, 2))
-    assert gradients(1.0, 1.0, 1.0) == composed(1.0, 1.0, 1.0)
-
-
 def test_what_nan_to_num_replaces_has_derivative_zero() -> None:
     expected = np.nan_to_num(ODD, nan=7, posinf=8, neginf=-9)
     f: Function = partial(np.nan_to_num, nan=7, posinf=8, neginf=-9)
@@ -109,12 +101,6 @@ def test_the_derivatives_of_i0_are_exact_at_zero_and_far_out() -> None:
         expected = np.exp(x) / np.sqrt(2 * np.pi * x) * sum(terms)
         np.testing.assert_allclose(fd.grad(NP.i0)(x), expected, rtol=1e-9)
     assert fd.grad(NP.i0)(-2.0) == -fd.grad(NP.i0)(2.0)
-
-
-def test_unwrap_has_the_derivative_of_the_identity() -> None:
-    x = np.array([0.0, 3.5, 7.5, 11.0, -2.0])
-    np.testing.assert_array_equal(fd.grad(lambda x: np.sum(np.unwrap(x) * x))(x),
-                                  np.unwrap(x) + x)  # fmt: skip
 
 
 def test_nearly_real_numbers_become_real() -> None:

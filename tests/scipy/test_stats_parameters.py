@@ -1,7 +1,8 @@
-"""Derivatives of distributions by parameters at which SciPy has another formula."""
+"""Distributions at parameters with other formulas, far out, and over counts without values."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,8 @@ import scipy.stats
 
 import funcdiff as fd
 from funcdiff.scipy import stats
+from tests.scipy.freeze_tails import FILE
+from tests.together import together
 
 
 def test_moments_of_extreme_values_have_derivatives_in_the_midst_of_their_family() -> None:
@@ -70,3 +73,81 @@ def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> 
     for t in ((1.0, 0.0), (0.0, 1.0)):
         found, expected = (fd.jvp(f, (0.2, 0.3), t)[1] for f in (stated, summed))
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+
+
+# ---- tails ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.thinned(3)
+@together
+@pytest.mark.parametrize(("name", "shapes", "x", "expected"), json.loads(FILE.read_text()))
+def test_tails_have_the_derivatives_that_mpmath_finds(
+    name: str, shapes: list[float], x: float, expected: dict[str, Any]
+) -> None:
+    for method, (slope, curvature) in expected.items():
+
+        def call(v: Any, method: str = method) -> Any:
+            return getattr(getattr(stats, name), method)(*v)
+
+        at = np.array([x, *shapes])
+        np.testing.assert_allclose(fd.grad(call)(at), slope, rtol=1e-9)
+        np.testing.assert_allclose(fd.jacfwd(call)(at), slope, rtol=1e-9)
+        size = np.maximum(np.abs(slope), 1.0)
+        error = np.abs(fd.hessian(call)(at) - curvature)
+        assert np.all(error <= 1e-6 * np.abs(curvature) + 1e-13 * np.outer(size, size))
+
+
+def test_at_the_ends_of_a_truncated_distribution_derivatives_are_finite() -> None:
+    def probabilities(v: Any) -> Any:
+        law = stats.truncnorm(v[1], v[2])
+        return np.stack([law.cdf(v[0]), law.sf(v[0])])
+
+    for x, share in ((3.0, 0.0), (5.0, 1.0)):
+        at = np.array([x, 3.0, 5.0])
+        low, high = stats.truncnorm.pdf(at[1:], 3.0, 5.0)
+        slope = [stats.truncnorm.pdf(x, 3.0, 5.0), -low * (1 - share), -high * share]
+        expected = np.outer([1.0, -1.0], slope)
+        np.testing.assert_allclose(fd.jacrev(probabilities)(at), expected, rtol=1e-12)
+        np.testing.assert_allclose(fd.jacfwd(probabilities)(at), expected, rtol=1e-12)
+        assert np.all(np.isfinite(fd.hessian(lambda v: probabilities(v)[0])(at)))
+
+
+# ---- counts --------------------------------------------------------------------------------------
+
+SUMS: dict[str, tuple[Any, ...]] = {
+    "all": (lambda s, m: s.poisson(m).expect(lambda k: k**2), 2.2),
+    "of the number": (lambda s, m: s.poisson.expect(args=(m,), loc=2), 20.2),
+    "from and to": (
+        lambda s, m: s.poisson.expect(np.sqrt, (m,), lb=1, ub=6, conditional=True), 2.2,
+    ),
+    "from": (lambda s, m: s.poisson.expect(np.sqrt, (m,), lb=3), 2.2),
+    "few": (lambda s, p: s.binom.expect(lambda k: k**2, (7, p)), 0.3),
+    "first block of nothing": (lambda s, p: s.binom.expect(lambda k: 1.0 * (k > 60), (70, p)), 0.3),
+    "options": (
+        lambda s, m: s.poisson.expect(np.sqrt, (m,), 0, None, None, False, 9, 1e-4, 5), 20.2,
+    ),
+    "too many": (lambda s, m: s.poisson.expect(np.sqrt, (m,)), 1e6),
+    "both signs": (lambda s, m: s.skellam.expect(lambda k: k**3, (m, 1.1)), 4.3),
+}  # fmt: skip
+
+
+@together
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.filterwarnings("ignore:.*did not converge:RuntimeWarning")
+def test_means_over_counts_need_no_values(name: str) -> None:
+    call, parameter = SUMS[name]
+    ours, plain = partial(call, stats), partial(call, scipy.stats)
+    np.testing.assert_allclose(fd.jit(ours)(parameter), plain(parameter), rtol=1e-12)
+    found = fd.vmap(fd.grad(ours))(np.array([parameter, 0.9 * parameter]))
+    expected = [fd.grad(ours)(p) for p in (parameter, 0.9 * parameter)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_medians_and_entropies_have_second_derivatives() -> None:
+    for median in (stats.gennorm.median, lambda b: stats.gennorm.isf(0.5, b)):
+        assert fd.grad(median)(1.7) == fd.grad(fd.grad(median))(1.7) == 0
+
+    def spread(a: Any) -> Any:
+        return stats.skellam.entropy(a, 0.6)
+
+    np.testing.assert_allclose(fd.grad(fd.grad(spread))(1.7), -0.09372554184459673, rtol=1e-12)

@@ -296,3 +296,32 @@ def test_the_likelihood_of_a_large_power_does_not_overflow(lmb: float) -> None:
     np.testing.assert_allclose(found, scipy.stats.boxcox_llf(lmb, x), rtol=1e-12)
     ends = [scipy.stats.boxcox_llf(lmb + h, x) for h in (1e-4, -1e-4)]
     np.testing.assert_allclose(pull(1.0)[0], (ends[0] - ends[1]) / 2e-4, rtol=1e-4)
+
+
+# ---- densities of samples ------------------------------------------------------------------------
+
+_rng_of_density = np.random.default_rng(1)
+X_DENSITY = _rng_of_density.normal(size=(2, 9))
+Q_DENSITY = _rng_of_density.normal(size=(2, 4))
+W = _rng_of_density.uniform(0.5, 2, size=9)
+
+
+def test_a_density_agrees_by_data_and_points() -> None:
+    assert_agrees(
+        "scipy.stats", lambda s, x, q: s.gaussian_kde(x)(q), X_DENSITY, Q_DENSITY, order=1
+    )
+
+
+@pytest.mark.slow
+def test_a_density_agrees_by_weights_and_bandwidth() -> None:
+    assert_agrees(
+        "scipy.stats",
+        lambda s, x, q, w: s.gaussian_kde(x, "silverman", weights=w).logpdf(q),
+        X_DENSITY, Q_DENSITY, W,
+    )  # fmt: skip
+    assert_agrees(
+        "scipy.stats",
+        lambda s, x, b: s.gaussian_kde(x[0], b).integrate_box_1d(-1, 0.5),
+        X_DENSITY,
+        0.4,
+    )
