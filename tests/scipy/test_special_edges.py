@@ -1,4 +1,4 @@
-"""Edges of ``scipy.special``: poles, far tails, ends of domains, removable singularities."""
+"""Edges of ``scipy.special``: poles, tails, ends of domains, digits that formulas lose."""
 
 from __future__ import annotations
 
@@ -159,3 +159,68 @@ def test_both_derivatives_are_the_limits_where_these_exist(
     assert slope(x) == pytest.approx(first, abs=tiny)
     assert fd.grad(slope)(x) == pytest.approx(second, abs=tiny)
     assert fd.jvp(slope, (x,), (1.0,))[1] == pytest.approx(second, abs=tiny)
+
+
+@pytest.mark.parametrize(("a", "x", "slope", "curvature"), [
+    (0.3, 0.2, -1.02338030722039, 0.958991143292019),
+    (2.5, 1.7, -0.266542608550025, 0.109879287867948),
+    (2.5, 6.0, -0.043929239988368, -0.0391854400984171),
+    (40.0, 35.0, -0.0480011964148018, 0.00642556613750398),
+    (1000.0, 1010.0, -0.0119457313372254, -0.000118872890085978),
+    (0.001, 1.0, -0.219832728883122, -0.448638726768911),
+])  # fmt: skip
+def test_gammainc_in_its_shape_has_ten_digits(
+    a: float, x: float, slope: float, curvature: float
+) -> None:
+    first = fd.grad(lambda a: scipy_special.gammainc(a, x))
+    np.testing.assert_allclose(first(a), slope, rtol=1e-11)
+    np.testing.assert_allclose(fd.grad(first)(a), curvature, rtol=1e-9)
+    complement = fd.grad(lambda a: scipy_special.gammaincc(a, x))
+    np.testing.assert_allclose(complement(a), -slope, rtol=1e-11)
+
+
+@pytest.mark.parametrize(("a", "b", "x", "first", "second"), [
+    (0.6, 0.7, 0.8, -0.285493569617342, 0.43597508190146),
+    (2.0, 3.0, 0.4, -0.240869376087557, 0.156344336413599),
+    (30.0, 50.0, 0.3, -0.0231252877109438, 0.0117228664110616),
+    (0.01, 2.0, 0.5, -0.195254811845141, 0.00216188865024143),
+    (400.0, 600.0, 0.42, -0.0066114451813905, 0.0045932532236577),
+])  # fmt: skip
+def test_betainc_in_its_parameters_has_ten_digits(
+    a: float, b: float, x: float, first: float, second: float
+) -> None:
+    slopes = fd.grad(lambda a, b: scipy_special.betainc(a, b, x), argnums=(0, 1))(a, b)
+    np.testing.assert_allclose(slopes, (first, second), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "x", "slope", "rtol"), [
+    ("erfcx", 1.5, -0.1636229177325601, 1e-14),
+    ("erfcx", 45.0, -0.0002784060150105393, 1e-14),
+    ("log_ndtr", -40.0, 40.02496884720726, 1e-14),
+    ("log_ndtr", -5.0, 5.186503967125842, 1e-14),
+    ("log_ndtr", 3.0, 0.004437839042125664, 1e-14),
+    ("rgamma", -3.0, -6.0, 1e-14),
+])  # fmt: skip
+def test_slopes_that_naive_formulas_lose_keep_their_digits(
+    name: str, x: float, slope: float, rtol: float
+) -> None:
+    np.testing.assert_allclose(fd.grad(getattr(scipy_special, name))(x), slope, rtol=rtol)
+
+
+def test_the_curvature_of_erfcx_far_out_keeps_its_digits() -> None:
+    curvature = fd.grad(fd.grad(scipy_special.erfcx))(45.0)
+    np.testing.assert_allclose(curvature, 1.236445084040019e-05, rtol=1e-13)
+
+
+def test_a_gamma_distribution_is_fitted_through_its_distribution_function() -> None:
+    shape = 2.7
+    quantiles = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    points = scipy_special.gammaincinv(shape, quantiles)
+
+    def loss(a: Any) -> Any:
+        return np.sum((scipy_special.gammainc(a, points) - quantiles) ** 2)
+
+    a = 1.5
+    for _ in range(8):
+        a -= fd.grad(loss)(a) / fd.grad(fd.grad(loss))(a)
+    np.testing.assert_allclose(a, shape, rtol=1e-10)

@@ -16,6 +16,7 @@ from tests.scipy.agreement import assert_agrees
 
 X = np.array([0.3, 0.7, 0.45])
 Y = X[::-1] + 0.1
+Z = np.array([0.7, 1.3, 2.9])
 
 UFUNCS: dict[str, tuple[Any, ...]] = {
     "legendre": (lambda s, x: [s.eval_legendre(n, x) for n in (0, 1, 3, 2.5)], X),
@@ -37,6 +38,14 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
     "sph_harm_y": (lambda s, t, p: s.sph_harm_y([3, 2, 1], [1, -2, 0], t, p), 4 * X, Y),
     "sph_harm_y_all": (lambda s, t, p: s.sph_harm_y_all(2, 1, t, p, diff_n=1), X, Y),
     "assoc_laguerre": (lambda s, x: s.assoc_laguerre(x, 3, 0.5), X),
+    "polygamma": (lambda s, x: s.polygamma(np.array([[0], [1], [3]]), x), Z),
+    "Hurwitz zeta": (lambda s, x: s.zeta(2.5, x), Z),
+    "multigammaln": (lambda s, x: s.multigammaln(x + 2, 4), Z),
+    "comb": (lambda s, x: s.comb(x + 3, x), Z),
+    "comb with repetition": (lambda s, x: s.comb(x + 3, 1.3, repetition=True), Z),
+    "comb of nothing with repetition": (lambda s, x: s.comb(x + 1, 0, repetition=True), Z),
+    "comb of more than there are": (lambda s, x: s.comb(x, x + 2), Z),
+    "sinc": (lambda s, x: s.sinc(x), Z),
 }
 
 
@@ -45,6 +54,13 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
 def test_functions_agree(name: str) -> None:
     call, *arrays = UFUNCS[name]
     assert_agrees("scipy.special", call, *arrays)
+
+
+def test_a_function_of_single_precision_has_a_gradient_of_single_precision() -> None:
+    for name in ("polygamma", "Hurwitz zeta", "multigammaln", "comb", "sinc"):
+        call, _ = UFUNCS[name]
+        value, pull = fd.vjp(partial(call, fd.scipy.special), Z.astype(np.float32))
+        assert pull(np.ones_like(value))[0].dtype == np.float32
 
 
 def test_spherical_harmonics_have_derivatives_at_the_poles() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -18,42 +17,11 @@ from funcdiff.core.dependencies import scipy_function
 from funcdiff.errors import MissingDependencyError, NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import special
 from funcdiff.scipy.covered import load, table
-from funcdiff.testing import check_grads
-from tests.numpy.agreement import default
+from tests.together import together
 
 X = np.array([0.7, 1.3, 2.9])
 
 # ---- Python functions of SciPy's -----------------------------------------------------------------
-
-PYTHON: dict[str, Any] = {
-    "polygamma": lambda s, x: s.polygamma(np.array([[0], [1], [3]]), x),
-    "Hurwitz zeta": lambda s, x: s.zeta(2.5, x),
-    "multigammaln": lambda s, x: s.multigammaln(x + 2, 4),
-    "comb": lambda s, x: s.comb(x + 3, x),
-    "comb with repetition": lambda s, x: s.comb(x + 3, 1.3, repetition=True),
-    "comb of nothing with repetition": lambda s, x: s.comb(x + 1, 0, repetition=True),
-    "comb of more than there are": lambda s, x: s.comb(x, x + 2),
-    "sinc": lambda s, x: s.sinc(x),
-}
-
-
-@pytest.mark.parametrize("f", PYTHON.values(), ids=PYTHON)
-def test_a_python_function_has_the_values_of_scipy(f: Any) -> None:
-    value, _ = fd.vjp(partial(f, special), X)
-    expected = f(scipy_special, X)
-    np.testing.assert_allclose(value, expected, rtol=1e-14)
-    assert value.dtype == expected.dtype
-
-
-@pytest.mark.parametrize("f", PYTHON.values(), ids=PYTHON)
-def test_a_python_function_has_derivatives_to_second_order(f: Any) -> None:
-    check_grads(partial(f, special), (X,), order=default.order)
-
-
-def test_a_python_function_of_single_precision_has_a_gradient_of_single_precision() -> None:
-    for f in PYTHON.values():
-        value, pull = fd.vjp(partial(f, special), X.astype(np.float32))
-        assert pull(np.ones_like(value))[0].dtype == np.float32
 
 
 def test_functions_of_ordinary_arrays_are_those_of_scipy() -> None:
@@ -136,6 +104,56 @@ def test_exact_combinations_of_traced_numbers_are_refused() -> None:
 def test_a_dimension_that_is_not_whole_is_refused() -> None:
     with pytest.raises(ValueError, match=r"dimension 1\.5"):
         fd.grad(lambda a: special.multigammaln(a, 1.5))(5.0)
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def _in_order(f: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda v: np.real(f(v, 1.3))
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    **{
+        name: _in_order(getattr(scipy_special, name))
+        for name in (
+            "jv", "jve", "yv", "yve", "iv", "ive", "kv", "kve", "hankel1", "hankel1e",
+            "hankel2", "hankel2e", "yn", "kn", "struve", "modstruve", "hyp0f1", "pdtr",
+            "pdtrc", "eval_legendre", "eval_laguerre", "eval_chebyt",
+        )
+    },
+    "expn": lambda n: scipy_special.expn(n, 1.3),
+    "hyp1f1": lambda a: scipy_special.hyp1f1(0.3, a, 1.3),
+    "hyp2f1": lambda c: scipy_special.hyp2f1(0.3, 0.4, c, 0.3),
+    "hyperu": lambda a: scipy_special.hyperu(a, 0.4, 1.3),
+    "lpmv": lambda m: scipy_special.lpmv(m, 2.5, 0.3),
+    "wright_bessel": lambda a: scipy_special.wright_bessel(a, 1.2, 0.3),
+    "pbdv_value": lambda v: scipy_special.pbdv(v, 0.3)[0],
+    "bdtr": lambda k: scipy_special.bdtr(k, 4, 0.3),
+    "bdtrc": lambda n: scipy_special.bdtrc(1.0, n, 0.3),
+    "nbdtr": lambda k: scipy_special.nbdtr(k, 4.0, 0.3),
+    "nbdtrc": lambda n: scipy_special.nbdtrc(1.0, n, 0.3),
+    "spherical_jn": lambda n: special.spherical_jn(n, 1.3),
+    "lambertw": lambda k: special.lambertw(1.3, k).real,
+}  # fmt: skip
+
+
+@together
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("derivative", [fd.grad, lambda f: lambda x: fd.jvp(f, (x,), (1.0,))])
+def test_a_derivative_in_a_parameter_is_refused(name: str, derivative: Any) -> None:
+    with pytest.raises(NotDifferentiableError, match=rf"scipy\.special\.{name} .*out of the"):
+        derivative(REFUSED[name])(2.0)
+
+
+def test_a_traced_parameter_that_is_held_fixed_is_no_obstacle() -> None:
+    slope = fd.grad(lambda x: scipy_special.jv(fd.stop_gradient(2 * x), x))(1.0)
+    assert slope == pytest.approx(scipy_special.jvp(2, 1.0))
+
+
+def test_out_is_refused_by_the_name_that_scipy_has() -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"scipy\.special\.jv\(out=\)"):
+        fd.grad(lambda x: scipy_special.jv(1, x, out=np.zeros(())))(1.0)
 
 
 # ---- without SciPy -------------------------------------------------------------------------------
