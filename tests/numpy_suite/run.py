@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -52,51 +52,85 @@ def run(
         What pytest printed.  Tests of reference counts and the like fail when they are observed;
         what counts is in the file.
     """
-    root = Path(np.__file__).parent
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for package in packages:
-            for path in sorted((root / package / "tests").glob("test_*.py")):
-                subject = path.stem.removeprefix("test_")
-                if subject in _ELSEWHERE.split() or (names and subject not in names):
-                    continue
-                copy = Path(folder) / f"{path.stem}_of_{package.strip('_')}.py"
-                copy.write_text(rewritten(path, f"numpy.{package}.tests"), encoding="utf-8")
-                files.append(copy)
-        selection = ["-m", "not slow", "-k", f"not ({' or '.join(_LONG.split())})"]
-        # tests that need more memory are skipped by NumPy itself
-        return observe("numpy", folder, files, selection, record, way, NPY_AVAILABLE_MEM="500MB")
+    tests = [
+        (path, f"numpy.{package}.tests")
+        for package in packages
+        for path in sorted((Path(np.__file__).parent / package / "tests").glob("test_*.py"))
+        if (subject := path.stem.removeprefix("test_")) not in _ELSEWHERE.split()
+        and (not names or subject in names)
+    ]
+    selection = ["-m", "not slow", "-k", f"not ({' or '.join(_LONG.split())})"]
+    # tests that need more memory are skipped by NumPy itself
+    return observe("numpy", tests, selection, record, way, NPY_AVAILABLE_MEM="500MB")
 
 
 def observe(
     package: str,
-    folder: str,
-    files: Sequence[Path],
+    tests: Sequence[tuple[Path, str]],
     selection: Sequence[str],
     record: Path,
     way: str,
     **environment: str,
 ) -> str:
-    """Run the selected tests of rewritten files in a folder, and return what pytest printed."""
-    command = [
-        sys.executable, "-m", "pytest", "-q", "--maxfail=100000", "--import-mode=importlib",
-        "-c", "/dev/null", "--rootdir", folder, "-p", "no:cacheprovider",
-        "-p", f"{package}.conftest", "-W", "ignore", "--tb=line", *selection, *map(str, files),
-    ]  # fmt: skip
-    environment = {
-        **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
-        "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", **environment,
-    }  # fmt: skip
-    done = subprocess.run(
-        command,
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,  # some of NumPy's tests touch the terminal, which stops a job
-    )
+    """Run the selected tests of rewritten modules, and return what pytest printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for path, place in tests:
+            copy = Path(folder) / f"{path.stem}_of_{place.replace('.', '_')}.py"
+            observer = f"tests.{package}_suite.observing"
+            copy.write_text(rewritten(path, place, observer), encoding="utf-8")
+            files.append(str(copy))
+        command = [
+            sys.executable, "-m", "pytest", "-q", "--maxfail=100000", "--import-mode=importlib",
+            "-c", "/dev/null", "--rootdir", folder, "-p", "no:cacheprovider",
+            "-p", f"{package}.conftest", "-W", "ignore", "--tb=line", *selection, *files,
+        ]  # fmt: skip
+        environment = {
+            **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
+            "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", **environment,
+        }  # fmt: skip
+        done = subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # some of NumPy's tests touch the terminal, which stops a job
+        )  # fmt: skip
     return done.stdout + done.stderr
+
+
+def assert_stated(
+    report: str, record: Path, least: int, suite: str = "numpy_suite", *, exact: bool = True
+) -> None:
+    """Assert that what was noted are results of the package, refusals, and stated differences.
+
+    Unless they are to be exact, rounding and digits are none.
+    """
+    assert record.exists(), report
+    stated = {
+        tuple(part.strip() for part in line.split("|")[:2])
+        for line in (_ROOT / "tests" / suite / "differences.txt").read_text().splitlines()
+        if line and not line.startswith("#")
+    }
+    expected = ("right",) if exact else ("right", "rounding", "digits")
+    kinds: Counter[str] = Counter()
+    unexpected = []
+    for kind, name, test, detail in records(record):
+        kinds[kind] += 1
+        known = kind in expected or kind.startswith("refused")
+        if not known and (kind, name) not in stated:
+            unexpected.append(f"{kind}: {name} in {test}: {detail}")
+    assert not unexpected, "\n".join(unexpected[:50])
+    assert kinds["right"] >= least
+
+
+def outcomes(source: str, path: Path, place: str, observer: str, *args: Any) -> list[Any]:
+    """Return what a function `found` of a text gives, and what its rewritten text gives."""
+    path.write_text(source)
+    found = []
+    for text in (source, rewritten(path, place, observer)):
+        scope: dict[str, Any] = {}
+        exec(text, scope)
+        found.append(scope["found"](*args))
+    return found
 
 
 def records(path: Path) -> Iterable[tuple[str, str, str, str]]:

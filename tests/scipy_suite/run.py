@@ -7,14 +7,12 @@ how calls are done once more: see `tests.numpy_suite.tracing.WAYS`.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import scipy
 
-from tests.numpy_suite.rewriting import rewritten
 from tests.numpy_suite.run import observe, show
 
 PACKAGES: Final = (
@@ -39,22 +37,15 @@ def run(names: Sequence[str], record: Path, way: str = "eagerly", *, only: str =
         What pytest printed.  Tests of identities and counts of calls fail when they are observed;
         what counts is in the file.
     """
-    root = Path(scipy.__file__).parent
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for package in PACKAGES:
-            for path in sorted((root / package / "tests").glob("test_*.py")):
-                subject = path.stem.removeprefix("test_")
-                wanted = not names or package in names or f"{package}/{path.stem}" in names
-                if subject in _ELSEWHERE.split() or not wanted:
-                    continue
-                place = f"scipy.{package.replace('/', '.')}.tests"
-                copy = Path(folder) / f"{path.stem}_of_{package.replace('/', '_')}.py"
-                text = rewritten(path, place, "tests.scipy_suite.observing")
-                copy.write_text(text, encoding="utf-8")
-                files.append(copy)
-        selection = ["-m", "not slow and not xslow", *(("-k", only) if only else ())]
-        return observe("scipy", folder, files, selection, record, way, NUMPY_SUITE_KINDS="fc")
+    tests = [
+        (path, f"scipy.{package.replace('/', '.')}.tests")
+        for package in PACKAGES
+        for path in sorted((Path(scipy.__file__).parent / package / "tests").glob("test_*.py"))
+        if path.stem.removeprefix("test_") not in _ELSEWHERE.split()
+        and (not names or package in names or f"{package}/{path.stem}" in names)
+    ]
+    selection = ["-m", "not slow and not xslow", *(("-k", only) if only else ())]
+    return observe("scipy", tests, selection, record, way, NUMPY_SUITE_KINDS="fc")
 
 
 if __name__ == "__main__":
