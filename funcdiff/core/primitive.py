@@ -72,8 +72,7 @@ class Params:
     def total(self, attribute: str) -> int:
         """Add up an attribute of the programs among them."""
         kind: Any = type(self)
-        names = names_of_programs(kind)
-        return sum([_total(getattr(self, name), attribute) for name in names]) if names else 0
+        return sum([_total(getattr(self, name), attribute) for name in names_of_programs(kind)])
 
     def with_rows(self: Q, count: int) -> Q:  # noqa: ARG002
         """Return the same for operands and results with so many rows, of which each is alone.
@@ -321,7 +320,8 @@ class Operation:
         self.results = primitive.abstract(params, *operands)
         self.result = self.results[0] if self.results else None
         self.function = self.run = primitive.impl(params)
-        self.equation_count = 1 + params.equation_count
+        kind: Any = type(params)
+        self.equation_count = 1 + (params.equation_count if names_of_programs(kind) else 0)
         # or may call it, in a program among the parameters
         self.calls_user = primitive.facts.calls_user or self.equation_count > 1
         self.ends = primitive.facts.ends or (self.equation_count > 1 and params.total("ends") > 0)
