@@ -248,6 +248,8 @@ def _parts(
 
 
 def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Outputs:
+    if isinstance(tree, Tracer):  # the most common result
+        return [tree], pytree.LEAF, (True,), []
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(map(is_output, leaves))
     outputs = [

@@ -159,7 +159,8 @@ def _impl(p: KnownTangent) -> Callable[..., Any]:
         return rules.pull(p.active, ts) if p.transposed else rules.push(p.active, ts)
 
     def run(*operands: Any) -> Sequence[Any]:
-        batches = tuple((n, (True,) * len(operands)) for n in np.shape(operands[0]))
+        every = (True,) * len(operands)
+        batches = tuple([(n, every) for n in getattr(operands[0], "shape", ())])
         return map_batches(one, _outputs(p), batches, operands)
 
     return several(run)
