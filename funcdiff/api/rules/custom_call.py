@@ -158,7 +158,7 @@ class Call(Operands):
 
         def call(tracers: list[Tracer]) -> Any:
             kept, cts = aux.rebuild(tracers[: len(residuals)]), tracers[len(residuals) :]
-            found = self.rules.cotangents(f, kept, result_of(body), cts)
+            found = self.rules.run_backward(f, kept, result_of(body), cts)
             return fill_zeros(found, self.kind.floating)
 
         types = [*(x.type for x in residuals), *floating]
@@ -175,7 +175,7 @@ class Call(Operands):
 
         def call(tracers: list[Tracer]) -> Any:
             primals = self.tree(tracers[:count])
-            out, tangent = self.rules.pushed(f, primals, tracers[count:])
+            out, tangent = self.rules.run_jvp(f, primals, tracers[count:])
             return out, fill_zeros(result_of(body).match_tangent(tangent, who), body_types)
 
         types = [*self.types, *floating]

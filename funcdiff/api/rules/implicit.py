@@ -120,7 +120,10 @@ def _root(
         operands = [*captures, *x.leaves]
         if any_traced(operands):
             solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
-            tangent_solver = _tangent_solver(tangent_solve, x, name)
+            tangent_solver = ""
+            if tangent_solve is not None:
+                what = f"the tangent solver of {name}"
+                tangent_solver = name_solver(tangent_solve, x.structure, what, has_aux=False)
             aux, shown = auxiliary(solver, name, program, operands)
             p = Root(name, program, len(x.types), solver, aux, (), fixed, tangent_solver)
             return rebuild_solution(root(p, as_tracers(operands)), x, shown)
@@ -150,12 +153,6 @@ class _KeepGuess:
 
     def __call__(self, _f: Callable[[Any], Any], x: Any) -> Any:
         return x
-
-
-def _tangent_solver(solve: Callable[..., Any] | None, x: Unknowns, name: str) -> str:
-    if solve is None:
-        return ""
-    return name_solver(solve, x.structure, f"the tangent solver of {name}", has_aux=False)
 
 
 # ---- fixed points ------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ class MadeCall(Rules):
         assert self.backward is not None
         rule, residuals = self.backward
         run = partial(self._run, "backward", NO_CALL)
-        every = self.cotangents(rule, residuals, self.result, cts, run)
+        every = self.run_backward(rule, residuals, self.result, cts, run)
         places = compress(self.kind.places, active)
         return self._keep([or_zeros(every[k], self.kind.floating[k]) for k in places])
 
@@ -222,7 +222,7 @@ class MadeCall(Rules):
         assert self.push_rule is not None
         rule, primals, same = self.push_rule
         ts = [moving.get(k) for k in range(len(kind.floating))]
-        out, tangent = self.pushed(rule, primals, ts, partial(self._run, "JVP", same))
+        out, tangent = self.run_jvp(rule, primals, ts, partial(self._run, "JVP", same))
         who = RuleName("JVP", rule, self.name)
         self.result.check(result_of_tree(out, who), who)
         found = self.result.match_tangent(tangent, who)

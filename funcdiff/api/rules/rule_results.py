@@ -177,7 +177,7 @@ class Rules:
     def __init__(self, name: str, fixed: Sequence[Any], kind: Kind) -> None:
         self.name, self.fixed, self.kind = name, fixed, kind
 
-    def cotangents(
+    def run_backward(
         self, rule: Callable[..., Any], residuals: Any, result: Result, cts: Sequence[Any],
         run: Callable[..., Any] = _plainly,
     ) -> list[Any]:  # fmt: skip
@@ -188,7 +188,7 @@ class Rules:
         found = match_cotangents(self.kind.arguments, who, returned)
         return [x if x is None else conjugate(x) for x in found]
 
-    def pushed(
+    def run_jvp(
         self, rule: Callable[..., Any], primals: Any, ts: Sequence[Any],
         run: Callable[..., Any] = _plainly,
     ) -> tuple[Any, Any]:  # fmt: skip

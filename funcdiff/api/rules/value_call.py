@@ -89,20 +89,15 @@ class ValueCall(Call):
         mode = self.builder.policy.on_values
         try:
             if not any_traced(self.xs):
-                return self._run_known()
+                same = call_of_rule() or NO_CALL
+                function = self._custom.call_plain
+                return call_on_values(function, self.args, self.name, self.builder, same=same)
             if mode == "known":
                 return REFUSED
             self._find_values(mode)
             return self._make_call(jvp, vjp, mode)
         except NeedsTracingError:
             return REFUSED
-
-    def _run_known(self) -> Any:
-        """Call the function with arguments of which none is traced."""
-        same = call_of_rule() or NO_CALL
-        return call_on_values(
-            self._custom.call_plain, self.args, self.name, self.builder, same=same
-        )
 
     def _find_values(self, mode: str) -> None:
         """Find the values of all arguments."""
@@ -190,7 +185,7 @@ class ValueCall(Call):
         types = [t for t in call.result.types if t.differentiable]
 
         def apply_rule(tracers: list[Tracer]) -> list[Tracer]:
-            found = call.cotangents(backward, residuals, call.result, tracers)
+            found = call.run_backward(backward, residuals, call.result, tracers)
             every = fill_zeros(found, self.kind.floating)
             return [every[n] for n in self.kind.places]
 
@@ -208,7 +203,7 @@ class ValueCall(Call):
             moving = dict(zip(places, tracers, strict=True))
             # other tangents are zeros that the rule cannot turn into constants
             given = [moving.get(n, zeros(t)) for n, t in enumerate(types)]
-            out, tangent = call.pushed(rule, primals, given)
+            out, tangent = call.run_jvp(rule, primals, given)
             out = pytree.map(self._result_of_rule, out)
             call.result = self._result(out, same, "JVP", rule)
             found.append(out)

@@ -155,7 +155,7 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
             flags, operands = known + (True,) * sum(present), [*residuals, *cts]
         outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
-        return _derived(builder, outputs, places, adds_up=present is not None)
+        return _drop_zeros(builder, outputs, places, adds_up=present is not None)
 
 
 def _of_numbers(op: Operation, active: Mask, present: Mask | None) -> Derived:
@@ -183,7 +183,7 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
     return linear, inner.captures
 
 
-def _derived(
+def _drop_zeros(
     builder: Builder, outputs: Sequence[Tracer], places: Iterable[int], *, adds_up: bool
 ) -> Derived:
     """Return the derivative without its structural zeros; cotangents are added up."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from funcdiff.core.builder import Builder, bind
@@ -61,10 +62,6 @@ def _custom_jvp(p: Custom, xs: Tracers, ts: Tangents, *, split: bool = False) ->
     for k, t in zip(places, pushed, strict=True):
         outgoing[k] = t
     return ys, outgoing
-
-
-def _custom_linearize(p: Custom, xs: Tracers, ts: Tangents) -> Pushed:
-    return _custom_jvp(p, xs, ts, split=True)
 
 
 def _push(
@@ -178,6 +175,6 @@ custom_p: Final = Primitive(
     _custom_jvp,
     _custom_transpose,
     _custom_batch,
-    _custom_linearize,
+    partial(_custom_jvp, split=True),
     OF_BODY,
 )

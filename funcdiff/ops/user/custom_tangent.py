@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind
@@ -67,12 +68,8 @@ def _transpose_backward(p: Tangent, known: Tracers, ts: Tracers) -> list[Tracer]
     return pushed
 
 
-def _tangent_jvp(p: Tangent, xs: Tracers, ts: Tangents) -> Pushed:
-    return push(pushed_forward(p.backward, p), xs, ts)
-
-
-def _tangent_linearize(p: Tangent, xs: Tracers, ts: Tangents) -> Pushed:
-    return push(pushed_forward(p.backward, p), xs, ts, split=True)
+def _tangent_jvp(p: Tangent, xs: Tracers, ts: Tangents, *, split: bool = False) -> Pushed:
+    return push(pushed_forward(p.backward, p), xs, ts, split=split)
 
 
 def _tangent_transpose(p: Tangent, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
@@ -107,5 +104,5 @@ tangent_p: Final = Primitive(
     _tangent_jvp,
     _tangent_transpose,
     _tangent_batch,
-    _tangent_linearize,
+    partial(_tangent_jvp, split=True),
 )

@@ -221,7 +221,7 @@ def _tangents_at(program: Program, active: Mask, count: int) -> Program:
         return builder.program(inline(split.linear, [*ts, *residuals])[:count])
 
 
-def _transposed(p: Integral, linear: Mask, arrived: Mask, types: Types) -> Program:
+def _transpose(p: Integral, linear: Mask, arrived: Mask, types: Types) -> Program:
     """Return ∫ (∂f/∂t)ᵀ·ct dx."""
     first, last = p.known - p.linear, p.known
     moves, wanted = linear[first:last], arrived[:-1]
@@ -261,7 +261,7 @@ integral_p: Final = python_call(
     Integral,
     by_example(_integrate),
     _rule,
-    _transposed,
+    _transpose,
     takes=lambda p: (*p.program.input_types[:-1], *(_NUMBER,) * (2 + p.points)),
     wide=lambda p: slice(p.known - p.linear, p.known),
     facts=Facts(),

@@ -64,7 +64,7 @@ def _tangent(program: Program, p: LinearSolve, active: Mask) -> Program:
         return builder.program(linear_solve(replace(p, aux=()), [*at[:first], *rest]))
 
 
-def _transposed(p: LinearSolve, linear: Mask, arrived: Mask, _types: Types) -> Program:
+def _transpose(p: LinearSolve, linear: Mask, arrived: Mask, _types: Types) -> Program:
     """Return ``(*other operands, *cts) -> cts of the right-hand sides``."""
     if not p.transposed:
         raise NotDifferentiableError(
@@ -90,7 +90,7 @@ def _transposed(p: LinearSolve, linear: Mask, arrived: Mask, _types: Types) -> P
         return builder.program(list(compress(pulled, linear[first:])))
 
 
-linear_solve_p: Final = solvers.problem("linear_solve", LinearSolve, _rule, _transposed)
+linear_solve_p: Final = solvers.problem("linear_solve", LinearSolve, _rule, _transpose)
 
 
 def linear_solve(p: LinearSolve, operands: Tracers) -> Tracers:

@@ -23,7 +23,7 @@ from funcdiff.ops.user.python_call import (
     Entered,
     batched_types,
     by_example,
-    checked,
+    check_results,
     map_batches,
     python_call,
 )
@@ -84,7 +84,7 @@ def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]
     """Return copies of the results: the function may keep or return memory of somebody else."""
     with without_recording():
         results = list(map(np.array, function(*map(private_copy, xs))))
-    return checked(
+    return check_results(
         results, types,
         lambda found, wanted: f"{_display_name(p)} returned {found} where it had returned, or "
         f"declared, {wanted} for arguments of these types. An opaque function must return the same "

@@ -136,7 +136,9 @@ def by_example(run: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[.
     return lambda p, xs: map_batches(partial(run, p), p.results, p.batches, xs)
 
 
-def checked(results: Sequence[Any], types: Types, said: Callable[[str, str], str]) -> list[Any]:
+def check_results(
+    results: Sequence[Any], types: Types, said: Callable[[str, str], str]
+) -> list[Any]:
     """Return results, which must have these types; `said` words the error of both."""
     kept = [native(np.asarray(y)) for y in results]
     found = tuple(ArrayType(y.shape, y.dtype) for y in kept)

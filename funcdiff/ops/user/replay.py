@@ -21,7 +21,7 @@ from funcdiff.core.primitive import Facts, Params, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.user.python_call import Batches, Entered, by_example, checked, python_call
+from funcdiff.ops.user.python_call import Batches, Entered, by_example, check_results, python_call
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, present, spread
 from funcdiff.transforms.linearize import linearize
@@ -78,7 +78,7 @@ def _run(p: Replay, operands: Sequence[Any]) -> list[Any]:
         found = list(executable(program)(*plan.fixed, *operands))
     else:
         found = list(maker.results(operands))
-    return checked(
+    return check_results(
         found, p.results,
         lambda types, wanted: f"{p.maker} returned {types} where {wanted} was expected: what it "
         "returns for these values has another shape. Call it where its arguments have values, "
@@ -132,7 +132,7 @@ def _rule(p: Replay, active: Mask, types: Types) -> tuple[Program, Mask] | None:
         return builder.program(replay(pushed, [*xs, *present(ts)])), floating
 
 
-def _transposed(p: Replay, linear: Mask, arrived: Mask, types: Types) -> Program:
+def _transpose(p: Replay, linear: Mask, arrived: Mask, types: Types) -> Program:
     if any(linear[: len(types) - p.linear]):
         raise NotDifferentiableError(f"{p.maker} is not linear in what it depends on")
     pulled = replace(
@@ -150,7 +150,7 @@ replay_p: Final = python_call(
     Replay,
     by_example(_run),
     _rule,
-    _transposed,
+    _transpose,
     wide=lambda p: slice(-p.linear if p.linear else 0, None if p.linear else 0),
     facts=Facts(),
 )

@@ -17,7 +17,7 @@ from funcdiff.ops.user.python_call import (
     Rule,
     Turned,
     by_example,
-    checked,
+    check_results,
     python_call,
 )
 
@@ -69,7 +69,7 @@ def _solve(p: Problem, operands: Sequence[Any]) -> list[Any]:
         (p.solver, p.program), operands,
         lambda: entered[p.solver](p.name, p.program, operands[:first], operands[first:]),
     )  # fmt: skip
-    return checked(
+    return check_results(
         results[: p.unknowns + len(p.aux)], p.results,
         lambda found, wanted: f"the solver of {p.name} returned {found} where {wanted} had come "
         "before for arguments of these types. What it returns beside the solution must keep its "
