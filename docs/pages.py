@@ -83,7 +83,7 @@ GROUPS: Final = (
         "[Explain a call](explain.md), [draw it](draw.md), [read the code](source.md), [run it "
         "elsewhere](export.md).",
         "trace parse evaluate Program source cost explain draw describe export "
-        "reading.exported.Exported reading.drawing.picture.Drawing",
+        "reading.views.Exported reading.drawing.picture.Drawing",
     ),
     Group(
         "Containers",

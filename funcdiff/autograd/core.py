@@ -1,7 +1,6 @@
 """``autograd.core``: products with a Jacobian of functions of one argument, rules, and spaces."""
 
 from funcdiff.autograd.boxes import Box, getval, isbox
-from funcdiff.autograd.conventions import make_jvp, make_vjp
 from funcdiff.autograd.extend import (
     def_linear,
     defjvp,
@@ -15,7 +14,7 @@ from funcdiff.autograd.extend import (
     primitive_vjps,
 )
 from funcdiff.autograd.names import attributes
-from funcdiff.autograd.spaces import VSpace, vspace
+from funcdiff.autograd.spaces import VSpace, make_jvp, make_vjp, vspace
 from funcdiff.autograd.util import func, subval
 
 primitive_with_deprecation_warnings = primitive

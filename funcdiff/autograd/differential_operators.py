@@ -3,6 +3,11 @@
 Every operator takes a function and returns one of the same arguments.  `argnum` is the position of
 the argument to differentiate by, or several in a tuple or a list, of which the results are tuples.
 Gradients are like the argument: an array, or a container of arrays.
+
+Derivatives by VJPs alone, where a primitive has only a VJP rule: Jacobians by their rows.
+
+Others are taken in one batched pass or forward, which asks a VJP rule to be linear and to take what
+has no values.  Rules written for autograd need not: it calls them once for each row.
 """
 
 from __future__ import annotations
@@ -11,9 +16,10 @@ import functools
 import inspect
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -21,8 +27,7 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import derivative, gradient, linear_maps
 from funcdiff.api.derivatives.linear_maps import linearize
 from funcdiff.api.signatures.variables import Differentiable, P, typed_as
-from funcdiff.autograd import conventions, rows, wrap_util
-from funcdiff.autograd.conventions import apply_pullback, cast_at, conj_leaves, match_dtypes
+from funcdiff.autograd import spaces, wrap_util
 from funcdiff.autograd.names import attributes
 from funcdiff.autograd.signatures import (
     Argnum,
@@ -37,8 +42,64 @@ from funcdiff.autograd.signatures import (
     Tangent,
     ValueAndGradient,
 )
-from funcdiff.autograd.spaces import vspace
+from funcdiff.autograd.spaces import apply_pullback, cast_at, conj_leaves, match_dtypes, vspace
 from funcdiff.core.late import late
+from funcdiff.core.scope import setting
+from funcdiff.errors import OutputError, user_location
+
+
+class NeedsRows(BaseException):  # no error, and not for users' `except Exception`
+    """A derivative at once is wanted of code that calls a primitive which has only a VJP rule."""
+
+
+_wants_matrix: Final[ContextVar[bool]] = ContextVar("funcdiff_autograd_matrix", default=False)
+
+wants_matrix: Final[Callable[[], bool]] = _wants_matrix.get
+"""Whether the trace is for a derivative at once, in which such a primitive raises `NeedsRows`."""
+
+
+class Either:
+    """A derivative taken at once or, from the first call on that has needed it, by VJPs alone.
+
+    What is within such a derivative, and goes by VJPs, makes that go by them, too.
+    """
+
+    def __init__(self, whole: Callable[..., Any], by_vjps: Callable[..., Any]) -> None:
+        self._whole, self._by_vjps = whole, by_vjps
+        self._needs_vjps = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the derivative."""
+        if not self._needs_vjps:
+            try:
+                with setting(_wants_matrix, True):
+                    return self._whole(*args, **kwargs)
+            except NeedsRows:
+                self._needs_vjps = True
+        if wants_matrix():
+            raise NeedsRows
+        return self._by_vjps(*args, **kwargs)
+
+
+def stack_rows(make_vjp: Callable[..., Any], argnum: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a Jacobian by its rows, which are VJPs of unit vectors."""
+    vjp, y = make_vjp(*args, **kwargs)
+    space = vspace(y)
+    if space.iscomplex:
+        raise OutputError(
+            f"jacobian of a complex function by a complex argument was asked for, at "
+            f"{user_location()}. Use fd.jacobian(f, holomorphic=True), or differentiate by the "
+            "real and the imaginary part."
+        )
+    rows = [vjp(unit) for unit in space.standard_basis()]
+
+    def stacked(rows: Sequence[Any], x: Any) -> Any:
+        return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + np.shape(x))
+
+    if isinstance(argnum, int):
+        return stacked(rows, args[argnum])
+    return tuple(stacked([row[k] for row in rows], args[n]) for k, n in enumerate(argnum))
+
 
 _jacobian = late("funcdiff.api.derivatives.jacobian", "jacobian")
 
@@ -243,8 +304,8 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
     OutputError
         When called, if the argument is complex and the result is, too: there is no one array.
     """
-    by_rows = partial(rows.stack_rows, make_vjp(fun, argnum), argnum)
-    either = rows.Either(_jacobian(fun, _positions(argnum)), by_rows)
+    by_rows = partial(stack_rows, make_vjp(fun, argnum), argnum)
+    either = Either(_jacobian(fun, _positions(argnum)), by_rows)
 
     @_with_name(fun, "jacobian", argnum)
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -310,7 +371,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     def reverse(*args: Any, **kwargs: Any) -> Any:
         return pull(*args[:-1], **kwargs)[0](args[-1])
 
-    return _name_composition(fun, "hessian_tensor_product", argnum, rows.Either(forward, reverse))
+    return _name_composition(fun, "hessian_tensor_product", argnum, Either(forward, reverse))
 
 
 @typed_as[JacobianProduct]()
@@ -339,7 +400,7 @@ def _second(jvp: Function, tangent: Any) -> Any:
 hessian_vector_product = hessian_tensor_product
 vector_jacobian_product = tensor_jacobian_product
 unary_to_nary = wrap_util.unary_to_nary
-_make_vjp, _make_jvp = conventions.make_vjp, conventions.make_jvp  # which packages take
+_make_vjp, _make_jvp = spaces.make_vjp, spaces.make_jvp  # which packages take
 
 
 def _half_squares(y: Any) -> Any:

@@ -4,17 +4,20 @@ Rules are kept as autograd keeps them, for a set of arguments: ``vjpmaker(argnum
 kwargs)`` returns the function from a covector of `ans` to those of the arguments,
 ``jvpmaker(argnums, gs, ans, args, kwargs)`` the tangent of `ans`.  Either serves both modes, to any
 order.
+
+The rules of primitives, by function: ``primitive_vjps`` and ``primitive_jvps``.
 """
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from types import MethodType
 from typing import Any, Final
+from weakref import WeakSet
 
 import numpy as np
 
@@ -23,11 +26,9 @@ from funcdiff.api.rules.opaque import OpaqueFunction
 from funcdiff.api.rules.opaque import primitive as opaque_function
 from funcdiff.api.rules.private_values import map_arrays
 from funcdiff.autograd.boxes import Box, getval, isbox
-from funcdiff.autograd.conventions import conj_leaves, match_dtypes
+from funcdiff.autograd.differential_operators import NeedsRows, wants_matrix
 from funcdiff.autograd.names import attributes
-from funcdiff.autograd.primitive_rules import primitive_jvps, primitive_vjps
-from funcdiff.autograd.rows import NeedsRows, wants_matrix
-from funcdiff.autograd.spaces import VSpace, vspace
+from funcdiff.autograd.spaces import VSpace, conj_leaves, match_dtypes, vspace
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError, user_location
 from funcdiff.numpy.border.values import concrete_value
@@ -49,7 +50,38 @@ __all__ = [
     "vspace",
 ]
 
+
 Maker = Callable[..., Any]
+
+
+class Rules(MutableMapping[Any, Maker]):
+    """The rules of primitives, by function; they are kept with these, and go with them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._functions: WeakSet[Any] = WeakSet()
+
+    def __getitem__(self, fun: Any) -> Maker:
+        found: Maker = getattr(fun, "__dict__", {})[self._name]
+        return found
+
+    def __setitem__(self, fun: Any, maker: Maker) -> None:
+        setattr(fun, self._name, maker)
+        self._functions.add(fun)
+
+    def __delitem__(self, fun: Any) -> None:
+        del getattr(fun, "__dict__", {})[self._name]
+        self._functions.discard(fun)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
+primitive_vjps, primitive_jvps = Rules("_vjp_rule"), Rules("_jvp_rule")
+
 
 _SAME: Final = "same"
 """The JVP rule of a function that is linear in an argument: the function itself."""

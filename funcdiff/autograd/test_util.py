@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, Final
 
-from funcdiff.autograd.conventions import make_jvp, make_vjp
-from funcdiff.autograd.spaces import vspace
+from funcdiff.autograd.spaces import make_jvp, make_vjp, vspace
 from funcdiff.autograd.wrap_util import get_name, unary_to_nary
 from funcdiff.errors import InputError, user_location
 

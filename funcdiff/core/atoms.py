@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.core.computed import computed
 from funcdiff.core.types import ArrayType
-from funcdiff.pytree.bits import scalar_bits
+from funcdiff.pytree.statics import scalar_bits
 
 
 class Var(NamedTuple):

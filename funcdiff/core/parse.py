@@ -33,7 +33,7 @@ from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.tokens import Reader, Token, abbreviate, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.errors import InputError, user_location
-from funcdiff.pytree.bits import scalar_of_bits
+from funcdiff.pytree.statics import scalar_of_bits
 
 _INTEGER: Final = re.compile(r"-?\d+")
 _MOST_AXES: Final = 64

@@ -1,24 +1,283 @@
-"""Tree reductions over all blocks: placement of tasks and of their transfers."""
+"""Tree reductions over all blocks: placement of tasks and of their transfers.
+
+Partitions Dask graphs by block: the nodes that load each block, and shared nodes.
+
+Puts blocks together that one task computes, since a task of a cluster costs a millisecond.
+
+A batch has blocks that lie on one machine, and loads one after the other.  Each thread gets one
+batch of little work, or several of some, by what blocks of these data took before.
+
+Adds results of blocks as a binary tree that the numbers of the blocks decide.
+
+The sum of n blocks is that of the first ones, as many as the largest power of two below n, and of
+the others.  So what one task adds, and what the next ones, changes no bit.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 import pickle
-from collections import OrderedDict
-from collections.abc import Mapping
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from funcdiff.core.late import late_import
 from funcdiff.core.progress import Progress
-from funcdiff.dask.batches import Batch, length_of, make_batches, note_time, run_batch
-from funcdiff.dask.blocks import Blocks
 from funcdiff.dask.data import Data
-from funcdiff.dask.graphs import unique_name
-from funcdiff.dask.library import Callback, HighLevelGraph, get_scheduler
-from funcdiff.dask.parts import Part, merge_siblings, sum_parts
+from funcdiff.dask.library import Callback, HighLevelGraph, flatten, get_scheduler, optimize
+from funcdiff.dask.per_example import unique_name
 from funcdiff.dask.shipping import Code, Given, Step
+
+_known: Final[dict[tuple[Any, ...], Blocks]] = {}
+"""By graphs and names of arrays, as long as the graphs live."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What loads the data of a block."""
+
+    number: int  # its place among the blocks
+    keys: list[Any]  # of its arrays
+    nodes: dict[Any, Any]  # by key: Dask's nodes that only this block needs, in order of dependence
+    given: list[Any]  # keys of their further dependences; arrays with the most bytes first
+
+    def load(self, known: Mapping[Any, Any]) -> list[Any]:
+        """Return the arrays of the block, by the values of what is given."""
+        values = {key: known[key] for key in self.given}
+        for key, node in self.nodes.items():
+            values[key] = node({before: values[before] for before in node.dependencies})
+        return [values[key] for key in self.keys]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """What loads the data."""
+
+    each: list[Block]
+    shared: dict[Any, Any]  # by key: nodes that several blocks need
+    held: dict[Any, Any]  # by key: futures of values in the memory of a cluster
+
+    @classmethod
+    def of(cls, data: Data) -> Blocks:
+        """Return what loads the data, after Dask's optimizations."""
+        key = tuple((id(x.dask), x.name) for x in data.arrays)
+        if key not in _known:
+            _known[key] = cls._find(data)
+            for x in data.arrays:
+                finalize(x.dask, _known.pop, key, None).atexit = False
+        return _known[key]
+
+    @classmethod
+    def _find(cls, data: Data) -> Blocks:
+        graph: dict[Any, Any] = {}
+        for x in optimize(*data.arrays):
+            graph |= dict(x.__dask_graph__())
+        rows = zip(*(flatten(x.__dask_keys__()) for x in data.arrays), strict=True)
+        keys = list(map(list, rows))
+        largest_first = sorted(range(len(data.arrays)), key=lambda k: -data.arrays[k].nbytes)
+        needs = [_dependences(graph, [row[k] for k in largest_first]) for row in keys]
+        uses = Counter(key for needed in needs for key in needed)
+        each = []
+        for number, (row, needed) in enumerate(zip(keys, needs, strict=True)):
+            nodes = {k: graph[k] for k in needed if k in graph and uses[k] == 1}
+            direct = {*row, *(k for node in nodes.values() for k in node.dependencies)}
+            given = [k for k in needed if k in direct and k not in nodes]
+            each.append(Block(number, row, nodes, given))
+        held = {k: _future(data, k) for k in uses if k not in graph}
+        return cls(each, {k: graph[k] for k in uses if k in graph and uses[k] > 1}, held)
+
+
+def _dependences(graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[Any]:
+    """Return keys of all that some need of a graph, each behind what it needs itself."""
+    found: dict[Any, None] = {}
+    waiting = [(key, False) for key in keys][::-1]
+    while waiting:
+        key, is_ready = waiting.pop()
+        if is_ready or key not in graph:
+            found[key] = None
+        elif key not in found:
+            waiting += [(key, True), *((before, False) for before in graph[key].dependencies)]
+    return list(found)
+
+
+def _future(data: Data, key: Any) -> Any:
+    """Return the future of a block that a cluster has."""
+    return next(x.dask[key] for x in data.arrays if key in x.dask)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Results of consecutive blocks."""
+
+    start: int  # number of the first block
+    size: int  # a power of two: the place in the tree, which the last part may not fill
+    leaves: list[Any] | None  # results, added; None if the blocks are empty
+    seconds: float = 0.0  # how long all blocks took
+
+
+def merge_siblings(parts: Iterable[Part]) -> list[Part]:
+    """Return parts, in their order, with neighbours added that are added first in the tree."""
+    found: list[Part] = []
+    for part in parts:
+        found.append(part)
+        while len(found) > 1 and _are_siblings(*found[-2:]):
+            found[-2:] = [_add(*found[-2:])]
+    return found
+
+
+def sum_parts(parts: Iterable[Part]) -> Part:
+    """Return the sum of all parts from the beginning of one in the tree, in their order."""
+    waiting = merge_siblings(parts)
+    while len(waiting) > 1:
+        waiting[-2:] = [_add(*waiting[-2:])]
+    return waiting[0]
+
+
+def _are_siblings(left: Part, right: Part) -> bool:
+    after = right.start == left.start + left.size
+    return after and left.size == right.size and left.start % (2 * left.size) == 0
+
+
+def _add(left: Part, right: Part) -> Part:
+    if left.leaves is None or right.leaves is None:
+        leaves = right.leaves if left.leaves is None else left.leaves
+    else:
+        leaves = list(map(operator.add, left.leaves, right.leaves))
+    return Part(left.start, 2 * left.size, leaves, left.seconds + right.seconds)
+
+
+_LEAST_SECONDS: Final = 0.005
+"""How much work a batch has at least."""
+
+_SECONDS: Final = 0.05
+"""How much work a batch has at least, where a thread has several."""
+
+_MOST_SECONDS: Final = 0.2
+"""How much work a batch has at most."""
+
+_BATCHES_EACH: Final = 8
+"""How many batches each thread has, so that none waits long for the others, if work allows."""
+
+_MOST_BYTES: Final = 1 << 27
+"""How large the data of a batch are at most."""
+
+_BYTES_UNSEEN: Final = 1 << 22
+"""How large the data of a batch are at most, if it is not known how long they take."""
+
+_KINDS_KNOWN: Final = 256
+"""Of how many kinds of calls the times are kept."""
+
+_times: Final[OrderedDict[Hashable, float]] = OrderedDict()
+"""Seconds that a block took, by what was computed of which data; the latest use last."""
+
+
+def note_time(kind: Hashable, seconds: float) -> None:
+    """Keep how long a block took at best, when the machine did nothing else."""
+    _times[kind] = min(seconds, _times.get(kind, seconds))
+    _times.move_to_end(kind)
+    while len(_times) > _KINDS_KNOWN:
+        _times.popitem(last=False)
+
+
+def length_of(kind: Hashable, blocks: int, nbytes: float, threads: int) -> int:
+    """Return how many of `blocks` of so many bytes each are put into one task, at least one.
+
+    `kind` is that of `note_time`, `threads` is the number of those that compute.
+    """
+    seconds, most = _times.get(kind), _MOST_BYTES
+    if seconds is None:
+        wanted, most = blocks / (_BATCHES_EACH * threads), _BYTES_UNSEEN
+    else:
+        work = seconds * blocks / threads
+        each = max(1.0, min(_BATCHES_EACH, work / _SECONDS), work / _MOST_SECONDS)
+        wanted = max(blocks / (each * threads), _LEAST_SECONDS / max(seconds, 1e-9))
+    return max(1, round(min(wanted, blocks, most / max(nbytes, 1.0))))
+
+
+# ---- tasks -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Blocks that one task computes."""
+
+    blocks: list[Block]
+    given: list[Any]  # keys of other tasks' results that this one needs
+    total: int | None  # number of examples in all data, if results are weighted by them
+
+    @classmethod
+    def of(cls, blocks: list[Block], total: int | None) -> Batch:
+        """Return a batch with what its blocks need."""
+        return cls(blocks, list(dict.fromkeys(k for x in blocks for k in x.given)), total)
+
+    def __dask_tokenize__(self) -> object:
+        return id(self)  # Dask need not look inside: its tasks have names of their own
+
+
+def run_batch(batch: Batch, code: Code, given: Given, *values: Any) -> list[Part]:
+    """Return the sums of blocks of a batch."""
+    started = time.perf_counter()
+    known = dict(zip(batch.given, values, strict=True))
+
+    def results() -> Iterator[Part]:
+        for block in batch.blocks:
+            yield Part(block.number, 1, _results(code, given, batch.total, block.load(known)))
+
+    first, *others = merge_siblings(results())
+    return [replace(first, seconds=time.perf_counter() - started), *others]
+
+
+def _results(code: Code, given: Given, total: int | None, block: list[Any]) -> list[Any] | None:
+    """Return the results of a block times its share of all examples; None of an empty one."""
+    count = len(block[0])
+    if not count:
+        return None
+    leaves = code(given, block)
+    return leaves if total is None else [y * (count / total) for y in leaves]
+
+
+# ---- which blocks --------------------------------------------------------------------------------
+
+
+def make_batches(
+    blocks: Sequence[Block], length: int, places: Mapping[Any, Any], *, whole: bool
+) -> list[list[Block]]:
+    """Return blocks in batches of about `length`, each on one machine.
+
+    `places` says by key which machine has what is only on one; `whole` makes each batch one part of
+    the tree, since results are large.
+    """
+    where = [next((places[k] for k in x.given if k in places), None) for x in blocks]
+    if whole:
+        return [list(blocks[start : start + size]) for start, size in _runs(where, length)]
+    by_place: dict[Any, list[Block]] = {}
+    for block, place in zip(blocks, where, strict=True):
+        by_place.setdefault(place, []).append(block)
+    return [piece for members in by_place.values() for piece in _cut(members, length)]
+
+
+def _cut(blocks: list[Block], length: int) -> Iterator[list[Block]]:
+    """Cut blocks into pieces of about one length."""
+    pieces = max(1, round(len(blocks) / length))
+    for k in range(pieces):
+        yield blocks[len(blocks) * k // pieces : len(blocks) * (k + 1) // pieces]
+
+
+def _runs(places: Sequence[Any], length: int) -> Iterator[tuple[int, int]]:
+    """Cut blocks into parts of the tree that lie on one machine; give their starts and sizes."""
+    start = 0
+    while start < len(places):
+        size = 1 << (length.bit_length() - 1)
+        while start % size or len(set(places[start : start + size])) > 1:
+            size //= 2
+        yield start, size
+        start += size
+
 
 _SUMMANDS: Final = 8
 """How many results are added in one task, if they are large: a power of two."""

@@ -1,9 +1,7 @@
 """Functions of neural networks, stable and in plain NumPy where nothing is traced."""
 
-from funcdiff.nn.activations import gelu, relu, sigmoid, softplus
-from funcdiff.nn.convolution import conv
-from funcdiff.nn.normalization import log_softmax, logsumexp, softmax
-from funcdiff.nn.pooling import avg_pool, max_pool
+from funcdiff.nn.activations import gelu, log_softmax, logsumexp, relu, sigmoid, softmax, softplus
+from funcdiff.nn.sliding import avg_pool, conv, max_pool
 
 __all__ = [
     "avg_pool",

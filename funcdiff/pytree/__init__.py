@@ -8,8 +8,15 @@ and its keys are never compared or sorted.
 """
 
 from funcdiff.pytree.registry import register
-from funcdiff.pytree.structure import LEAF, Structure
-from funcdiff.pytree.walks import flatten, flatten_with_paths, map, paths, unflatten  # noqa: A004
+from funcdiff.pytree.structure import (
+    LEAF,
+    Structure,
+    flatten,
+    flatten_with_paths,
+    map,  # noqa: A004
+    paths,
+    unflatten,
+)
 
 __all__ = [
     "LEAF",

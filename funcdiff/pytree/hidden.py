@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.errors import PytreeError
-from funcdiff.pytree.walks import flatten
+from funcdiff.pytree.structure import flatten
 
 _HARMLESS: Final = (
     str,

@@ -1,14 +1,252 @@
-"""The registry of container classes: built in, recognised by fields, or registered."""
+"""The registry of container classes: built in, recognised by fields, or registered.
+
+Classes of containers: how a `Kind` takes them apart and rebuilds them, and its errors.
+
+Classes that are containers by their fields: named tuples, dataclasses, attrs classes.
+
+A class is known by its looks, so attrs is never imported.  Instances are rebuilt field by field,
+without ``__init__``, ``__post_init__`` and validators: these are for users' values and would
+reject tracers.
+
+The containers of Python and its standard library.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 
 from funcdiff.errors import PytreeError
-from funcdiff.pytree.kinds import ContainerError, Kind, by_index, must_be_hashable
-from funcdiff.pytree.records import record_kind
-from funcdiff.pytree.standard import STANDARD
+
+
+class ContainerError(Exception):
+    """A container that cannot be opened; caught by `flatten`, which adds the path."""
+
+    def __init__(self, entry: str, problem: str) -> None:
+        super().__init__(problem)
+        self.entry = entry
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """How one class of containers is opened, rebuilt, addressed and printed."""
+
+    cls: type
+    to_children: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_children: Callable[[Any, list[Any]], Any]
+    entries: Callable[[Any, int], Iterable[str]]
+    show: Callable[[Any, list[str]], str]
+    keys: Callable[[Any], tuple[Hashable, ...]] | None = None
+
+
+def by_index(_: Any, count: int) -> Iterable[str]:
+    """Address children by their places."""
+    return (f"[{i}]" for i in range(count))
+
+
+def must_be_hashable(entry: str, what: str, value: Any) -> None:
+    """Refuse a static value that cannot be part of a key."""
+    try:
+        hash(value)
+    except TypeError:
+        raise ContainerError(
+            entry,
+            f"{what} holds an unhashable {type(value).__name__}, and what is static must be "
+            "hashable: it is part of cache keys. Make it a tuple or another hashable value, or "
+            "no longer static",
+        ) from None
+
+
+def record_kind(cls: type) -> Kind | None:
+    """Return the kind of a class that has fields, None of any other."""
+    if issubclass(cls, tuple):
+        names = getattr(cls, "_fields", None)
+        return _named_tuple(cls, names) if isinstance(names, tuple) else None
+    if isinstance(getattr(cls, "__attrs_attrs__", None), tuple):
+        return _by_fields(cls, cls.__attrs_attrs__, "attrs class")  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(cls):
+        return _by_fields(cls, dataclasses.fields(cls), "dataclass")
+    return None
+
+
+def _named_tuple(cls: type, fields: tuple[str, ...]) -> Kind:
+    """Take a named tuple by position; rebuilding it does not call its `__new__`."""
+
+    def show(_: Any, shown: list[str]) -> str:
+        named = (f"{name}={text}" for name, text in zip(fields, shown, strict=True))
+        return f"{cls.__name__}({', '.join(named)})"
+
+    return Kind(
+        cls,
+        lambda tree: (tree, None),
+        lambda _, children: tuple.__new__(cls, children),
+        lambda _, __: (f".{name}" for name in fields),
+        show,
+    )
+
+
+def _by_fields(cls: Any, fields: Sequence[Any], what: str) -> Kind:
+    """Take an object by its fields, `init=False` ones included; static fields are no children."""
+    names = tuple(field.name for field in fields if not field.metadata.get("static", False))
+    static_names = tuple(field.name for field in fields if field.metadata.get("static", False))
+    every = frozenset(names + static_names)
+    rebuildable = _has_only_fields(cls)
+
+    def to_children(tree: Any) -> tuple[Iterable[Any], Any]:
+        if not rebuildable:
+            raise ContainerError(
+                "",
+                f"the {what} {cls.__name__} cannot be rebuilt from its fields, because it "
+                "derives from another built-in class. Use `register` to say how it is rebuilt",
+            )
+        if len(getattr(tree, "__dict__", ())) > len(every):
+            _refuse_further_attributes(tree, every)
+        try:
+            children = [getattr(tree, name) for name in names]
+            aux = tuple([getattr(tree, name) for name in static_names])
+        except AttributeError:
+            unset = next(f.name for f in fields if not hasattr(tree, f.name))
+            raise ContainerError(
+                f".{unset}",
+                f"this field of {cls.__name__} has no value. Give it one, for instance with "
+                f"`field(default=None)` or in `__post_init__`",
+            ) from None
+        for name, value in zip(static_names, aux, strict=True):
+            must_be_hashable(f".{name}", f"this static field of {cls.__name__}", value)
+        return children, aux
+
+    def from_children(aux: Any, children: list[Any]) -> Any:
+        tree = object.__new__(cls)
+        for name, value in zip(names, children, strict=True):
+            object.__setattr__(tree, name, value)
+        for name, value in zip(static_names, aux, strict=True):
+            object.__setattr__(tree, name, value)
+        return tree
+
+    def show(aux: Any, shown: list[str]) -> str:
+        text = dict(zip(names, shown, strict=True))
+        text |= {n: repr(value) for n, value in zip(static_names, aux, strict=True)}
+        return f"{cls.__name__}({', '.join(f'{f.name}={text[f.name]}' for f in fields)})"
+
+    return Kind(cls, to_children, from_children, lambda _, __: (f".{n}" for n in names), show)
+
+
+def _has_only_fields(cls: type) -> bool:
+    """Tell whether an instance can be made bare, which Python refuses below `Exception`, say."""
+    try:
+        object.__new__(cls)
+    except TypeError:
+        return False
+    return True
+
+
+def _refuse_further_attributes(tree: Any, fields: frozenset[str]) -> None:
+    """Refuse attributes beside the fields, which would get lost or fall back to the class's.
+
+    Those of `cached_property` may get lost: they are computed anew, and differentiated.
+    """
+    cls = type(tree)
+    for name in vars(tree):
+        known = name in fields or (name.startswith("__") and name.endswith("__"))
+        if known or isinstance(inspect.getattr_static(cls, name, None), cached_property):
+            continue
+        raise ContainerError(
+            f".{name}",
+            f"this attribute of {cls.__name__} is none of its fields, so it would be lost. Declare "
+            "it as a field, with `init=False` and perhaps `metadata={'static': True}`, or make it "
+            "a `functools.cached_property`",
+        )
+
+
+def _show_list(_: Any, shown: list[str]) -> str:
+    return f"[{', '.join(shown)}]"
+
+
+def _show_tuple(_: Any, shown: list[str]) -> str:
+    return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+def _show_deque(maxlen: int | None, shown: list[str]) -> str:
+    return f"deque([{', '.join(shown)}]{'' if maxlen is None else f', maxlen={maxlen}'})"
+
+
+def _show_dict(keys: tuple[Hashable, ...], shown: list[str]) -> str:
+    return "{" + ", ".join(f"{k!r}: {s}" for k, s in zip(keys, shown, strict=True)) + "}"
+
+
+def _by_key(keys: tuple[Hashable, ...], _: int) -> Iterable[str]:
+    return (f"[{key!r}]" for key in keys)
+
+
+def _mapping(cls: type, close: Callable[[Any], Any], show: Callable[[Any, list[str]], str]) -> Kind:
+    """Take a mapping by its values, in its own order; `close` makes one from pairs."""
+    return Kind(
+        cls,
+        lambda tree: (tree.values(), tuple(tree)),
+        lambda keys, children: close(zip(keys, children, strict=True)),
+        _by_key,
+        show,
+        keys=lambda keys: keys,
+    )
+
+
+def _open_defaultdict(tree: defaultdict[Any, Any]) -> tuple[Iterable[Any], Any]:
+    return tree.values(), (tree.default_factory, tuple(tree))
+
+
+def _close_defaultdict(aux: Any, children: list[Any]) -> defaultdict[Any, Any]:
+    return defaultdict(aux[0], zip(aux[1], children, strict=True))
+
+
+def _show_defaultdict(aux: Any, shown: list[str]) -> str:
+    factory = getattr(aux[0], "__name__", repr(aux[0]))
+    return f"defaultdict({factory}, {_show_dict(aux[1], shown)})"
+
+
+def _show_namespace(names: tuple[str, ...], shown: list[str]) -> str:
+    named = (f"{name}={text}" for name, text in zip(names, shown, strict=True))
+    return f"namespace({', '.join(named)})"
+
+
+STANDARD: Final = (
+    Kind(type(None), lambda _: ((), None), lambda _, __: None, by_index, lambda _, __: "None"),
+    Kind(list, lambda tree: (tree, None), lambda _, children: children, by_index, _show_list),
+    Kind(
+        tuple, lambda tree: (tree, None), lambda _, children: tuple(children), by_index, _show_tuple
+    ),
+    Kind(
+        deque,
+        lambda tree: (tree, tree.maxlen),
+        lambda maxlen, children: deque(children, maxlen),
+        by_index,
+        _show_deque,
+    ),
+    _mapping(dict, dict, _show_dict),
+    _mapping(OrderedDict, OrderedDict, lambda keys, s: f"OrderedDict({_show_dict(keys, s)})"),
+    Kind(
+        defaultdict,
+        _open_defaultdict,
+        _close_defaultdict,
+        lambda aux, count: _by_key(aux[1], count),
+        _show_defaultdict,
+        keys=lambda aux: aux[1],
+    ),
+    Kind(
+        SimpleNamespace,
+        lambda tree: (vars(tree).values(), tuple(vars(tree))),
+        lambda names, children: SimpleNamespace(**dict(zip(names, children, strict=True))),
+        lambda names, _: (f".{name}" for name in names),
+        _show_namespace,
+        keys=lambda names: names,
+    ),
+)
+
 
 Class = TypeVar("Class")
 

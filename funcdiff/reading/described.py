@@ -12,8 +12,7 @@ from funcdiff import pytree
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
-from funcdiff.reading.drawing.picture import root_mean_square
-from funcdiff.reading.drawing.svg import heat
+from funcdiff.reading.drawing.picture import heat, root_mean_square
 from funcdiff.reading.tables import Cell, table_html, table_text
 
 _HEAD: Final = ("leaf", "type", "root mean square", "smallest", "largest", "zero", "not finite")

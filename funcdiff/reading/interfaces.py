@@ -18,15 +18,23 @@ from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.pytree.walks import keys_of
-from funcdiff.reading.examining import Examined
-from funcdiff.reading.provenance import short_name
-from funcdiff.reading.text.expressions import attribute, build, constant, item, name, text_of
-from funcdiff.reading.text.literals import array, dtype_of, python_value, regular
+from funcdiff.pytree.structure import keys_of
+from funcdiff.reading.provenance import Examined, short_name
+from funcdiff.reading.text.expressions import (
+    array,
+    attribute,
+    build,
+    constant,
+    dtype_of,
+    item,
+    name,
+    python_value,
+    regular,
+    text_of,
+)
+from funcdiff.reading.text.lines import free, identifier, is_plain
 from funcdiff.reading.text.module import NUMPY, Interface, Operand
-from funcdiff.reading.text.names import free, identifier, is_plain
-from funcdiff.reading.text.uses import uses_of
-from funcdiff.reading.text.writer import Dialect
+from funcdiff.reading.text.writer import Dialect, uses_of
 
 _LONGEST: Final = 80
 """Characters that are shown of what a value prints."""

@@ -1,23 +1,40 @@
-"""Records the names and source lines that traced values come from.
+"""Traces calls with the names and source lines that traced values come from.
 
 A tracer that a local variable holds has that name, and an entry of a recording has the line that
 made it.  This is for looking at programs only: nothing that computes depends on it.
+
+Labels of variables: names and lines as a reader sees them.
+
+Traces a call without running it, with names and lines: for `source`, `cost`, `draw`.
 """
 
 from __future__ import annotations
 
+import linecache
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.tracing import Trace, nested_policy, record
+from funcdiff.api.compiling.lowered import Traced
+from funcdiff.api.jit import JittedFunction
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import current_builder
 from funcdiff.core.origins import UNKNOWN, LocatedEntries, Origin, Place, Reader, Word, reader
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.running import as_run
+from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import is_users, user_frame
+from funcdiff.errors import InputError, is_users, user_frame, user_location
+from funcdiff.passes.simplify import simplify
 
 _GENERATED: Final = ("funcdiff", "namedtuple_")
 """Modules of which some code has no file: that of dataclasses and named tuples."""
@@ -177,3 +194,103 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
             return
         if len(leaves) < _LARGE:
             yield from zip(pytree.paths(structure), leaves, strict=True)
+
+
+_LONGEST: Final = 64
+"""Characters of a line of the user's that a comment has."""
+
+
+class Label(NamedTuple):
+    """Name and origin of a variable, empty where they are not known."""
+
+    name: str = ""
+    place: str = ""  # a comment
+
+
+def label_of(program: Program, v: Var) -> Label:
+    """Return name and place of a variable of a program that was made to be read."""
+    origin = origin_of(program, v)
+    return Label(origin.name, comment(origin))
+
+
+def origin_of(program: Program, atom: Atom) -> Origin:
+    """Return where an atom comes from, as far as it is known."""
+    if program.origins is None or isinstance(atom, Literal):
+        return UNKNOWN
+    return program.origins[atom.number]
+
+
+def comment(origin: Origin) -> str:
+    """Return the line of the user's that makes something, or that it is the derivative of."""
+    place = origin.place
+    if place is None:
+        return ""
+    source = source_of(place)
+    if origin.derived:
+        where = f"derivative of line {place.line}"
+    else:
+        where = f"{os.path.basename(place.file)}:{place.line}"
+    return f"{where}: {_shorten(source)}" if source else where
+
+
+def source_of(place: Place | None) -> str:
+    """Return the text of a line, or nothing where it is not known."""
+    return "" if place is None else linecache.getline(place.file, place.line).strip()
+
+
+def _shorten(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
+
+
+class Examined(NamedTuple):
+    """A call that was traced to be looked at."""
+
+    program: Program  # with the origins of its variables
+    trace: Trace
+    notes: Notes  # names and lines of the user's code
+    operands: list[Any]  # the numbers and arrays among the arguments, in order
+
+    @classmethod
+    def of(
+        cls,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Examined:
+        """Trace a call of a function; raise `InputError` within another trace."""
+        check_outside()
+        invocation = Operands((args, kwargs))
+        caller = user_frame()
+
+        def examine() -> Examined:
+            with taking_notes(Notes(caller)) as notes:
+                guarded = _guarded_trace(f, args, kwargs)
+                if guarded is not None:
+                    return cls(as_run(guarded.program), guarded.trace, notes, invocation.xs)
+                trace = record(
+                    f, invocation.xs, on_operands(f, invocation), nested_policy(0, lifts=False),
+                    taps={}, weak=invocation.weak,
+                )  # fmt: skip
+                program = as_run(simplify(program_of(*trace.recording)))
+            return cls(program, trace, notes, invocation.xs)
+
+        return run_isolated(examine)
+
+
+def check_outside() -> None:
+    """Raise InputError if something is being traced."""
+    if current_builder() is not None:
+        raise InputError(
+            f"source, cost, explain and draw show a call with concrete arrays, but were used "
+            f"at {user_location()} while something is traced. Call them outside."
+        )
+
+
+def _guarded_trace(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Traced | None:
+    """Return the trace of a compiled function that decides by values; None of any other."""
+    if not isinstance(f, JittedFunction) or f.has_static_parameters:
+        return None
+    traced = f.trace_call(*args, **kwargs)
+    return traced if traced.trace.decisions else None

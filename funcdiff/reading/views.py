@@ -1,26 +1,100 @@
-"""Implements `source`, `export`, `cost`, `explain` and `draw`, of functions and derivatives."""
+"""Implements `source`, `export`, `cost`, `explain` and `draw`, of functions and derivatives.
+
+Programs that run elsewhere: the text of one for a library of arrays, and a call of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any, overload
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias, get_args, overload
 
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P
 from funcdiff.core.effects import running
+from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
+from funcdiff.errors import InputError, user_location
 from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.drawing.picture import Drawing, drawing_of, sizes_of
-from funcdiff.reading.examining import Examined
 from funcdiff.reading.explanation.calls import explanation
 from funcdiff.reading.explanation.report import Report
-from funcdiff.reading.exported import Exported, Target, check_target, export_call
 from funcdiff.reading.interfaces import interface, summary_of
+from funcdiff.reading.provenance import Examined
 from funcdiff.reading.text.module import module
+from funcdiff.reading.text.writer import Dialect
+
+Target: TypeAlias = Literal["cupy", "jax", "numpy", "torch"]
+
+TARGETS: Final[tuple[Target, ...]] = get_args(Target)
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """A function of another library's arrays, as a text and ready to be called.
+
+    A call runs the text, with the arrays that the function closes over, unless others are given
+    by keyword.  It takes arrays of the shapes that it was made for.  Attributes are read-only, and
+    it can be pickled.
+
+    Attributes
+    ----------
+    source
+        The text of the module, which runs without funcdiff.
+    target
+        The library: "cupy", "jax", "numpy" or "torch".
+    name
+        Of the function in the module.
+    captured
+        The arrays that the text does not hold, by the keyword by which its function takes them.
+    """
+
+    source: str
+    target: Target
+    name: str
+    captured: Mapping[str, Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result, in the library's arrays."""
+        return _function(self.source, self.name)(*args, **{**self.captured, **kwargs})
+
+    def __repr__(self) -> str:
+        return f"<{self.name} for {self.target}: {self.source.count(chr(10))} lines in .source>"
+
+
+@lru_cache(maxsize=256)
+def _function(source: str, name: str) -> Callable[..., Any]:
+    """Return the function of a module; the library is imported here, if it is not yet."""
+    scope: dict[str, Any] = {"__name__": f"funcdiff_export_{name}"}
+    exec(compile(source, f"<funcdiff export of {name}>", "exec"), scope)
+    function: Callable[..., Any] = scope[name]
+    return function
+
+
+def export_call(
+    f: Callable[..., Any], target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exported:
+    """Return a call of a function, written for a library."""
+    dialect: Dialect = late_import(f"funcdiff.reading.export.{target}").DIALECT
+    examined = Examined.of(f, args, kwargs)
+    written = interface(f, examined, args, kwargs, dialect)
+    return Exported(
+        module(examined.program, written, dialect), target, written.name, written.captured
+    )
+
+
+def check_target(f: Callable[..., Any], target: str) -> None:
+    """Refuse what is no target."""
+    if target not in TARGETS:
+        raise InputError(
+            f"export({display_name(f)}) got the target {target!r} at {user_location()}. Give "
+            f"one of {', '.join(map(repr, TARGETS))}."
+        )
 
 
 @transform

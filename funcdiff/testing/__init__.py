@@ -6,8 +6,7 @@ random arrays, indices and functions are in `funcdiff.testing.strategies`, a mod
 because it needs hypothesis.
 """
 
-from funcdiff.testing.gradients import check_grads
-from funcdiff.testing.products import check_jvp, check_vjp
+from funcdiff.testing.gradients import check_grads, check_jvp, check_vjp
 from funcdiff.testing.rules import check_rules
 
 __all__ = ["check_grads", "check_jvp", "check_rules", "check_vjp"]

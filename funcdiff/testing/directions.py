@@ -1,4 +1,13 @@
-"""Derivatives along directions against central differences, and the report of where they differ."""
+"""Derivatives along directions against central differences, and the report of where they differ.
+
+Looks for the entries in which a linear function differs from another, by halving.
+
+Recognises functions of symmetric matrices that read one triangle of their argument.
+
+``eigh`` and ``cholesky`` take the other triangle for the mirror image of the one they read, and
+their derivatives, by convention, are those of a function of symmetric matrices: symmetric
+themselves.  Differences agree with these along symmetric directions alone.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +17,119 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.testing.differences import (
+from funcdiff.testing.quotients import JITTERS, Accuracy, Mismatch, Neighbourhood, mismatch
+from funcdiff.testing.subject import (
+    Layout,
+    Subject,
     Values,
+    bands,
+    disagreement,
     magnitudes,
     precision,
     rounding,
+    scales,
 )
-from funcdiff.testing.layout import Layout, bands, scales
-from funcdiff.testing.neighbourhood import JITTERS, Neighbourhood
-from funcdiff.testing.quotients import Accuracy, Mismatch, mismatch
-from funcdiff.testing.search import search
-from funcdiff.testing.subject import Subject
-from funcdiff.testing.triangles import is_symmetric, square, symmetric_arguments, symmetrize
+
+_MOST_REPORTED: Final = 5
+
+
+class Found(NamedTuple):
+    """What a search has found."""
+
+    single: list[tuple[int, Mismatch]]  # entries that differ, and how
+    # Groups that differ along one direction, but no half of them does.
+    together: list[tuple[Any, Mismatch]]
+    left: Any  # places, in order, that differ or have not been looked at
+    tried: int  # number of directions, each along some of the entries
+
+
+def search(
+    places: Any, whole: Mismatch, fault: Callable[[Any], Mismatch | None], most: int
+) -> Found:
+    """Find single places at which there is a fault, in as many steps as a number has digits.
+
+    A direction along all of them showed the fault `whole`; one along half of them tells which half
+    has it: ``fault(places)`` describes the fault along a direction of these entries alone.  At most
+    `most` directions are tried.
+    """
+    single: list[tuple[int, Mismatch]] = []
+    together: list[tuple[Any, Mismatch]] = []
+    faulty = [(places, (fault(places) if len(places) == 1 else None) or whole)]
+    tried = 0
+    while faulty and len(single) + len(together) < _MOST_REPORTED:
+        part, found = faulty.pop()
+        if len(part) == 1:
+            single.append((int(part[0]), found))
+            continue
+        if tried >= most:
+            faulty.append((part, found))
+            break
+        halves = [(half, fault(half)) for half in np.array_split(part, 2)]
+        tried += 2
+        wrong = [(half, its) for half, its in halves if its is not None]
+        if wrong:
+            faulty += wrong[::-1]
+        else:
+            together.append((part, found))
+    left = np.sort(np.concatenate([np.zeros(0, int), *(part for part, _ in faulty)]))
+    return Found(single, together, left, tried)
+
+
+def square(xs: Sequence[Any]) -> list[int]:
+    """Return which arrays are (stacks of) square matrices of two rows or more."""
+    return [
+        k for k, x in enumerate(xs) if np.ndim(x) >= 2 and np.shape(x)[-1] == np.shape(x)[-2] >= 2
+    ]
+
+
+def is_symmetric(x: Any) -> bool:
+    """Whether matrices equal their conjugate transposes, to rounding."""
+    return disagreement(x, mirror(x), rounding([x]), scale=0.0) is None
+
+
+def mirror(x: Any) -> Any:
+    """Return the conjugate transposes of matrices."""
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def symmetrize(ts: Sequence[Any], chosen: Sequence[int]) -> Values:
+    """Return the symmetric parts of some of the arrays, and the others as they are."""
+    return [((t + mirror(t)) / 2).astype(t.dtype) if k in chosen else t for k, t in enumerate(ts)]
+
+
+def symmetric_arguments(near: Neighbourhood) -> list[int]:
+    """Return which arguments are symmetric matrices of which the function reads one triangle."""
+    matrices = [k for k in square(near.xs) if is_symmetric(near.xs[k])]
+    return [k for k in matrices if _reads_one_triangle(near, k)]
+
+
+def _reads_one_triangle(near: Neighbourhood, k: int) -> bool:
+    """Whether the function of matrices ignores all that is above, or below, their diagonal.
+
+    Gradients by them are symmetric only where these are, so that symmetric parts are compared.
+    """
+    x = near.xs[k]
+    random = np.random.default_rng(0)
+    size = float(np.abs(x).max(initial=0.0)) or 1.0
+    other = (size * random.uniform(0.5, 2.0, np.shape(x))).astype(x.dtype)
+    kept: list[Callable[[Any], Any]] = [np.tril, np.triu]
+    for triangle in kept:
+        changed = np.where(triangle(np.full(x.shape[-2:], True)), x, other).astype(x.dtype)
+        try:
+            results = near.call([*near.xs[:k], changed, *near.xs[k + 1 :]])
+        except np.linalg.LinAlgError:  # of a matrix that was read
+            continue
+        if all(map(_agree, results, near.ys)):
+            return True
+    return False
+
+
+def _agree(x: Any, y: Any) -> bool:
+    if np.shape(x) != np.shape(y):
+        return False
+    x, y = symmetrize([x, y], square([x, y]))
+    return disagreement(x, y, rounding([x]), scale=0.0) is None
+
 
 Push: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Values]
 """Of a point and tangents, the tangents of the results."""

@@ -17,7 +17,7 @@ from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.ops.structure.slicing import Slice
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 from tests.backend.test_source import LAYOUTS, OPERATIONS, network, random_program
 
 TINY = Limits(block=4, row=64, array=2, saved=-(1 << 30))

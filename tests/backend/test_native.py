@@ -21,7 +21,7 @@ from funcdiff.backend.native.compiling import compile_loop
 from funcdiff.backend.native.expressions import formula
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
-from funcdiff.testing.differences import disagreement
+from funcdiff.testing.subject import disagreement
 from tests.backend.test_kernels import TINY, assert_computes
 from tests.backend.test_source import LAYOUTS, OPERATIONS, random_program
 

@@ -23,7 +23,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 from tests.backend.test_kernels import kept, swapped
 from tests.backend.test_source import LAYOUTS, OPERATIONS, random_program
 

@@ -17,18 +17,16 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.dask import batches, blocks, totals
-from funcdiff.dask.batches import make_batches
-from funcdiff.dask.blocks import Block, Blocks
+from funcdiff.dask import totals
 from funcdiff.dask.data import Data
-from funcdiff.dask.parts import Part, merge_siblings, sum_parts
+from funcdiff.dask.totals import Block, Blocks, Part, make_batches, merge_siblings, sum_parts
 from tests.dask.losses import PARAMS, X, Y, total
 from tests.dask.test_sums import Tasks
 
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(batches, "_times", type(batches._times)())
+    monkeypatch.setattr(totals, "_times", type(totals._times)())
     monkeypatch.setattr(totals, "_threads", lambda _: 2)
     with dask.config.set(scheduler="synchronous"):
         yield
@@ -90,7 +88,7 @@ def names_of_tasks(f: Any, *args: Any) -> list[str]:
 def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let so many seconds pass between any two looks at the clock."""
     clock = itertools.count(0.0, seconds).__next__
-    monkeypatch.setattr(batches, "time", SimpleNamespace(perf_counter=clock))
+    monkeypatch.setattr(totals, "time", SimpleNamespace(perf_counter=clock))
 
 
 def test_blocks_are_joined_once_it_is_known_that_they_take_no_time(
@@ -133,25 +131,25 @@ def test_what_several_blocks_need_is_computed_once() -> None:
 
 def test_each_thread_has_one_batch_of_little_work_and_several_of_more() -> None:
     def lengths(seconds: float, blocks: Sequence[int] = (1, 5, 100)) -> list[int]:
-        batches.note_time(seconds, seconds)
-        return [batches.length_of(seconds, n, 1e3, threads=2) for n in blocks]
+        totals.note_time(seconds, seconds)
+        return [totals.length_of(seconds, n, 1e3, threads=2) for n in blocks]
 
     assert lengths(1e-5) == [1, 5, 100]
     assert lengths(1e-3) == [1, 5, 50]
     assert lengths(5e-3, [20, 60, 200, 2000]) == [10, 10, 12, 40]
     assert lengths(1.0) == [1, 1, 1]
-    assert batches.length_of(1e-5, 100, 5e7, threads=2) == 3  # in memory at once
-    assert [batches.length_of("new", n, 1e3, threads=2) for n in (8, 100)] == [1, 6]
-    assert batches.length_of("new", 100, 1e6, threads=2) == 4
+    assert totals.length_of(1e-5, 100, 5e7, threads=2) == 3  # in memory at once
+    assert [totals.length_of("new", n, 1e3, threads=2) for n in (8, 100)] == [1, 6]
+    assert totals.length_of("new", 100, 1e6, threads=2) == 4
 
 
 def test_times_are_kept_for_so_many_kinds() -> None:
-    for k in range(2 * batches._KINDS_KNOWN):
-        batches.note_time(k, 1.0)
-    assert len(batches._times) == batches._KINDS_KNOWN
-    batches.note_time("a", 1e-3)
-    batches.note_time("a", 1.0)
-    assert batches._times["a"] == 1e-3
+    for k in range(2 * totals._KINDS_KNOWN):
+        totals.note_time(k, 1.0)
+    assert len(totals._times) == totals._KINDS_KNOWN
+    totals.note_time("a", 1e-3)
+    totals.note_time("a", 1.0)
+    assert totals._times["a"] == 1e-3
 
 
 def test_what_loads_data_is_found_once_and_forgotten_with_them() -> None:
@@ -165,7 +163,7 @@ def test_what_loads_data_is_found_once_and_forgotten_with_them() -> None:
     kept = weakref.ref(found)
     del found
     gc.collect()
-    known = len(blocks._known)
+    known = len(totals._known)
     del data
     gc.collect()
-    assert (len(blocks._known), kept()) == (known - 1, None)
+    assert (len(totals._known), kept()) == (known - 1, None)

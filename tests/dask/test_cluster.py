@@ -19,8 +19,8 @@ from distributed import Client, LocalCluster, wait
 
 import funcdiff as fd
 from funcdiff.dask import totals
-from funcdiff.dask.blocks import Blocks
 from funcdiff.dask.data import Data
+from funcdiff.dask.totals import Blocks
 from tests.dask.losses import PARAMS, VECTOR, X, Y, losses, mean, not_definite, scores, squares
 
 pytestmark = pytest.mark.slow

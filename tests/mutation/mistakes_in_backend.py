@@ -179,7 +179,7 @@ BACKEND: Final = (
             'if widens and dtype.kind not in "fc" and dtype != np.int64:',
             'if widens and dtype.kind not in "fciu" and dtype != np.int64:',
             "a sum of small integers is written without its dtype"),
-    Planted("reading/text/literals.py",
+    Planted("reading/text/expressions.py",
             'return plain if weak else build("f(x)", f=dtype_of(value.dtype), x=plain)',
             "return plain",
             "a number of a narrow dtype is written as one of Python's"),

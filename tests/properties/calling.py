@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 import funcdiff as fd
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 
 EAGER: Final = 8
 """Calls of which the last ones are compiled."""

@@ -14,7 +14,7 @@ import numpy as np
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 from tests.patterns.pattern import weights
 
 Function: TypeAlias = Callable[..., list[Any]]

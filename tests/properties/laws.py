@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.testing import strategies
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 from tests.numpy.agreement import value_under_trace
 from tests.properties.calling import every_call
 

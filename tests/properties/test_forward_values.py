@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.core.evaluate import evaluate
 from funcdiff.testing import strategies
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 from tests.properties.calling import every_call
 
 SHAPES = strategies.broadcastable_shapes(2, min_side=1, max_side=3).filter(

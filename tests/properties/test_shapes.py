@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 
 import funcdiff as fd
-from funcdiff.testing.differences import disagreement, rounding
+from funcdiff.testing.subject import disagreement, rounding
 from tests.backend import test_kernels, test_source, test_unrolling
 from tests.properties.calling import every_call, every_eager_call
 from tests.properties.laws import examples

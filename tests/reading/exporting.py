@@ -14,9 +14,9 @@ from typing import Any, TypedDict
 import funcdiff as fd
 from funcdiff.core.program import Program
 from funcdiff.errors import ProgramError
-from funcdiff.reading.exported import Target
 from funcdiff.reading.text.module import of_program
 from funcdiff.reading.text.writer import Dialect
+from funcdiff.reading.views import Target
 from tests.rules.test_rules import NAMED
 
 FROZEN = Path(__file__).with_name("exports.json")

@@ -309,7 +309,7 @@ def test_a_part_of_an_array_is_written_as_it_was_taken(part: Any, text: str) -> 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a second pass between any two looks at the clock."""
-    for module in ("sweep", "taped"):
+    for module in ("sweep", "calls"):
         clock = itertools.count().__next__
         monkeypatch.setattr(f"funcdiff.reading.explanation.{module}.perf_counter", clock)
 

@@ -14,7 +14,7 @@ import pytest
 import funcdiff as fd
 from docs import exports
 from funcdiff.errors import InputError, ProgramError
-from funcdiff.reading.exported import TARGETS, Exported, Target
+from funcdiff.reading.views import TARGETS, Exported, Target
 from tests.reading import spectra
 from tests.reading.exporting import FROZEN, GOLDEN, TEXTS, VERIFIED_TARGETS, digest, frozen, texts
 from tests.reading.readable import KEPT

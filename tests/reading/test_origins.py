@@ -16,8 +16,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.core.walk import nested
 from funcdiff.reading import provenance
-from funcdiff.reading.examining import Examined
-from funcdiff.reading.provenance import content
+from funcdiff.reading.provenance import Examined, content
 
 X = np.array([0.3, 1.2, -0.7])
 

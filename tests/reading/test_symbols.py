@@ -4,8 +4,7 @@ import ast
 
 import pytest
 
-from funcdiff.reading.text.expressions import text_of
-from funcdiff.reading.text.symbols import Symbol
+from funcdiff.reading.text.expressions import Symbol, text_of
 
 
 @pytest.mark.parametrize("sign", ["-", "/", "**", "@"])

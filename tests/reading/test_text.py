@@ -30,13 +30,13 @@ from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.integral import Integral, integrate
 from funcdiff.ops.user.opaque import Opaque, entered
 from funcdiff.ops.user.replay import Replay
-from funcdiff.reading.examining import Examined
+from funcdiff.reading.provenance import Examined
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.literals import array, full_array, number
+from funcdiff.reading.text.expressions import array, full_array, number
+from funcdiff.reading.text.lines import identifier
 from funcdiff.reading.text.module import of_program
-from funcdiff.reading.text.names import identifier
-from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.templates import TEMPLATES
+from funcdiff.reading.text.writer import IN_PLACE
 from funcdiff.scipy.stats.draws import Draw
 from funcdiff.scipy.stats.entropies import Slope
 from tests.backend.test_source import LAYOUTS

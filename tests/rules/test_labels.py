@@ -24,8 +24,8 @@ from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import add_slice, along, replace_slice, take_slice
 from funcdiff.ops.structure.structural import concatenate, iota, permute, reshape, reverse, select
 from funcdiff.space import broadcast, reduce_sum
-from funcdiff.testing.differences import disagreement, rounding
-from funcdiff.testing.labels import check_labels
+from funcdiff.testing.rules import check_labels
+from funcdiff.testing.subject import disagreement, rounding
 from tests.rules.sample import Sample
 from tests.rules.test_rules import NAMED
 

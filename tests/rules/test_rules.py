@@ -12,9 +12,9 @@ from funcdiff.backend.code import lower
 from funcdiff.backend.native import expressions
 from funcdiff.backend.numbers import scalars
 from funcdiff.core.primitive import is_registered, primitives
-from funcdiff.reading import flops
-from funcdiff.reading.explanation import kinks
-from funcdiff.reading.exported import TARGETS
+from funcdiff.reading import costs
+from funcdiff.reading.explanation import inspections
+from funcdiff.reading.views import TARGETS
 from funcdiff.testing import check_rules
 from tests.rules.sample import Sample
 
@@ -56,7 +56,7 @@ def test_every_primitive_has_a_sample() -> None:
 def test_tables_name_primitives_that_there_are() -> None:
     dialects = [import_module(f"funcdiff.reading.export.{target}").DIALECT for target in TARGETS]
     tables = [table for d in dialects for table in (d.statements, d.templates, d.in_place)]
-    tables += [flops.FORMULAS, flops.WEIGHTS, kinks.KINDS, lower.EXPANSIONS, scalars.SPECIAL]
+    tables += [costs.FORMULAS, costs.WEIGHTS, inspections.KINDS, lower.EXPANSIONS, scalars.SPECIAL]
     tables += [expressions.OF_FLOATS, expressions.OF_DOUBLES]
     names = {name for table in tables for name in table if isinstance(name, str)}
     assert [name for name in sorted(names) if not is_registered(name)] == []

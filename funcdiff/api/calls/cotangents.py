@@ -14,7 +14,7 @@ from funcdiff.api.calls.tracing import Trace
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import CotangentError, user_location
-from funcdiff.pytree.walks import MismatchError, leaves_like
+from funcdiff.pytree.structure import MismatchError, leaves_like
 
 
 def cotangent_operands(

@@ -23,8 +23,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.pytree.kinds import ContainerError
-from funcdiff.pytree.registry import kinds
+from funcdiff.pytree.registry import ContainerError, kinds
 from funcdiff.pytree.statics import static_key
 
 _DEEPEST: Final = 8

@@ -14,7 +14,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError, user_location
-from funcdiff.pytree.walks import assembler
+from funcdiff.pytree.structure import assembler
 
 
 class Straight(NamedTuple):

@@ -20,7 +20,7 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.pytree.walks import MismatchError, leaves_like
+from funcdiff.pytree.structure import MismatchError, leaves_like
 
 
 def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:

@@ -1,14 +1,376 @@
-"""The report of a call, as text for a terminal and as a page."""
+"""The report of a call, as text for a terminal and as a page.
+
+Findings of an explanation by line: faults, masked values, kinks, advice and costs.
+
+Phrases findings as sentences, and costs of lines in a few digits.
+
+Renders a report as a page of HTML: source lines shaded by their time, with the findings.
+
+The page is one file without scripts, and needs nothing from elsewhere.
+"""
 
 from __future__ import annotations
 
+import linecache
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from funcdiff.reading.explanation.findings import Advice, Fault, Kink, LineCost, Masked
-from funcdiff.reading.explanation.page import document, fragment
-from funcdiff.reading.explanation.sentences import KINDS, marks, summary, table, where
+from funcdiff.core.origins import Place
+from funcdiff.reading.costs import bytes_text, count_text
+from funcdiff.reading.provenance import source_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not finite and reaches the result, where it first appears.
+
+    Attributes
+    ----------
+    kind
+        "value"; "derivative"; "argument" if it came with the call; "error" if a line raises one.
+    place
+        The line of the user's, or that it is the derivative of.
+    expression
+        What was computed there, as NumPy code.
+    found
+        What the result is: ``nan``, ``inf``, or the error.
+    count, size
+        How many elements are not finite, and how many there are.
+    index
+        Where the first of them is.
+    operands
+        What it was computed from: expressions and their values.
+    """
+
+    kind: str
+    place: Place | None
+    expression: str
+    found: str
+    count: int = 0
+    size: int = 0
+    index: tuple[int, ...] = ()
+    operands: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Something that is not finite in a branch that `np.where` does not take.
+
+    Attributes
+    ----------
+    place
+        The line with the choice.
+    expression
+        The branch, as NumPy code.
+    made_at
+        The line that makes what is not finite.
+    count
+        How many elements are not finite.
+    """
+
+    place: Place | None
+    expression: str
+    made_at: Place | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kink:
+    """A point without a derivative, or with a jump.
+
+    Attributes
+    ----------
+    place
+        The line.
+    operation
+        The operation in the program.
+    expression
+        As NumPy code.
+    convention
+        What counts as the derivative there.
+    met, near
+        How many elements are on it, and so near that rounding may decide the side.
+    index
+        Where the first of them is.
+    """
+
+    place: Place | None
+    operation: str
+    expression: str
+    convention: str
+    met: int
+    near: int
+    index: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to write instead.
+
+    Attributes
+    ----------
+    place
+        The line.
+    about
+        What stands there.
+    reason
+        What is wrong with it, in numbers of this call.
+    instead
+        What to write.
+    """
+
+    place: Place | None
+    about: str
+    reason: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineCost:
+    """What a line costs, for its value and for its derivative.
+
+    Attributes
+    ----------
+    place
+        The line; None for what belongs to none.
+    seconds, flops, bytes
+        Measured time, and operations and memory traffic as `cost` counts them: a pair each, of the
+        value and the derivative.
+    """
+
+    place: Place | None
+    seconds: tuple[float, float]
+    flops: tuple[float, float]
+    bytes: tuple[int, int]
+
+    @property
+    def total_seconds(self) -> float:
+        """Time for both."""
+        return sum(self.seconds)
+
+
+class Mark(NamedTuple):
+    """A sentence about a line."""
+
+    kind: str  # the heading under which it stands
+    place: Place | None  # None for what belongs to no line
+    sentence: str
+
+
+KINDS = ("not finite", "not finite, but masked", "kinks", "advice")
+"""Headings, in order."""
+
+
+def marks(
+    faults: Sequence[Fault],
+    masked: Sequence[Masked],
+    kinks: Sequence[Kink],
+    advice: Sequence[Advice],
+) -> list[Mark]:
+    """Return what is to be said of all that was found."""
+    return [
+        *(Mark(KINDS[0], x.place, _fault(x)) for x in faults),
+        *(Mark(KINDS[1], x.place, _sentence_on_mask(x)) for x in masked),
+        *(Mark(KINDS[2], x.place, _kink(x)) for x in kinks),
+        *(Mark(KINDS[3], x.place, _advice(x)) for x in advice),
+    ]
+
+
+def summary(found: Sequence[Mark]) -> str:
+    """Return how much was found, in one line."""
+    counts = {kind: sum(mark.kind == kind for mark in found) for kind in KINDS}
+    return ", ".join(f"{kind}: {count}" for kind, count in counts.items() if count) or "all is well"
+
+
+def where(place: Place | None) -> str:
+    """Return a line as ``model.py:12: y = np.log(x)``."""
+    if place is None:
+        return "elsewhere"
+    source = source_of(place)
+    return f"{os.path.basename(place.file)}:{place.line}" + (f": {source}" if source else "")
+
+
+def _fault(fault: Fault) -> str:
+    if fault.kind == "error":
+        return f"{fault.expression} raises {fault.found}"
+    at = f" at {list(fault.index)}, and {fault.count} of {fault.size}" if fault.index else ""
+    text = f"{fault.expression} = {fault.found}{at}"
+    if fault.kind == "argument":
+        return f"the argument {text}"
+    known = ", ".join(f"{word} = {value}" for word, value in fault.operands)
+    return f"the {fault.kind} {text}" + (f", with {known}" if known else "")
+
+
+def _sentence_on_mask(masked: Masked) -> str:
+    elsewhere = masked.made_at not in (None, masked.place)
+    made = f", made in {where(masked.made_at)}" if elsewhere else ""
+    return f"np.where drops {_count_of(masked.count, 'element')} of {masked.expression}{made}"
+
+
+def _kink(kink: Kink) -> str:
+    counts = [(kink.met, "on the kink"), (kink.near, "near it")]
+    text = ", ".join(f"{n} {words}" for n, words in counts if n)
+    at = f", first at {list(kink.index)}" if kink.index else ""
+    return f"{kink.expression}: {text}{at}; {kink.convention}"
+
+
+def _advice(advice: Advice) -> str:
+    return f"{advice.about}: {advice.reason}; instead {advice.instead}"
+
+
+def _count_of(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+# ---- costs ---------------------------------------------------------------------------------------
+
+
+def table(lines: Sequence[LineCost]) -> list[str]:
+    """Return time, operations and bytes of lines: of the value, and of the derivative behind +."""
+    rows = [("time", "operations", "bytes", "line, as value + derivative")]
+    rows += [(*cells(line), where(line.place)) for line in lines]
+    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    return [
+        "  ".join([*(c.rjust(w) for c, w in zip(row, widths, strict=False)), row[3]])
+        for row in rows
+    ]
+
+
+def cells(line: LineCost) -> tuple[str, str, str]:
+    """Return the costs of a line as text."""
+    return (
+        " + ".join(map(seconds_text, line.seconds)),
+        " + ".join(map(count_text, line.flops)),
+        " + ".join(map(bytes_text, line.bytes)),
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time in three digits and a unit."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+_AROUND: Final = 2
+"""Lines shown around those that are known."""
+
+_CLASSES: Final = dict(zip(KINDS, ("fault", "masked", "kink", "advice"), strict=True))
+
+_STYLE: Final = """
+.fd-report { font: 14px/1.45 system-ui, sans-serif; color: #1c1e21; background: #fff;
+  padding: 1em; --line: #d8dbe0; --muted: #5b6270; --heat: 234, 120, 20;
+  --fault: #c01c28; --masked: #5b6270; --kink: #7a3fb0; --advice: #0b6b8a; }
+.fd-report h2 { font-size: 1.15em; margin: 0 0 .6em; }
+.fd-report h3 { font: 600 .9em ui-monospace, monospace; color: var(--muted); margin: 1em 0 .3em; }
+.fd-report table { border-collapse: collapse; width: 100%;
+  font: 12.5px/1.5 ui-monospace, monospace; }
+.fd-report th, .fd-report td { padding: 0 .7em; text-align: right; white-space: pre;
+  color: inherit; background: none; border: 0; vertical-align: top; }
+.fd-report th { color: var(--muted); font-weight: 600; border-bottom: 1px solid var(--line); }
+.fd-report .number { color: var(--muted); }
+.fd-report .source { text-align: left; width: 100%; }
+.fd-report .note td { text-align: left; white-space: normal; padding-left: 2em; }
+.fd-report .note span { display: block; max-width: min(80ch, 100vw - 6em); }
+.fd-report .note b { font-weight: 600; }
+.fd-report .fault { color: var(--fault); } .fd-report .masked { color: var(--masked); }
+.fd-report .kink { color: var(--kink); } .fd-report .advice { color: var(--advice); }
+.fd-report tr.line.fault { color: inherit; box-shadow: inset 4px 0 var(--fault); }
+.fd-report .scroll { overflow-x: auto; }
+@media (prefers-color-scheme: dark) { .fd-report { color: #e4e6eb; background: #17191c;
+  --line: #3a3f47; --muted: #9aa3b2; --heat: 200, 105, 30; --fault: #ff7b72; --masked: #9aa3b2;
+  --kink: #d2a8ff; --advice: #79c0ff; } }
+"""
+
+_HEADS: Final = (
+    '<th class="source">line, with costs as value + derivative</th>'
+    "<th>time</th><th>operations</th><th>bytes</th>"
+)
+
+
+def document(title: str, body: str) -> str:
+    """Return a whole file that holds a fragment."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n"
+        "<style>body { margin: 0; } @media (prefers-color-scheme: dark) "
+        "{ body { background: #17191c; } }</style>\n"
+        f"</head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def fragment(heading: str, found: Sequence[Mark], lines: Sequence[LineCost]) -> str:
+    """Return the page as part of another one."""
+    costs = {line.place: line for line in lines}
+    places = {p for p in (*costs, *(mark.place for mark in found)) if p is not None}
+    files = sorted({place.file for place in places})
+    parts = [f"<style>{_STYLE}</style>", '<div class="fd-report">', f"<h2>{escape(heading)}</h2>"]
+    elsewhere = [mark for mark in found if mark.place is None]
+    if elsewhere:
+        parts += ["<table>", *map(_note, elsewhere), "</table>"]
+    most = max((line.total_seconds for line in lines), default=0.0)
+    for file in files:
+        numbers = sorted({place.line for place in places if place.file == file})
+        parts.append(f"<h3>{escape(os.path.basename(file))}</h3>")
+        parts.append(f'<div class="scroll" tabindex="0"><table><tr><td></td>{_HEADS}</tr>')
+        parts += _rows(file, numbers, costs, found, most)
+        parts.append("</table></div>")
+    rest = costs.get(None)
+    if rest is not None:
+        parts.append(f'<p class="number">elsewhere: {escape(", ".join(cells(rest)))}</p>')
+    return "\n".join([*parts, "</div>"])
+
+
+def _rows(
+    file: str,
+    numbers: Sequence[int],
+    costs: dict[Place | None, LineCost],
+    found: Sequence[Mark],
+    most: float,
+) -> Iterator[str]:
+    """Give the lines of a file around those that are known, with notes below them."""
+    known = {place.line: cost for place, cost in costs.items() if place and place.file == file}
+    text = linecache.getlines(file)
+    last = 0
+    for number in _lines_to_show(numbers, len(text)):
+        if last and number > last + 1:
+            yield '<tr><td class="number">⋮</td><td></td></tr>'
+        last = number
+        source = text[number - 1].rstrip("\n") if number <= len(text) else ""
+        cost = known.get(number)
+        notes = [m for m in found if m.place and m.place[:2] == (file, number)]
+        kind = " fault" if any(m.kind == KINDS[0] for m in notes) else ""
+        heat = cost.total_seconds / most if cost is not None and most else 0.0
+        shade = f' style="background: rgba(var(--heat), {0.6 * heat:.3f})"' if heat else ""
+        numbers_text = cells(cost) if cost is not None else ("", "", "")
+        yield (
+            f'<tr class="line{kind}"{shade}><td class="number">{number}</td>'
+            f'<td class="source">{escape(source)}</td>'
+            + "".join(f"<td>{escape(cell)}</td>" for cell in numbers_text)
+            + "</tr>"
+        )
+        yield from map(_note, notes)
+
+
+def _lines_to_show(numbers: Sequence[int], count: int) -> list[int]:
+    """Return the lines to be shown: the known ones, and some around them that there are."""
+    near = {n + k for n in numbers for k in range(-_AROUND, _AROUND + 1)}
+    return sorted({n for n in near if 1 <= n <= count} | set(numbers))
+
+
+def _note(mark: Mark) -> str:
+    kind = _CLASSES[mark.kind]
+    return (
+        f'<tr class="note {kind}"><td></td><td colspan="4"><span><b>{escape(mark.kind)}</b> '
+        f"{escape(mark.sentence)}</span></td></tr>"
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

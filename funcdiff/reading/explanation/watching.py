@@ -24,7 +24,7 @@ from funcdiff.core.recording import Recording, live_variables, program_of
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import copy_equation, inline, walk
-from funcdiff.reading.explanation.kinks import has_slope
+from funcdiff.reading.explanation.inspections import has_slope
 from funcdiff.reading.provenance import Notes
 
 

@@ -8,14 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from funcdiff.reading.export.products import Filter, products
-from funcdiff.reading.export.rewriting import Rules, missing, names_in, rewriter
-from funcdiff.reading.export.shared import SHARED, WINDOWS
+from funcdiff.reading.export.shared import SHARED, WINDOWS, Rules, missing, names_in, rewriter
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.expressions import build, call
-from funcdiff.reading.text.places import IN_PLACE
-from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.expressions import UnwritableError, build, call
 from funcdiff.reading.text.templates import TEMPLATES
-from funcdiff.reading.text.writer import Body, Dialect
+from funcdiff.reading.text.writer import IN_PLACE, Body, Dialect
 
 _LACKING: Final = names_in(
     "bitwise_count clongdouble float_power linalg.eig linalg.eigvals longdouble spacing"

@@ -17,32 +17,37 @@ from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.products import Filter, products
-from funcdiff.reading.export.rewriting import (
-    Call,
-    Rules,
-    call_of_formula,
-    dotted_name,
-    missing,
-    names_in,
-    rewriter,
-)
 from funcdiff.reading.export.shared import (
     PARTITIONS,
     SHARED,
     WINDOWS,
+    Call,
+    Rules,
+    call_of_formula,
+    dotted_name,
+    formulas,
     has_double_precision,
+    missing,
+    name_operands,
+    names_in,
     refuse,
+    rewriter,
     substitution,
 )
-from funcdiff.reading.export.special import formulas, name_operands
 from funcdiff.reading.export.spectra import SPECTRA
-from funcdiff.reading.labels import label_of
+from funcdiff.reading.provenance import label_of
 from funcdiff.reading.text.control import STATEMENTS, branch_tests
-from funcdiff.reading.text.expressions import build, call, constant, items, name, text_of
-from funcdiff.reading.text.places import IN_PLACE, Statement
-from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.expressions import (
+    UnwritableError,
+    build,
+    call,
+    constant,
+    items,
+    name,
+    text_of,
+)
 from funcdiff.reading.text.templates import TEMPLATES
-from funcdiff.reading.text.writer import Body, Dialect, Writing
+from funcdiff.reading.text.writer import IN_PLACE, Body, Dialect, Statement, Writing
 from funcdiff.space import kept_axes
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -21,8 +21,15 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import arrangement
 from funcdiff.ops.products.convolution import Convolution
 from funcdiff.ops.products.masked import MaskedContraction, MaskedConvolution
-from funcdiff.reading.text.expressions import build, call, constant, name, text_of
-from funcdiff.reading.text.literals import allocation, dtype_of
+from funcdiff.reading.text.expressions import (
+    allocation,
+    build,
+    call,
+    constant,
+    dtype_of,
+    name,
+    text_of,
+)
 from funcdiff.reading.text.writer import Body, Writing
 
 

@@ -27,8 +27,10 @@ from funcdiff.ops.user.python_call import Batch, Batches
 from funcdiff.ops.user.replay import Replay
 from funcdiff.ops.user.root import Root
 from funcdiff.ops.user.solvers import known
-from funcdiff.reading.labels import label_of
+from funcdiff.reading.provenance import label_of
 from funcdiff.reading.text.expressions import (
+    UnwritableError,
+    allocation,
     build,
     call,
     constant,
@@ -37,8 +39,6 @@ from funcdiff.reading.text.expressions import (
     name,
     text_of,
 )
-from funcdiff.reading.text.literals import allocation
-from funcdiff.reading.text.symbols import UnwritableError
 from funcdiff.reading.text.writer import Body, Writing
 
 # ---- functions -----------------------------------------------------------------------------------

@@ -27,11 +27,17 @@ from funcdiff.core.program import Equation
 from funcdiff.errors import FuncdiffError
 from funcdiff.ops.linalg.routines import scipy_linalg
 from funcdiff.pytree.statics import static_key
-from funcdiff.reading.text.expressions import call, name, public_name, text_of
-from funcdiff.reading.text.layout import wrap
-from funcdiff.reading.text.literals import array
-from funcdiff.reading.text.names import Names
-from funcdiff.reading.text.symbols import Symbol, UnwritableError, expression_of
+from funcdiff.reading.text.expressions import (
+    Symbol,
+    UnwritableError,
+    array,
+    call,
+    expression_of,
+    name,
+    public_name,
+    text_of,
+)
+from funcdiff.reading.text.lines import Names, wrap
 
 _OUTSIDE: Final = {"numpy", *sys.stdlib_module_names}
 """Packages that a text may import."""

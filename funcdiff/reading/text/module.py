@@ -10,13 +10,10 @@ from typing import Any, Final, NamedTuple
 from funcdiff.core.program import Program
 from funcdiff.errors import ProgramError
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.expressions import name, substitute, text_of
-from funcdiff.reading.text.layout import in_docstring
-from funcdiff.reading.text.names import is_builtin
-from funcdiff.reading.text.places import IN_PLACE
-from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.expressions import UnwritableError, name, substitute, text_of
+from funcdiff.reading.text.lines import in_docstring, is_builtin
 from funcdiff.reading.text.templates import TEMPLATES
-from funcdiff.reading.text.writer import Dialect, Text, Writer
+from funcdiff.reading.text.writer import IN_PLACE, Dialect, Text, Writer
 
 
 class Operand(NamedTuple):

@@ -29,8 +29,7 @@ from funcdiff.ops.elementwise.logic import (
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.products.convolution import Convolution
 from funcdiff.ops.structure.structural import Axis
-from funcdiff.reading.text.expressions import attribute, build, call, constant, method
-from funcdiff.reading.text.literals import dtype_of
+from funcdiff.reading.text.expressions import attribute, build, call, constant, dtype_of, method
 from funcdiff.space import Axes
 
 Template: TypeAlias = Callable[[Equation, Sequence[ast.expr]], ast.expr | None]

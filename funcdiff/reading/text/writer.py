@@ -1,4 +1,9 @@
-"""Writes equations as statements: which results get a name, which are written inline."""
+"""Writes equations as statements: which results get a name, which are written inline.
+
+Writes updates of slices and scattered elements as in-place assignments.
+
+Analyses a program before it is written: counts uses, finds broadcasts and views.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +16,103 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
-from funcdiff.backend.code.formulas import with_new_axes
+from funcdiff.backend.code.formulas import axes_first, index, is_ufunc, with_new_axes
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
+from funcdiff.ops.axes.indexing import Indexed, Written
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import convert_p, select_p
-from funcdiff.reading.labels import Label, label_of
+from funcdiff.reading.provenance import Label, label_of
 from funcdiff.reading.text.expressions import (
+    UnwritableError,
+    broadcast_array,
     build,
     call,
+    full_array,
     is_simple,
+    item,
     items,
     name,
+    number,
     substitute,
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
-from funcdiff.reading.text.lines import Lines, Translate
-from funcdiff.reading.text.literals import broadcast_array, full_array, number
-from funcdiff.reading.text.names import SHORT_WORDS, Names
-from funcdiff.reading.text.places import Statement
-from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.lines import SHORT_WORDS, Lines, Names, Translate
 from funcdiff.reading.text.templates import SIGNS, Template
-from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
+
+Statement: TypeAlias = Callable[[Equation, ast.expr, Sequence[ast.expr]], str]
+"""Of an equation, the array that is written into, and the further operands."""
+
+
+def _slice(sign: str) -> Statement:
+    def write(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+        p = eq.params_as(Slice)
+        place = build(f"x[{index(eq.operands[0].type.shape, p.index)}]", x=target)
+        return f"{text_of(place)} {sign} {text_of(xs[0])}"
+
+    return write
+
+
+def _axes_first(x: ast.expr, eq: Equation, axes: tuple[int, ...]) -> ast.expr:
+    return build(axes_first("x", eq.operands[0].type.ndim, axes), x=x)
+
+
+def _scatter_add(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+    p = eq.params_as(Indexed)
+    whole = _axes_first(target, eq, p.axes)
+    updates, *indices = xs
+    where = indices[0] if len(indices) == 1 else items(indices)
+    return text_of(call("np.add.at", whole, where, updates))
+
+
+def _scatter(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+    """Write at positions; where they may repeat, in the order of the positions, not of memory."""
+    p = eq.params_as(Written)
+    whole = _axes_first(target, eq, p.axes)
+    updates, *indices = xs
+    if not p.distinct and eq.operands[2].type.ndim:
+        updates = call("np.ascontiguousarray", updates)
+        indices = [call("np.ascontiguousarray", i) for i in indices]
+    return f"{text_of(item(whole, indices))} = {text_of(updates)}"
+
+
+IN_PLACE: Final[dict[str, Statement]] = {
+    "add_slice": _slice("+="),
+    "replace_slice": _slice("="),
+    "scatter_add": _scatter_add,
+    "scatter": _scatter,
+}
+"""Statements that write into the first operand."""
+
+
+def is_elementwise(eq: Equation) -> bool:
+    """Whether NumPy broadcasts the operands of an equation by itself."""
+    return is_ufunc(eq) or eq.primitive is select_p
+
+
+def is_view(value: ast.expr) -> bool:
+    """Whether an expression only looks at an array that has a name."""
+    if isinstance(value, ast.Subscript):
+        parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
+        plain = all(isinstance(part, ast.Slice | ast.Constant) for part in parts)
+        return plain and isinstance(value.value, ast.Name)
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
+
+
+def uses_of(program: Program) -> Counter[int]:
+    """Count how often every variable is used by equations that are needed, or returned."""
+    uses: Counter[int] = Counter()
+    uses.update(atom.number for atom in program.outputs if isinstance(atom, Var))
+    for eq in reversed(program.equations):
+        if eq.operation.ends or any(uses[v.number] for v in eq.results):
+            uses.update(atom.number for atom in eq.operands if isinstance(atom, Var))
+    return uses
+
 
 _SCIPY: Final = re.compile(r"(?<!\.)\bscipy\.")
 """A name of SciPy's own."""

@@ -1,0 +1,498 @@
+"""Inspects an equation: formulas that lose digits or time, and kinks near its operands.
+
+A formula is found in the program; whether it does harm is decided by the values of this call.
+
+Finds points without a derivative: how far the operands are from the kinks of an operation.
+
+What has no entry here has no kink, or is made of what has one.
+
+Formats equations as NumPy expressions in the names of the code, and values in a few digits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.origins import Place
+from funcdiff.core.program import Equation, Program
+from funcdiff.ops.structure.structural import select_p, stop_gradient_p
+from funcdiff.reading.explanation.report import Advice, Kink
+from funcdiff.reading.provenance import origin_of
+from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
+from funcdiff.reading.text.templates import TEMPLATES
+
+_DEPTH: Final = 3
+"""So many operations deep an expression goes into what has no name."""
+_LONGEST: Final = 60
+
+
+def phrase(program: Program, eq: Equation) -> str:
+    """Return an equation as an expression: ``np.log(y + 1.0)``."""
+    made = {v.number: e for e in program.equations for v in e.results}
+    return _shorten(_equation(program, eq, made, _DEPTH))
+
+
+def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
+    """Return a variable by its name, or as the expression that makes it.
+
+    As an operand, the expression is in parentheses if it needs any.
+    """
+    made = {v.number: e for e in program.equations for v in e.results}
+    expression = _atom(program, atom, made, _DEPTH)
+    text = _shorten(expression)
+    needs = isinstance(expression, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
+    return f"({text})" if is_operand and needs else text
+
+
+def _shorten(expression: ast.expr) -> str:
+    text = text_of(expression)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _atom(program: Program, atom: Atom, made: dict[int, Equation], depth: int) -> ast.expr:
+    if isinstance(atom, Literal):
+        return number(atom.value, weak=True)
+    word = origin_of(program, atom).name
+    eq = made.get(atom.number)
+    if word or eq is None or not depth:
+        plain = word if word.isidentifier() else ""
+        return name(plain or ("t" if eq else f"argument_{atom.number + 1}"))
+    return _equation(program, eq, made, depth - 1)
+
+
+def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: int) -> ast.expr:
+    xs = [_atom(program, atom, made, depth) for atom in eq.operands]
+    if eq.primitive.name in ("broadcast", "reshape"):
+        return _drop_axes(xs[0], eq.operands[0].type.shape, eq.results[0].type.ndim)
+    template = TEMPLATES.get(eq.primitive.name)
+    found = template(eq, xs) if template is not None else None
+    if found is not None:
+        return found
+    word = public_name(eq.operation.function) or f"np.{eq.primitive.name}"
+    return call(word, *xs)
+
+
+def _drop_axes(x: ast.expr, shape: Sequence[int], ndim: int) -> ast.expr:
+    """Return ``x[1:2, :]``, of a shape, as ``x[1, :]`` where just such axes are dropped."""
+    if not isinstance(x, ast.Subscript):
+        return x
+    parts = x.slice.elts if isinstance(x.slice, ast.Tuple) else [x.slice]
+    plain = [_single(part) if n == 1 else None for part, n in zip(parts, shape, strict=False)]
+    dropped = len(shape) - ndim
+    if not dropped or sum(index is not None for index in plain) != dropped:
+        return x
+    chosen = [part if index is None else index for part, index in zip(parts, plain, strict=False)]
+    return ast.Subscript(x.value, ast.Tuple(chosen) if len(chosen) > 1 else chosen[0])
+
+
+def _single(part: ast.expr) -> ast.expr | None:
+    """Return the index of a slice of one element."""
+    if not isinstance(part, ast.Slice) or part.step is not None:
+        return None
+    return constant(0) if part.lower is None else part.lower
+
+
+def value_text(x: Any, index: tuple[int, ...] | None = None) -> str:
+    """Return an element of an array, or what is to be said of all of it."""
+    if index is not None:
+        return f"{x[index]:.6g}" if np.ndim(x) else f"{x:.6g}"
+    if not np.ndim(x):
+        return f"{x:.6g}"
+    shape = "x".join(map(str, np.shape(x)))
+    if not x.size or x.dtype.kind == "c":
+        return f"{x.dtype.name}[{shape}]"
+    return f"{x.dtype.name}[{shape}] from {np.min(x):.6g} to {np.max(x):.6g}"
+
+
+def first_of(flags: Any) -> tuple[int, ...]:
+    """Return the index of the first element that is set."""
+    shape: Sequence[int] = np.shape(flags)
+    return tuple(int(k) for k in np.unravel_index(int(np.argmax(flags)), shape)) if shape else ()
+
+
+Advisor: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Advice | None]
+"""Of the operands and results of an equation."""
+
+_DIGITS: Final = 0.5
+"""Advice is given where less than this part of the digits is right."""
+_MANY: Final = 10_000
+"""So many terms of a sum of float32 are worth a second look."""
+_LOST: Final = 1e-4
+"""The relative error of such a sum from which on it is mentioned."""
+_LARGE: Final = 32
+"""Rows of a matrix from which on its inverse costs noticeably more than solving."""
+_LAYOUT: Final = frozenset(("broadcast", "reshape", "permute", "convert"))
+_SCALED: Final = frozenset(("mul", "div"))
+
+
+class _Reader:
+    """A program, read for formulas."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.made = {v.number: eq for eq in program.equations for v in eq.results}
+        self.index = {v.number: k for k, eq in enumerate(program.equations) for v in eq.results}
+
+    def maker(self, atom: Atom, name: str = "") -> Equation | None:
+        """Return the equation that makes a variable, if it is of that name."""
+        eq = self.made.get(atom.number) if isinstance(atom, Var) else None
+        return eq if eq is not None and name in ("", eq.primitive.name) else None
+
+    def place(self, eq: Equation) -> Place | None:
+        """Return the line of an equation."""
+        return origin_of(self.program, eq.results[0]).place
+
+    def bare(self, atom: Atom, names: frozenset[str] = _LAYOUT) -> Atom:
+        """Return what is only moved, or scaled by a number."""
+        while (eq := self.maker(atom)) is not None and eq.primitive.name in names | _LAYOUT:
+            rest = [x for x in eq.operands if isinstance(x, Var)]
+            if len(rest) != 1:
+                break
+            (atom,) = rest
+        return atom
+
+
+def advisors(program: Program) -> dict[int, Advisor]:
+    """Return, by index, what looks at the values of equations that are part of such formulas."""
+    read, found = _Reader(program), {}
+    for index, eq in enumerate(program.equations):
+        if eq.results and origin_of(program, eq.results[0]).derived:
+            continue
+        rule = _RULES.get(eq.primitive.name)
+        made = rule(read, index, eq) if rule is not None else None
+        if made is not None:
+            found[made[0]] = made[1]
+    return found
+
+
+def _log_of_one_plus(read: _Reader, _index: int, eq: Equation) -> tuple[int, Advisor] | None:
+    added = read.maker(eq.operands[0], "add")
+    k = _other_of_one(added, 1.0) if added is not None else None
+    if added is None or k is None:
+        return None
+    x = phrase_of(read.program, added.operands[k])
+    place = read.place(eq)
+
+    def advise(xs: Sequence[Any], _ys: Sequence[Any]) -> Advice | None:
+        reason = _digits_lost(xs[k])
+        if reason is None:
+            return None
+        return Advice(place, f"np.log(1 + {x})", reason, f"np.log1p({x})")
+
+    return read.index[added.results[0].number], advise
+
+
+def _exp_minus_one(read: _Reader, _index: int, eq: Equation) -> tuple[int, Advisor] | None:
+    minus = -1.0 if eq.primitive.name == "add" else 1.0
+    k = _other_of_one(eq, minus)
+    made = read.maker(eq.operands[k], "exp") if k is not None else None
+    if made is None or (minus == 1.0 and k):
+        return None
+    x = phrase_of(read.program, made.operands[0])
+    place = read.place(eq)
+
+    def advise(xs: Sequence[Any], _ys: Sequence[Any]) -> Advice | None:
+        reason = _digits_lost(xs[0])
+        if reason is None:
+            return None
+        return Advice(place, f"np.exp({x}) - 1", reason, f"np.expm1({x})")
+
+    return read.index[made.results[0].number], advise
+
+
+def _other_of_one(eq: Equation, one: float) -> int | None:
+    """Return which operand is added to a number, if it is that number."""
+    for k, atom in enumerate(eq.operands):
+        if isinstance(atom, Literal) and atom.value == one and len(eq.operands) == 2:
+            return 1 - k if isinstance(eq.operands[1 - k], Var) else None
+    return None
+
+
+def _digits_lost(x: Any) -> str | None:
+    """Say what is left of small numbers that 1 is added to; None where enough is."""
+    rounding = np.finfo(x.dtype).eps
+    flags = (np.abs(x) < rounding**_DIGITS) & (x != 0)
+    count = int(np.count_nonzero(flags))
+    if not count:
+        return None
+    smallest = float(np.min(np.abs(x), where=flags, initial=np.inf))
+    error = min(1.0, rounding / smallest)
+    these = "it is" if np.ndim(x) == 0 else f"{count} of {np.size(x)} are"
+    return f"{these} as small as {smallest:.2g}: an error of {100 * error:.2g} %"
+
+
+def _inverse_times(read: _Reader, index: int, eq: Equation) -> tuple[int, Advisor] | None:
+    y = eq.results[0]
+    users = [e for e in read.program.equations if y in e.operands]
+    users = [e for e in users if not origin_of(read.program, e.results[0]).derived]
+    if not users or any(e.primitive.name != "contract" or y != e.operands[0] for e in users):
+        return None
+    rows = y.type.shape[-1]
+    matrix = phrase_of(read.program, eq.operands[0])
+    right = phrase_of(read.program, users[0].operands[1], is_operand=True)
+    place = read.place(users[0])
+
+    def advise(xs: Sequence[Any], ys: Sequence[Any]) -> Advice | None:
+        norms = [np.max(np.sum(np.abs(a), axis=-1), initial=0.0) for a in (xs[0], ys[0])]
+        condition = float(norms[0] * norms[1])
+        lost = not condition * np.finfo(y.type.dtype).eps < np.finfo(y.type.dtype).eps ** _DIGITS
+        if rows < _LARGE and not lost:
+            return None
+        reason = f"the inverse of {rows} rows takes three times as long as solving"
+        if lost:
+            reason += f", and loses digits: the condition is {condition:.2g}"
+        about = f"np.linalg.inv({matrix}) @ {right}"
+        plain = phrase_of(read.program, users[0].operands[1])
+        return Advice(place, about, reason, f"np.linalg.solve({matrix}, {plain})")
+
+    return index, advise
+
+
+def _difference_of_moments(read: _Reader, index: int, eq: Equation) -> tuple[int, Advisor] | None:
+    x = _mean_of(read, eq.operands[0])
+    squared = _base_of_square(read, x) if x is not None else None
+    mean = _base_of_square(read, read.bare(eq.operands[1]))
+    if squared is None or mean is None or _mean_of(read, mean) != squared:
+        return None
+    word, place = phrase_of(read.program, squared), read.place(eq)
+    power = phrase_of(read.program, squared, is_operand=True)
+
+    def advise(xs: Sequence[Any], ys: Sequence[Any]) -> Advice | None:
+        limit = np.finfo(ys[0].dtype).eps ** _DIGITS
+        first = np.abs(xs[0])
+        if not np.any((np.abs(ys[0]) < limit * first) & (first > 0)):
+            return None
+        part = float(np.min(np.abs(ys[0]) / np.where(first > 0, first, 1.0)))
+        reason = f"the difference is {part:.2g} of its parts: the digits before that are lost"
+        about = f"np.mean({power}**2) - np.mean({word})**2"
+        return Advice(place, about, reason, f"np.var({word})")
+
+    return index, advise
+
+
+def _mean_of(read: _Reader, atom: Atom) -> Atom | None:
+    """Return what a mean is of, or a sum."""
+    made = read.maker(read.bare(atom, _SCALED), "reduce_sum")
+    return read.bare(made.operands[0]) if made is not None else None
+
+
+def _base_of_square(read: _Reader, atom: Atom) -> Atom | None:
+    """Return what is squared."""
+    eq = read.maker(atom)
+    if eq is None or not eq.operands:
+        return None
+    same = eq.primitive.name == "square"
+    same = same or (eq.primitive.name == "mul" and eq.operands[0] == eq.operands[1])
+    return read.bare(eq.operands[0]) if same else None
+
+
+def _sum_of_many(read: _Reader, index: int, eq: Equation) -> tuple[int, Advisor] | None:
+    x, y = eq.operands[0].type, eq.results[0].type
+    cumulative = eq.primitive.name == "cumsum"
+    terms = x.shape[getattr(eq.params, "axis", 0)] if cumulative else x.size // max(1, y.size)
+    if x.dtype != np.float32 or terms < _MANY:
+        return None
+    word, place = phrase_of(read.program, eq.operands[0]), read.place(eq)
+    name, axes = ("cumsum", "axis") if cumulative else ("sum", "axes")
+    add, along = getattr(np, name), getattr(eq.params, axes)
+
+    def advise(xs: Sequence[Any], ys: Sequence[Any]) -> Advice | None:
+        exact = add(xs[0], axis=along, dtype=np.float64)
+        errors = np.abs(ys[0] - exact) / np.where(exact == 0, 1.0, np.abs(exact))
+        error = float(np.max(errors, initial=0.0))
+        if not error > _LOST:
+            return None
+        reason = f"of {terms} float32 the error is {100 * error:.2g} % of the sum"
+        return Advice(place, f"np.{name}({word})", reason, f"np.{name}({word}, dtype=np.float64)")
+
+    return index, advise
+
+
+_Rule: TypeAlias = Callable[[_Reader, int, Equation], tuple[int, Advisor] | None]
+
+_RULES: Final[dict[str, _Rule]] = {
+    "log": _log_of_one_plus,
+    "sub": lambda read, k, eq: _exp_minus_one(read, k, eq) or _difference_of_moments(read, k, eq),
+    "add": _exp_minus_one,
+    "inv": _inverse_times,
+    "reduce_sum": _sum_of_many,
+    "cumsum": _sum_of_many,
+}
+"""Formulas by the operation that ends them, or that is to be looked at.  Default: no advice."""
+
+
+Looked: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Kink | None]
+"""Of the operands and results of an equation."""
+
+Gap: TypeAlias = Callable[[Any, Sequence[Any], Any], Any]
+"""Of parameters, operands and result: the distances from the nearest kink."""
+
+_NEAR: Final = 0.75
+"""The power of the rounding unit, times the largest distance, up to which a kink is near."""
+
+
+class _Kind(NamedTuple):
+    gap: Gap
+    convention: str
+
+
+def _difference(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    x, y = xs
+    return np.abs(x - y)
+
+
+def _from_zero(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    return np.abs(xs[0])
+
+
+def _of_result(_p: Any, _xs: Sequence[Any], y: Any) -> Any:
+    return np.abs(y)
+
+
+def _from_integer(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    return np.abs(xs[0] - np.rint(xs[0]))
+
+
+def _from_nonzero_integer(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    return np.abs(xs[0] - np.where(np.abs(xs[0]) < 0.5, np.inf, np.rint(xs[0])))
+
+
+def _from_half(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    return np.abs(xs[0] - np.floor(xs[0]) - 0.5)
+
+
+def _from_multiple(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    quotient = xs[0] / xs[1]
+    return np.abs(quotient - np.rint(quotient))
+
+
+def _from_second(p: Any, xs: Sequence[Any], y: Any) -> Any:
+    """Return how far all but one of the extreme elements are from the extremum."""
+    axes = tuple(p.axes)
+    gaps = np.abs(xs[0] - np.expand_dims(y, axes))
+    moved = np.moveaxis(gaps, axes, range(len(axes)))
+    lines = moved.reshape((-1, *moved.shape[len(axes) :]))
+    if len(lines) < 2:
+        return np.full(1, np.inf)
+    return np.partition(lines, 1, axis=0)[1]
+
+
+def _between_neighbours(p: Any, _xs: Sequence[Any], y: Any) -> Any:
+    return np.abs(np.diff(y, axis=p.axis))
+
+
+def _between_ranks(p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    return np.abs(np.diff(np.sort(xs[0], axis=p.axis), axis=p.axis))
+
+
+def _around_ranks(p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    """Return how far order statistics are from the nearest of the other elements."""
+    x, positions = xs
+    gaps = np.diff(np.sort(x, axis=p.axis), axis=p.axis)
+    ends = np.full_like(gaps, np.inf, shape=np.take(x, [0], axis=p.axis).shape)
+    below, above = (
+        np.take_along_axis(np.concatenate(pair, axis=p.axis), positions, axis=p.axis)
+        for pair in ((ends, gaps), (gaps, ends))
+    )
+    return np.minimum(below, above)
+
+
+def _from_running(p: Any, xs: Sequence[Any], y: Any) -> Any:
+    """Return how far elements are from the extremum before them."""
+    x, before = np.moveaxis(xs[0], p.axis, 0), np.moveaxis(y, p.axis, 0)
+    return np.abs(x[1:] - before[:-1])
+
+
+_JUMP: Final = "a jump: the derivative is 0 on both sides, and counts as 0"
+_SHARED: Final = "equal elements share the derivative equally"
+_HALVES: Final = "of equal operands each gets half of the derivative"
+
+_BY_NAME: Final[dict[str, _Kind]] = {
+    "absolute fabs": _Kind(_from_zero, "the derivative at 0 counts as 0"),
+    "modulus hypot root_of_squares": _Kind(_of_result, "the derivative at 0 counts as 0"),
+    "sign heaviside": _Kind(_from_zero, _JUMP),
+    "floor ceil": _Kind(_from_integer, _JUMP),
+    "trunc": _Kind(_from_nonzero_integer, _JUMP),
+    "rint": _Kind(_from_half, _JUMP),
+    "floor_divide": _Kind(_from_multiple, _JUMP),
+    "remainder fmod": _Kind(_from_multiple, "a jump: the derivative is 1 on both sides"),
+    "maximum minimum fmax fmin": _Kind(_difference, _HALVES),
+    "reduce_max reduce_min": _Kind(_from_second, _SHARED),
+    "running_maximum running_minimum": _Kind(_from_running, _SHARED),
+    "sort": _Kind(_between_neighbours, "equal elements keep their order, as in a stable sort"),
+    "partition": _Kind(_between_ranks, _SHARED),
+    "order_statistics": _Kind(_around_ranks, _SHARED),
+}
+
+_COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
+_COMPARED: Final = _Kind(
+    _difference, "np.where has the derivative of the branch that it takes, on the border too"
+)
+_LOGIC: Final = frozenset(
+    f"{kind}_{word}" for kind in ("logical", "bitwise") for word in ("and", "or", "xor", "not")
+) | {"invert", "broadcast", "reshape"}
+
+KINDS: Final[dict[str, _Kind]] = {
+    name: kind for names, kind in _BY_NAME.items() for name in names.split()
+}
+
+
+_FLAT: Final = frozenset(name for name, kind in KINDS.items() if kind.convention is _JUMP)
+
+
+def has_slope(eq: Equation) -> bool:
+    """Whether a derivative may go through an equation."""
+    real = any(v.type.dtype.kind in "fc" for v in eq.results)
+    return real and eq.primitive.name not in _FLAT and eq.primitive is not stop_gradient_p
+
+
+def lookers(program: Program) -> dict[int, Looked]:
+    """Return, by index, what looks for kinks at the equations that have some."""
+    deciding = _deciding(program)
+    found = {}
+    for index, eq in enumerate(program.equations):
+        kind = KINDS.get(eq.primitive.name)
+        if eq.primitive.name in _COMPARISONS and eq.results[0] in deciding:
+            kind = _COMPARED
+        same = len(set(eq.operands)) < len(eq.operands)  # the larger of x and x is smooth
+        if kind is not None and not same and eq.operands[0].type.dtype.kind in "fc":
+            found[index] = _looker(program, eq, kind)
+    return found
+
+
+def _deciding(program: Program) -> set[Atom]:
+    """Return the conditions by which `np.where` chooses."""
+    found: set[Atom] = set()
+    for eq in reversed(program.equations):
+        if eq.primitive is select_p:
+            found.add(eq.operands[0])
+        elif eq.primitive.name in _LOGIC and not found.isdisjoint(eq.results):
+            found.update(eq.operands)
+    return found
+
+
+def _looker(program: Program, eq: Equation, kind: _Kind) -> Looked:
+    rounding = np.finfo(eq.operands[0].type.dtype).eps ** _NEAR
+
+    def look(xs: Sequence[Any], ys: Sequence[Any]) -> Kink | None:
+        gaps = np.asarray(kind.gap(eq.params, xs, ys[0]))
+        if not gaps.size:
+            return None
+        scale = np.max(gaps, where=np.isfinite(gaps), initial=0.0) if gaps.size > 1 else 1.0
+        flags = gaps <= rounding * scale
+        count = int(np.count_nonzero(flags))
+        if not count:
+            return None
+        met = gaps == 0
+        hits = int(np.count_nonzero(met))
+        return Kink(
+            origin_of(program, eq.results[0]).place, eq.primitive.name, phrase(program, eq),
+            kind.convention, hits, count - hits, first_of(met if hits else flags),
+        )  # fmt: skip
+
+    return look
