@@ -1,5 +1,8 @@
 """One operation on neighbouring slices of an array is one on all of them; so is their addition."""
 
+from functools import partial
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -164,27 +167,8 @@ def count(program: Program) -> int:
 
 def assert_same(before: Program, after: Program) -> None:
     xs = [np.random.default_rng(k).normal(size=t.shape) for k, t in enumerate(before.input_types)]
-    (x,), (y,) = fd.evaluate(before, xs), fd.evaluate(after, xs)
-    np.testing.assert_allclose(y, x, rtol=1e-14, atol=1e-14)
-
-
-@st.composite
-def chains(draw: Any) -> Program:
-    n = draw(st.integers(1, 6))
-    pieces = []
-    for _ in range(draw(st.integers(1, 7))):
-        length = draw(st.integers(0, n))
-        places = st.integers(0, n - length)
-        pieces.append((draw(st.integers(0, 1)), draw(places), draw(places), length))
-    shape, axis = draw(st.sampled_from([((n,), 0), ((n, 2), 0), ((2, n), 1), ((n, 1), 0)]))
-    return chain(shape, axis, pieces, from_zero=draw(st.booleans()))
-
-
-@given(chains())
-def test_chains_have_their_sums(program: Program) -> None:
-    after = merge_neighbours(program)
-    assert_same(program, after)
-    assert count(after) <= count(program)
+    for x, y in zip(fd.evaluate(before, xs), fd.evaluate(after, xs), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize(("pieces", "left"), [
@@ -244,3 +228,63 @@ def test_the_gradient_of_a_loop_adds_two_pieces() -> None:
     source = gradient.lower(x).source
     assert source.count("+=") == 1
     assert len(source.splitlines()) < 20
+
+
+# ---- any programs ------------------------------------------------------------------------------
+
+
+def step(random: Random, made: list[Any]) -> list[Any]:
+    """Return what a random step makes of arrays: it cuts, turns, computes, joins or adds."""
+    x = random.choice(made[-6:])
+    if not x.ndim:
+        return [np.sin(x), x[None]]
+    axis = random.randrange(x.ndim)
+    at, around = (slice(None),) * axis, x.shape[:axis] + x.shape[axis + 1 :]
+    first, second = sorted(random.randint(0, x.shape[axis]) for _ in range(2))
+    ends = [0, first, second, x.shape[axis]]
+    boxes = [(*at, slice(*pair)) for pair in pairwise(ends)]
+    like = random.choice([y for y in made if y.shape == x.shape])
+    longer, moved = np.concatenate([x, like], axis), random.randint(0, x.shape[axis])
+    moves = [random.choice([moved, moved, 0]) + box[axis].start for box in boxes]
+    others = [
+        longer[(*at, slice(start, start + box[axis].stop - box[axis].start))]
+        for start, box in zip(moves, boxes, strict=True)
+    ]
+    match random.choice(["apply", "apply", "pair", "take", "turn", "join", "add", "nest"]):
+        case "apply":
+            return [np.sin(x[box]) * 2.0 for box in boxes]
+        case "pair":
+            return [x[box] * other for box, other in zip(boxes, others, strict=True)]
+        case "take":
+            return [np.sin(x[(*at, k)]) for k in range(x.shape[axis])]
+        case "turn":
+            return [x.T, x[(*at, slice(None, None, random.choice([-1, 2])))]]
+        case "join":
+            fits = [y for y in made if y.shape[:axis] + y.shape[axis + 1 :] == around and y.ndim]
+            fits = [y for y in fits if y.ndim == x.ndim] + [x[box] for box in boxes]
+            return [np.concatenate(random.choices(fits, k=random.randint(1, 3)), axis)]
+        case "add":
+            total = random.choice([np.zeros_like(x), like * 1.0])
+            for k in random.sample(range(3), random.randint(2, 3)):
+                total[boxes[k]] += others[k]
+            return [total]
+    return [x[None]]
+
+
+def wander(seed: int, *xs: Any) -> list[Any]:
+    """Return what some random steps make of arrays, each of at most 40 elements."""
+    random, made = Random(seed), list(xs)
+    for _ in range(random.randint(2, 8)):
+        made += [y for y in step(random, made) if y.size <= 40]
+    return made[len(xs) :]
+
+
+@given(st.integers(0, 2**32), st.sampled_from([(4,), (3, 3), (2, 4), (3, 1), (0, 2)]))
+def test_merged_programs_and_gradients_compute_the_same(seed: int, shape: tuple[int, ...]) -> None:
+    def total(*xs: Any) -> Any:
+        return sum(np.sum(np.sin(y)) for y in wander(seed, *xs))
+
+    xs = np.random.default_rng(seed).normal(size=(2, *shape))
+    for f in (partial(wander, seed), fd.grad(total, argnums=(0, 1))):
+        program = fd.trace(f)(*xs)
+        assert_same(program, merge_neighbours(program))
