@@ -1,19 +1,29 @@
-"""Samples of functions with rules of the user's, and of opaque ones."""
+"""Samples of users' code: rules of their own, failing operations, checkpoints."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import bind
+from funcdiff.core.primitive import NONE, operation, registered
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.control.checkpoint import Tap, checkpoint, tap
+from funcdiff.ops.control.guard import demand
+from funcdiff.ops.elementwise.logic import isnan
+from funcdiff.ops.linalg.factorizations import cholesky_p
+from funcdiff.ops.linalg.systems import Triangle
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_known import Known, KnownTangent, RuleCalls, known_p, known_tangent_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import tangent_p
+from funcdiff.ops.user.failing import Fails, fails_p, program_of_operation
 from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque
-from tests.rules.sample import Sample, body, integers, real, sample
+from tests.rules.sample import Sample, body, complex_, integers, real, sample
 
 X, Y = real(3), real(3, start=8)
 
@@ -100,3 +110,75 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "opaque": [sample(_opaque, integers(3), integers(3, start=5))],
 }
+
+
+POSITIVE = np.array([[2.0, 0.3], [0.3, 1.0]])
+INDEFINITE = np.array([[1.0, 2.0], [2.0, 1.0]])
+
+
+def _fails(a: Tracer) -> Tracer:
+    op = operation(cholesky_p, Triangle(True), (ArrayType(a.shape, a.dtype),))
+    return bind(fails_p, Fails(program_of_operation(op), ()), a)[0]
+
+
+def _fails_by_floating_errors(a: Tracer) -> Tracer:
+    op = operation(registered("log"), NONE, (ArrayType(a.shape, a.dtype),))
+    return bind(fails_p, Fails(program_of_operation(op), (), ("divide", "invalid")), a)[0]
+
+
+SAMPLES |= {
+    "demand": [sample(lambda x: demand(x, isnan(x), ValueError("nan")), real(3, 2))],
+    "fails": [
+        sample(_fails, POSITIVE),
+        sample(_fails, INDEFINITE),
+        sample(_fails_by_floating_errors, POSITIVE - 0.3),
+    ],
+}
+
+
+W, X_CHECKPOINT, Y_CHECKPOINT = real(3, 2), real(2, start=5), real(3, start=9)
+
+
+def _checkpoint(program: Program, *keep: str) -> Callable[..., Any]:
+    def f(*xs: Any) -> Sequence[Any]:
+        return checkpoint(program, xs, keep)
+
+    return f
+
+
+def _layers(w: Any, x: Any, y: Any) -> Any:
+    """Compute two results of several taps; `y` is tapped itself, and not needed for one."""
+    inner: Any = tap(np.sin(w @ x), Tap("inner", 0))
+    outer: Any = tap(np.exp(inner * tap(y, Tap("outer", 0))), Tap("outer", 1))
+    return outer * inner, np.cumsum(x * x)
+
+
+def _linear(w: Any, x: Any, y: Any) -> Any:
+    return w @ x - np.sin(y)[0] * x[0], x[::-1]
+
+
+def _counting(n: Any, x: Any) -> Any:
+    return n + 1, np.cos(x) * x
+
+
+LAYERS, LINEAR = (
+    body(_layers, W, X_CHECKPOINT, Y_CHECKPOINT),
+    body(_linear, W, X_CHECKPOINT, Y_CHECKPOINT),
+)
+
+SAMPLES |= {
+    "checkpoint": [
+        sample(_checkpoint(LAYERS), W, X_CHECKPOINT, Y_CHECKPOINT),
+        sample(_checkpoint(LAYERS, "outer"), W, X_CHECKPOINT, Y_CHECKPOINT),
+        sample(_checkpoint(LAYERS, "outer", "inner"), W, X_CHECKPOINT, Y_CHECKPOINT),
+        sample(_checkpoint(LINEAR), W, X_CHECKPOINT, Y_CHECKPOINT),
+        sample(_checkpoint(body(_layers, W * 1j, X_CHECKPOINT * 1j, Y_CHECKPOINT), "inner"),
+               complex_(3, 2), complex_(2, start=5), Y_CHECKPOINT, order=1),
+        sample(_checkpoint(body(_counting, integers(3), Y_CHECKPOINT)), integers(3), Y_CHECKPOINT),
+    ],
+    "tap": [
+        sample(lambda x: tap(x, Tap("x", 0)), X_CHECKPOINT),
+        sample(lambda x: tap(x, Tap("x", 1)), complex_(3)),
+        sample(lambda n: tap(n, Tap("n", 0)), integers(3)),
+    ],
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Samples of methods of distributions, with compiled densities and without."""
+"""Samples of distributions: methods, and inverses of their functions in parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
+import funcdiff.scipy.primitives.special.distributions
+import funcdiff.scipy.primitives.special.noncentral  # noqa: F401 (they declare them)
 from funcdiff.core.builder import bind
+from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.scipy.stats.draws import Draw, Source, draw_p, sources
 from funcdiff.scipy.stats.entropies import Slope, entropy_slope_p
 from funcdiff.scipy.stats.leaf_programs import Table, table_p
@@ -50,4 +53,49 @@ SAMPLES: dict[str, list[Sample]] = {
         )
     ],
     "table": [sample(lambda x: x * bind(table_p, Table((1.5, -2.0, 0.3), (3,), "<f8"))[0], _X)],
+}
+
+
+_POINTS: dict[str, tuple[tuple[float, float], ...]] = {
+    "chdtriv": ((0.3, 0.72), (2.7, 1.4)),
+    "gdtria": ((0.3, 0.62), (1.7, 0.8), (2.1, 3.2)),
+    "gdtrib": ((1.3, 0.7), (0.4, 0.73), (2.1, 1.2)),
+    "pdtrik": ((0.6, 0.82), (2.2, 1.3)),
+    "fdtridfd": ((3.2, 1.4), (0.55, 0.38), (1.2, 0.7)),
+    "stdtridf": ((0.81, 0.23), (1.3, -0.9)),
+    "btdtria": ((0.3, 0.62), (1.2, 2.4), (0.4, 0.55)),
+    "btdtrib": ((1.3, 0.6), (0.4, 0.73), (0.3, 0.17)),
+    "bdtrik": ((0.6, 0.43), (9.3, 6.2), (0.3, 0.45)),
+    "bdtrin": ((1.7, 4.2), (0.45, 0.72), (0.28, 0.43)),
+    "nbdtrik": ((0.6, 0.43), (3.3, 5.2), (0.3, 0.45)),
+    "nbdtrin": ((2.2, 3.4), (0.6, 0.35), (0.35, 0.52)),
+    "nrdtrimn": ((0.3, 0.82), (1.7, 0.6), (0.4, -1.2)),
+    "nrdtrisd": ((0.3, -0.7), (0.8, 0.27), (1.1, -1.6)),
+    "chndtrix": ((0.3, 0.72), (2.7, 1.4), (1.4, 0.6)),
+    "chndtridf": ((3.0, 1.2), (0.45, 0.31), (1.2, 0.7)),
+    "chndtrinc": ((2.4, 3.8), (3.1, 2.2), (0.3, 0.42)),
+    "ncfdtri": ((2.6, 1.7), (4.4, 3.2), (1.4, 0.6), (0.45, 0.62)),
+    "ncfdtridfn": ((0.15, 0.34), (2.7, 6.2), (6.6, 1.1), (1.7, 0.8)),
+    "ncfdtridfd": ((4.4, 5.6), (0.46, 0.46), (6.1, 4.0), (2.3, 1.7)),
+    "ncfdtrinc": ((7.4, 2.6), (4.6, 4.4), (0.32, 0.45), (1.2, 1.3)),
+    "nctdtridf": ((0.45, 0.82), (1.4, -0.6), (1.3, 0.7)),
+    "nctdtrinc": ((2.6, 4.7), (0.42, 0.25), (0.8, -1.1)),
+    "nctdtrit": ((2.6, 4.7), (1.4, -0.6), (0.42, 0.25)),
+}
+
+_SIX_DIGITS = ("ncfdtridfn", "ncfdtridfd", "ncfdtrinc", "nctdtridf", "nctdtrinc")
+"""Where SciPy's search ends: the samples are of single precision."""
+
+_LINEAR_OR_ROUGH = ("bdtrin", "nbdtrin", "nrdtrimn", "nrdtrisd", *_SIX_DIGITS)
+"""What has second derivatives of zero, or values of too few digits for differences of them."""
+
+SAMPLES |= {
+    name: [
+        sample(
+            handlers[name],
+            *(np.array(x, np.float32 if name in _SIX_DIGITS else np.float64) for x in operands),
+            order=2 - (name in _LINEAR_OR_ROUGH),
+        )
+    ]
+    for name, operands in _POINTS.items()
 }

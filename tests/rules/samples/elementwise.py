@@ -1,4 +1,4 @@
-"""Samples of the elementwise operations: real, complex, integer, 0-d, empty and float32."""
+"""Samples of elementwise operations, of real and complex numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Primitive, primitives
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.elementwise.complex import conj, imag, join, modulus
+from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
@@ -20,6 +22,7 @@ from funcdiff.ops.elementwise.logic import (
 )
 from funcdiff.ops.elementwise.mathematics import heaviside, ldexp
 from funcdiff.ops.families import by_ufunc
+from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -122,3 +125,28 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
 }
 SAMPLES["heaviside"].append(sample(_heaviside_at_zero, real(3)))
+
+
+SAMPLES |= {
+    "real": [
+        sample(real_of, complex_(2, 3)),
+        sample(lambda z: real_of(mul(z, z)), complex_()),
+        sample(real_of, np.complex64(complex_(2)), order=1),
+    ],
+    "imag": [sample(imag, complex_(2, 3)), sample(lambda z: imag(mul(z, z)), complex_())],
+    "conj": [
+        sample(conj, complex_(2, 3)),
+        sample(lambda z: mul(conj(z), mul(z, z)), complex_(2)),
+        sample(conj, complex_(0), order=1),
+    ],
+    "modulus": [
+        sample(modulus, complex_(2, 3)),
+        sample(lambda z: mul(modulus(z), modulus(mul(z, z))), complex_()),
+        sample(modulus, np.complex64(complex_(2)), order=1),
+    ],
+    "join": [
+        sample(join, real(2, 3), real(2, 3, start=9)),
+        sample(lambda x: join(mul(x, x), x), real()),
+        sample(join, np.float32(0.5), np.float32(-0.7), order=1),
+    ],
+}
