@@ -9,7 +9,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import is_hypothesis_test, settings
 
-from funcdiff.core.patience import patience
+from funcdiff.core.evaluate import patience
 from tests.numpy import agreement
 
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)

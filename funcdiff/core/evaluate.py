@@ -1,4 +1,10 @@
-"""Interprets a program with NumPy, equation by equation: the reference for every backend."""
+"""Interprets a program with NumPy, equation by equation: the reference for every backend.
+
+To derive an equation and to compile it take some 60 µs, and save one or two of each run on small
+arrays.  Programs that come back a few times, as where derivatives are held against differences, are
+many, so the work waits for some runs: a loop of a hundred calls loses little by that.  The larger
+the arrays, the more is saved.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +15,79 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dataflow import last_uses
 from funcdiff.core.late import late
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
-from funcdiff.core.patience import runs_before
-from funcdiff.core.program import Program
+from funcdiff.core.policy import CLOSED
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.quiet import errors_are_heard
-from funcdiff.core.running import as_run
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES
-from funcdiff.core.walk import nested
+from funcdiff.core.walk import map_nested, nested, walk
 from funcdiff.errors import InputError, InternalError, user_location
+
+_ELEMENTS: Final = 256
+_EQUATIONS_A_RUN: Final = 64
+_MOST: Final = 32
+
+
+class Patience:
+    """How many runs are waited for at the least: one in tests, which go through all ways so."""
+
+    least = 8
+
+
+patience: Final = Patience()
+
+
+def runs_before(sizes: Sequence[int], equations: int = 0) -> int:
+    """Return how many runs to wait for, of operations on arrays of so many elements.
+
+    8 on numbers, up to 32 of long programs; half of them on arrays of 256 elements.
+    """
+    elements = sum(sizes) / max(len(sizes), 1)
+    runs = min(max(equations // _EQUATIONS_A_RUN, patience.least), _MOST)
+    return min(runs, int(_MOST / (1 + elements / _ELEMENTS)))
+
+
+def as_run(program: Program) -> Program:
+    r"""Return a program that computes the same bits without operations that only hand values on.
+
+    >>> import funcdiff as fd
+    >>> program = fd.parse(
+    ...     "program(%0: f64[]) {\n  %1: f64[] = sqrt %0\n  %2: f64[] = square %1\n"
+    ...     "  %3: f64[] = known %2, %0\n  return %3\n}"
+    ... )
+    >>> print(as_run(program))
+    program(%0: f64[]) {
+      %1: f64[] = sqrt %0
+      %2: f64[] = square %1
+      return %2
+    }
+    """
+    if not _has_marks(program):
+        return program
+
+    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+        if eq.primitive.facts.hands_on:
+            return xs[: len(eq.results)]
+        return bind(eq.primitive, map_nested(as_run, eq.params), *xs)
+
+    with Builder("as_run", CLOSED) as builder:
+        return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
+
+
+def _has_marks(program: Program) -> bool:
+    for eq in program.equations:
+        op = eq.operation
+        if op.primitive.facts.hands_on or (
+            op.equation_count > 1 and any(map(_has_marks, nested(op.params)))
+        ):
+            return True
+    return False
+
 
 Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
 """What makes a function of a program, as `executable` does."""

@@ -15,7 +15,7 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.jit import jit
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.compiled import fastest
+from funcdiff.backend.kernels.kernels import fastest
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.computed import computed
 from funcdiff.core.evaluate import copy_aliased, is_repeatable

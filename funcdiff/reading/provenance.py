@@ -27,10 +27,10 @@ from funcdiff.api.compiling.lowered import Traced
 from funcdiff.api.jit import JittedFunction
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import current_builder
+from funcdiff.core.evaluate import as_run
 from funcdiff.core.origins import UNKNOWN, LocatedEntries, Origin, Place, Reader, Word, reader
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
-from funcdiff.core.running import as_run
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, is_users, user_frame, user_location

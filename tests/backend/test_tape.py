@@ -18,8 +18,7 @@ from funcdiff.api.derivatives.programs import (
 )
 from funcdiff.backend.tape import sightings, tape
 from funcdiff.backend.tape.steps import NeedsProgramError
-from funcdiff.core.evaluate import executable
-from funcdiff.core.patience import patience
+from funcdiff.core.evaluate import executable, patience
 from funcdiff.errors import InternalError
 from funcdiff.passes import recorded
 

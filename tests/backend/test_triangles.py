@@ -10,8 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.backend.code import triangles
-from funcdiff.backend.code.lapack import lower_inverse, substitution
-from funcdiff.backend.code.triangles import Lower, triangular_product
+from funcdiff.backend.code.triangles import Lower, lower_inverse, substitution, triangular_product
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.types import ArrayType
 from tests.backend.test_kernels import assert_computes

@@ -13,14 +13,13 @@ from hypothesis import given
 
 import funcdiff as fd
 from funcdiff.backend.kernels.kernels import Kernel, kernel
-from funcdiff.backend.numbers import estimates, statements, unrolling
+from funcdiff.backend.numbers import estimates, unrolling
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.backend.numbers.loops import while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
-from funcdiff.core.evaluate import Executable
+from funcdiff.core.evaluate import Executable, as_run
 from funcdiff.core.program import Program
-from funcdiff.core.running import as_run
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.testing.subject import disagreement, rounding
@@ -108,7 +107,7 @@ def recursion(x: Any) -> Any:
 
 
 def test_long_programs_are_functions_of_bounded_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statements, "PART", 7)
+    monkeypatch.setattr(unrolling, "PART", 7)
     monkeypatch.setattr(unrolling, "PART", 7)
     x = np.linspace(-1.0, 2.0, 30)
     for f in (

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.core.evaluate import as_run
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
-from funcdiff.core.running import as_run
 from funcdiff.ops.linalg.radial import known_p, radial_p
 from funcdiff.passes.rewrites import jets, radii
 from funcdiff.passes.simplify import simplify

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.core.evaluate import as_run
 from funcdiff.core.program import Program
-from funcdiff.core.running import as_run
 from funcdiff.core.walk import nested
 from funcdiff.reading import provenance
 from funcdiff.reading.provenance import Examined, content

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.backend.compiled import fastest
-from funcdiff.backend.kernels.preparation import prepare
+from funcdiff.backend.kernels.kernels import fastest, prepare
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.evaluate import evaluate, is_repeatable
 from funcdiff.core.overwriting import is_fresh

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, rebuild, run
-from funcdiff.backend.kernels.preparation import owns_results
+from funcdiff.backend.kernels.kernels import owns_results
 from funcdiff.backend.numbers.unrolling import Unrolled
 from funcdiff.core.evaluate import copy_aliased, is_repeatable
 from funcdiff.core.program import Program

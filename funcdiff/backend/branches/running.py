@@ -9,8 +9,7 @@ import numpy as np
 
 from funcdiff.backend.branches.tree import Branch, Leaf, Tree
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.compiled import fastest
-from funcdiff.backend.kernels.preparation import owns_results
+from funcdiff.backend.kernels.kernels import fastest, owns_results
 from funcdiff.backend.numbers.unrolling import Unrolled
 from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.quiet import quiet

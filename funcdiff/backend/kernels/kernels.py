@@ -3,10 +3,12 @@
 A kernel is faster than a compiled program of `backend.code.source` where the last bits are free to
 differ, as they are under `jit`: its memory is kept from call to call, numbers are worked on by
 Python's operators, and large arrays are worked through block by block (see `blocks.schedule`).
+Before, repeated equations are rolled into loops where that is quicker.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from textwrap import wrap
@@ -28,22 +30,22 @@ from funcdiff.backend.code.products import (
     write_masked_product,
     write_product,
 )
-from funcdiff.backend.code.source import Calls, Quick, Source, function
+from funcdiff.backend.code.source import LONGEST, Calls, Quick, Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import solver, triangles
 from funcdiff.backend.kernels.loops import scan, writable_outputs
-from funcdiff.backend.kernels.preparation import prepare
 from funcdiff.backend.native.compiling import compile_loop
 from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
+from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.loops import loop_of_numbers, while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
-from funcdiff.core.atoms import Literal, Var
-from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.evaluate import as_run, executable, is_repeatable
 from funcdiff.core.memo import memoised
+from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
@@ -51,6 +53,10 @@ from funcdiff.ops.families import several
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
+from funcdiff.passes.loops.distribution import distribute
+from funcdiff.passes.loops.rolling import roll
+from funcdiff.passes.neighbours import merge_neighbours
+from funcdiff.space import broadcast_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
@@ -392,3 +398,62 @@ def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
     if code is None:
         return Kernel(program, Limits(), native=native)
     return Unrolled(code, lambda: Kernel(program, Limits(), native=native))
+
+
+def fastest(program: Program, *, native: bool = False) -> Callable[..., list[Any]]:
+    """Return the kernel of a program, or the interpreter if it is not worth one.
+
+    `native` says whether machine code computes chains of elementwise operations.
+    ``FUNCDIFF_INTERPRET=1`` in the environment keeps everything in the interpreter.
+    """
+    if os.environ.get("FUNCDIFF_INTERPRET") == "1":
+        return executable(program)
+    ready = prepare(program)
+    if len(ready.equations) > LONGEST and not is_worth_unrolling(ready):
+        return executable(program)
+    return kernel(program, native=native)
+
+
+# ---- what is compiled ----------------------------------------------------------------------------
+
+
+@memoised
+def prepare(program: Program) -> Program:
+    """Return the program that is compiled: with loops where that is quicker."""
+    program = as_run(program)
+    looped = merge_neighbours(distribute(roll(program)))
+    many = len(program.equations) > LONGEST
+    if not many and estimate_time(looped) > estimate_time(program):
+        return merge_neighbours(distribute(program))
+    return looped
+
+
+def owns_results(program: Program) -> bool:
+    """Whether every result of the kernel is a number, or an array in nobody else's memory.
+
+    So it is if the program is interpreted, too.
+    """
+    ready = prepare(program)
+    return all(_owns_results(p) for p in {program, ready, lower(ready)})
+
+
+def _owns_results(program: Program) -> bool:
+    owners: dict[Atom, Var] = {}
+    varying: set[Atom] = set(program.inputs)  # what does not vary, a kernel keeps
+    for eq in program.equations:
+        if not varying.isdisjoint(eq.operands):
+            varying.update(eq.results)
+        if is_fresh(eq):
+            owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
+        elif eq.primitive.implementation.view and _is_most(eq):
+            owner = owners.get(eq.operands[0])
+            if owner is not None and owner in varying:
+                owners[eq.results[0]] = owner
+    found = [owners.get(atom) for atom in program.outputs]
+    return None not in found and len(set(found)) == len(found)
+
+
+def _is_most(eq: Equation) -> bool:
+    """Whether a view has most of the elements of its operand, each of them once."""
+    once = eq.primitive.facts.elements == "moved" and eq.primitive is not broadcast_p
+    return once and 2 * eq.results[0].type.size > eq.operands[0].type.size

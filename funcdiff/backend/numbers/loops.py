@@ -15,8 +15,7 @@ import numpy as np
 
 from funcdiff.backend.code.source import Source
 from funcdiff.backend.numbers.estimates import is_handed_on
-from funcdiff.backend.numbers.statements import PART, lines_of
-from funcdiff.backend.numbers.unrolling import Body, unroll_body, unroll_float_body
+from funcdiff.backend.numbers.unrolling import PART, Body, lines_of, unroll_body, unroll_float_body
 from funcdiff.core.program import Program
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.ops.control.scan import Scan

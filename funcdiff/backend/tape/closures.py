@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.dataflow import last_uses
-from funcdiff.core.evaluate import Executable
+from funcdiff.core.evaluate import Executable, as_run
 from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Program
-from funcdiff.core.running import as_run
 
 _MOST: Final = 12
 """Equations of a program that holds on to its values until it returns."""

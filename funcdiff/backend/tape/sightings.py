@@ -7,7 +7,7 @@ from typing import Final
 
 import funcdiff.passes as passes
 from funcdiff.core.atoms import Entry
-from funcdiff.core.patience import runs_before
+from funcdiff.core.evaluate import runs_before
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
 
