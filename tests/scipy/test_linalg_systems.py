@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import linalg as plain
+from scipy.sparse import csc_array
 
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError
@@ -285,3 +286,27 @@ def test_a_singular_matrix_of_one_number_is_an_error() -> None:
         fd.vjp(lambda a: LINALG.solve(a, [0.0, 1.0]), np.zeros((1, 1)))
     value = fd.vjp(lambda a: LINALG.solve(a, [0.0, 1.0]), np.full((1, 1), 4.0))[0]
     np.testing.assert_array_equal(value, [0.0, 0.25])
+
+
+APART: dict[str, Any] = {
+    "solve": lambda b: LINALG.solve(A, b),
+    "solve_triangular": lambda b: LINALG.solve_triangular(A, b),
+    "solve_banded": lambda b: LINALG.solve_banded((1, 1), A, b),
+    "solveh_banded": lambda b: LINALG.solveh_banded(np.array([[0.0] * 3, [4.0] * 3]), b),
+    "solve_toeplitz": lambda b: LINALG.solve_toeplitz(np.array([4.0, 1.0, 0.5]), b),
+    "cho_solve": lambda b: LINALG.cho_solve(LINALG.cho_factor(POSITIVE), b),
+    "lu_solve": lambda b: LINALG.lu_solve(LINALG.lu_factor(A), b),
+    "spsolve": lambda b: fd.scipy.sparse.linalg.spsolve(csc_array(A), b),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APART)
+def test_an_infinite_slope_stays_with_its_right_hand_side(name: str) -> None:
+    """Columns are solved for apart: of the second one all is zero, whatever the slope there."""
+
+    def f(x: Any) -> Any:
+        return np.cbrt(APART[name](np.where(np.array([True, False]), x[:, None], 0.0)))
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert np.isfinite(fd.jacfwd(f)(x)).all()
+    assert not fd.jacfwd(f)(x)[:, 1].any()

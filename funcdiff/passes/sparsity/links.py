@@ -90,8 +90,10 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     if facts.elements == "moved":
         t = eq.operands[0].type
         return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))
-    if facts.linear is None or any(
-        value is None and not flag for value, flag in zip(known, linear, strict=True)
+    if (
+        facts.linear is None
+        or facts.raises
+        or any(value is None and not flag for value, flag in zip(known, linear, strict=True))
     ):
         return None
     found = _moved(eq.operation, place, linear, known)

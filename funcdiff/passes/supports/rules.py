@@ -18,13 +18,12 @@ from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.families import Elementwise
 from funcdiff.ops.linalg.degeneracy import blocks_p, eigen_differential_p
 from funcdiff.ops.linalg.determinants import adjugate_p
-from funcdiff.ops.linalg.systems import solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Labels
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from funcdiff.ops.products.masked import masked_contract_p, masked_convolve_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Permutation, concatenate_p, permute_p
-from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p, named_solve_p
+from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.passes.supports.support import Maybe, Support, booleans, from_mask
 from funcdiff.space import Axes, Broadcast, broadcast_p
 
@@ -228,7 +227,6 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
     convolve_p: _convolve,
     masked_convolve_p: _mask_factor(_convolve),
     adjugate_p: _labelled(adjugate_p, product=True),
-    **{p: _labelled(p, slice(1, 2)) for p in (solve_p, triangular_solve_p, named_solve_p)},
     linear_solve_p: _linear_solve,
     eigen_differential_p: _settle,
     blocks_p: _blocks,
@@ -259,9 +257,9 @@ def rule_of(primitive: Primitive[Any]) -> Rule | None:
 
 def is_product(primitive: Primitive[Any]) -> bool:
     """Whether zeros of a result may be lost where a coefficient is not finite."""
-    return primitive.facts.elements == "multiplied" or primitive in _QUOTIENTS
+    facts = primitive.facts
+    solves = facts.raises and facts.linear is not None  # for what the other operands may refuse
+    return facts.elements == "multiplied" or solves or primitive in _QUOTIENTS
 
 
-_QUOTIENTS: Final = frozenset({
-    div.primitive, adjugate_p, solve_p, triangular_solve_p, named_solve_p, linear_solve_p,
-})  # fmt: skip
+_QUOTIENTS: Final = (div.primitive, adjugate_p, linear_solve_p)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.access import Access
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
@@ -104,6 +105,13 @@ def _batch(p: SparseSystem, size: int, xs: Tracers, batched: Sequence[bool]) -> 
     return batch_of_columns(partial(sparse_solve, p), size, xs, batched)
 
 
+def _access(_p: SparseSystem, types: Types) -> Access:
+    """Say that every right-hand side is solved for, by whatever tells the matrices of a stack."""
+    *stack, _, column = range(types[3].ndim)
+    columns = (*stack, None, column)
+    return Access((columns,), ((*stack, None), (None,), (None,), columns))
+
+
 sparse_solve_p: Final[Primitive[SparseSystem]] = Primitive(
     "sparse_solve",
     SparseSystem,
@@ -112,7 +120,8 @@ sparse_solve_p: Final[Primitive[SparseSystem]] = Primitive(
     _jvp,
     _transpose,
     _batch,
-    facts=Facts(raises=True),
+    access=_access,
+    facts=Facts(linear=slice(3, 4), raises=True),
 )
 
 
