@@ -172,25 +172,15 @@ def _take_apart(program: Program, count: int) -> _LinearMap | None:
     split = linearize(program, active, (True,) * outputs)
     if any(dependent(split.primal, active)[outputs:]):
         return None
-    at_zero = _at_zero(split.primal, count)
+    zero = list(map(zeros, program.input_types[first:]))
     with Builder("linear_map", SHARED) as builder:
         given = [builder.input(t) for t in program.input_types[:first]]
         vs = [builder.input(t) for t in program.input_types[first:]]
-        residuals = inline(at_zero, given)[outputs:]
+        residuals = inline(split.primal, [*given, *zero])[outputs:]
         slope = builder.program(inline(split.linear, [*vs, *residuals]))
     with Builder("linear_map", SHARED) as builder:
         given = [builder.input(t) for t in program.input_types[:first]]
         bs = [builder.input(t) for t in program.input_types[first:]]
-        constants = inline(at_zero, given)
+        constants = inline(split.primal, [*given, *zero])
         right = builder.program([add(b, neg(c)) for b, c in zip(bs, constants, strict=False)])
     return _LinearMap(slope, right)
-
-
-def _at_zero(program: Program, count: int) -> Program:
-    """Return a program whose last inputs are zero."""
-    first = len(program.inputs) - count
-    with Builder("linear_map", SHARED) as builder:
-        given = [builder.input(t) for t in program.input_types[:first]]
-        return builder.program(
-            inline(program, [*given, *(zeros(t) for t in program.input_types[first:])])
-        )

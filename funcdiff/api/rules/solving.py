@@ -32,8 +32,8 @@ class Calls:
         self, solve: Callable[..., Any], structure: pytree.Structure, *, has_aux: bool
     ) -> None:
         self._solve = solve
-        self._structure = structure
-        self._has_aux = has_aux
+        self.structure = structure
+        self.has_aux = has_aux
 
     @property
     def has_effects(self) -> bool:
@@ -44,41 +44,24 @@ class Calls:
         self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
     ) -> list[Any]:
         """Solve the equation that a program is of; return the leaves of what comes out."""
-        found, aux = self._run_solver(name, program, given, values)
-        return [*found, *(_numbers(aux, name)[0] if self._has_aux else ())]
+        found, aux = self.run_solver(name, program, given, values)
+        return [*found, *(_numbers(aux, name)[0] if self.has_aux else ())]
 
-    def _run_solver(
+    def run_solver(
         self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
     ) -> tuple[list[Any], Any]:
+        """Return the leaves of the solution, and what comes beside it."""
         types = program.input_types[len(given) :]
 
         def function(x: Any) -> Any:
-            leaves = fit_leaves(
-                x, self._structure, types, f"the argument of the function of {name}"
-            )
-            return pytree.unflatten(self._structure, evaluate_or_record(program, [*given, *leaves]))
+            leaves = fit_leaves(x, self.structure, types, f"the argument of the function of {name}")
+            return pytree.unflatten(self.structure, evaluate_or_record(program, [*given, *leaves]))
 
         start = [np.array(x)[()] for x in values]
         return solution(
-            self._solve, function, Unknowns(start, types, self._structure), name,
-            has_aux=self._has_aux,
+            self._solve, function, Unknowns(start, types, self.structure), name,
+            has_aux=self.has_aux,
         )  # fmt: skip
-
-    def aux(
-        self, solver: Name[Run], name: str, program: Program, operands: Sequence[Any]
-    ) -> tuple[tuple[ArrayType, ...], pytree.Structure | None]:
-        """Return types and structure of what comes beside a solution, by solving.
-
-        The equation, which calls the solver by its name, will have these results.
-        """
-        if not self._has_aux:
-            return (), None
-        values = [value_of(x) for x in operands]
-        first = len(values) - self._structure.leaf_count
-        found, aux = self._run_solver(name, program, values[:first], values[first:])
-        leaves, structure = _numbers(aux, name)
-        calls_of(innermost()).note(key_of((solver, program), values), [*found, *leaves], None)
-        return tuple(ArrayType(y.shape, y.dtype) for y in leaves), structure
 
 
 def evaluate_or_record(program: Program, operands: Sequence[Any]) -> list[Any]:
@@ -135,17 +118,28 @@ def solve_directly(
 
 def auxiliary(
     solver: Name[Run], name: str, program: Program, operands: Sequence[Any]
-) -> tuple[Any, pytree.Structure | None]:
-    """Return types and structure of what a solver returns beside the solution."""
-    assert isinstance(solver.code, Calls)
+) -> tuple[tuple[ArrayType, ...], pytree.Structure | None]:
+    """Return types and structure of what a solver returns beside the solution, by solving.
+
+    The equation, which calls the solver by its name, will have these results.
+    """
+    calls = solver.code
+    assert isinstance(calls, Calls)
+    if not calls.has_aux:
+        return (), None
     try:
-        return solver.code.aux(solver, name, program, operands)
+        values = [value_of(x) for x in operands]
     except ConcreteValueError as error:
         raise ConcreteValueError(
             f"what the solver of {name} returns beside the solution is not known at "
             f"{user_location()}, where the arguments have no values (inside vmap, cond, scan or "
             "trace). Leave out has_aux=True there."
         ) from error
+    first = len(program.inputs) - calls.structure.leaf_count
+    found, aux = calls.run_solver(name, program, values[:first], values[first:])
+    leaves, structure = _numbers(aux, name)
+    calls_of(innermost()).note(key_of((solver, program), values), [*found, *leaves], None)
+    return tuple(ArrayType(y.shape, y.dtype) for y in leaves), structure
 
 
 def rebuild_solution(ys: Sequence[Tracer], x: Unknowns, aux: pytree.Structure | None) -> Any:
