@@ -57,9 +57,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "vmap": lambda f: FD.vmap(f),
     "jit of vmap": lambda f: FD.jit(FD.vmap(f)),
     "vmap of jit": lambda f: FD.vmap(FD.jit(f)),
-    "jit without guards": lambda f: lambda xs: np.stack(
-        [FD.jit(f, guards=False)(x) for x in xs]
-    ),
+    "jit without guards": lambda f: lambda xs: np.stack([FD.jit(f, guards=False)(x) for x in xs]),
     "scan": lambda f: lambda xs: FD.scan(lambda c, x: (c, f(x)), 0.0, xs)[1],
 }  # fmt: skip
 

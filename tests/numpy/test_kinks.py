@@ -48,16 +48,13 @@ KINKS: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "squares that a mask leaves out": (
         lambda x: np.sum(x * x, where=[True, False, False]), [1, 2, 3], [2, 0, 0]
     ),
-    "a mask of the array itself": (
-        lambda x: np.sum(x**2, where=x > 1), [0, 1, 2, 3], [0, 0, 4, 6]
-    ),
+    "a mask of the array itself": (lambda x: np.sum(x**2, where=x > 1), [0, 1, 2, 3], [0, 0, 4, 6]),
     "a scalar along axes": (lambda x: np.sum(x, axis=0) + np.max(x, axis=-1), 2, 2),
     "the median of an even count": (NP.median, [1, 3, 3, 1], [0.25] * 4),
     **{
         f"entries equal to {name}": (f, TIED, [0, 1 / 3, 0, 1 / 3, 1 / 3])
         for name, f in (
-            ("the median", np.median),
-            ("the median without NaN", np.nanmedian),
+            ("the median", np.median), ("the median without NaN", np.nanmedian),
             ("a quantile", partial(np.quantile, q=0.5)),
             ("a percentile", partial(np.nanpercentile, q=25)),
         )

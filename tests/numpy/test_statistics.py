@@ -118,26 +118,21 @@ def test_out_may_have_another_dtype(f: Any, dtype: str) -> None:
 RANDOM_COVARIANCES = np.random.default_rng(0)
 PAIRS = {
     "a vector with a row": (
-        RANDOM_COVARIANCES.normal(size=4),
-        RANDOM_COVARIANCES.normal(size=(1, 4)),
+        RANDOM_COVARIANCES.normal(size=4), RANDOM_COVARIANCES.normal(size=(1, 4)),
     ),
     "columns with a row": (
-        RANDOM_COVARIANCES.normal(size=(4, 3)),
-        RANDOM_COVARIANCES.normal(size=(1, 4)),
+        RANDOM_COVARIANCES.normal(size=(4, 3)), RANDOM_COVARIANCES.normal(size=(1, 4)),
     ),
     "columns with a vector": (
-        RANDOM_COVARIANCES.normal(size=(4, 3)),
-        RANDOM_COVARIANCES.normal(size=4),
+        RANDOM_COVARIANCES.normal(size=(4, 3)), RANDOM_COVARIANCES.normal(size=4),
     ),
     "columns with columns": (
-        RANDOM_COVARIANCES.normal(size=(4, 3)),
-        RANDOM_COVARIANCES.normal(size=(4, 2)),
+        RANDOM_COVARIANCES.normal(size=(4, 3)), RANDOM_COVARIANCES.normal(size=(4, 2)),
     ),
     "columns with a column": (
-        RANDOM_COVARIANCES.normal(size=(4, 3)),
-        RANDOM_COVARIANCES.normal(size=(4, 1)),
+        RANDOM_COVARIANCES.normal(size=(4, 3)), RANDOM_COVARIANCES.normal(size=(4, 1)),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("f", [np.cov, np.corrcoef])

@@ -36,12 +36,8 @@ CASES: Final[dict[str, tuple[Function, Any, Any]]] = {
     "bins": (lambda b: np.histogram(X, bins=b)[0], X, X[::-1]),
     "range": (lambda b: np.histogram(b, bins=3, range=(b[0], b[1]))[1], X, -X),
     "infinite samples": (lambda x: np.histogram(x, bins=3)[1], X, X * np.inf),
-    "positions": (
-        lambda x: fnp.unravel_index(fnp.floor(x).astype(int), (2, 3))[1], X, X * 3,
-    ),
-    "coordinates": (
-        lambda x: fnp.ravel_multi_index((fnp.floor(x).astype(int),), (5,)), X, X * 3,
-    ),
+    "positions": (lambda x: fnp.unravel_index(fnp.floor(x).astype(int), (2, 3))[1], X, X * 3),
+    "coordinates": (lambda x: fnp.ravel_multi_index((fnp.floor(x).astype(int),), (5,)), X, X * 3),
     "circulant": (lambda c: solve_circulant(c, X), X, np.ones(3)),
     "a power of distances": (lambda p: minkowski(X, 2 * X, p[0]), X, -X),
     "a penalty": (

@@ -167,21 +167,16 @@ SAMPLES = [
     Sample(contract_p, Contraction((), (0, 1), (1, 0)), ((), _masked(3, 4))),
     Sample(contract_p, Contraction((0, 1), (1, 2), (2, 0)), (_masked(3, 4), _masked(4, 2))),
     Sample(
-        masked_contract_p,
-        MaskedContraction((0, 1), (1, 2), (2, 0), 0),
-        (MASKED, _masked(4, 2), MASK),
-        exact=False,
+        masked_contract_p, MaskedContraction((0, 1), (1, 2), (2, 0), 0),
+        (MASKED, _masked(4, 2), MASK), exact=False,
     ),
     Sample(masked_contract_p, MaskedContraction((0, 1), (1, 2), (2, 0), 0), (MASKED, (4, 2), MASK)),
     Sample(
-        masked_convolve_p,
-        MaskedConvolution((0,), (0,), (0,), ((1, 1, 1),), (0,), (6,), 1),
-        (_masked(3, 3), MASKED, MASK),
-        exact=False,
+        masked_convolve_p, MaskedConvolution((0,), (0,), (0,), ((1, 1, 1),), (0,), (6,), 1),
+        (_masked(3, 3), MASKED, MASK), exact=False,
     ),
     Sample(
-        masked_convolve_p,
-        MaskedConvolution((0,), (0,), (0,), ((1, 1, 1),), (0,), (6,), 1),
+        masked_convolve_p, MaskedConvolution((0,), (0,), (0,), ((1, 1, 1),), (0,), (6,), 1),
         ((3, 3), MASKED, MASK),
     ),
     Sample(masked_sum_p, Axes((1,)), (_masked(3, 4), np.ones((3, 4), bool))),
@@ -229,7 +224,7 @@ SAMPLES = [
     Sample(ifft_p, Fourier(5, 1, "forward"), (_masked(4, 5, 2),)),
     Sample(rfft_p, Fourier(5, 1, "backward"), (_masked(4, 3),)),
     Sample(irfft_p, Fourier(5, 0, "backward"), (_masked(3, 4),)),
-]
+]  # fmt: skip
 
 
 def _numbers(type_: ArrayType, random: np.random.Generator) -> Any:

@@ -118,10 +118,7 @@ MUTATIONS = [
     ),
     Mutation("custom examples are exchanged", "custom", "batch", mutants.examples_turned_around),
     Mutation(
-        "a backward rule is negated",
-        "custom_tangent",
-        "transpose",
-        mutants.cotangents_negated,
+        "a backward rule is negated", "custom_tangent", "transpose", mutants.cotangents_negated,
         told_by="custom",
     ),
     Mutation("a checkpoint drops a result", "checkpoint", "jvp", mutants.last_tangent_dropped),
@@ -145,7 +142,7 @@ MUTATIONS = [
     Mutation("singular vectors are not pushed", "svd", "jvp", mutants.last_tangent_dropped),
     Mutation("a special function is off a little", "erf", "jvp", mutants.scaled_tangents(1.001)),
     Mutation("the order is held", "gammainc", "jvp", mutants.without_second_tangent),
-]
+]  # fmt: skip
 
 
 @pytest.mark.thinned(3)

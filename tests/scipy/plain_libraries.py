@@ -67,17 +67,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     **{
         n: partial(_statistic, n)
         for n in [
-            "zscore",
-            "skew",
-            "kurtosis",
-            "moment",
-            "gmean",
-            "hmean",
-            "sem",
-            "variation",
-            "tmean",
-            "tvar",
-            "iqr",
+            "zscore", "skew", "kurtosis", "moment", "gmean", "hmean", "sem", "variation", "tmean",
+            "tvar", "iqr",
         ]
     },
     "correlation": lambda x: scipy.stats.pearsonr(x[:, 0], x[:, 1]).statistic,
@@ -87,16 +78,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     **{
         n: partial(_special, n)
         for n in [
-            "gammaln",
-            "psi",
-            "erf",
-            "expit",
-            "logit",
-            "ndtri",
-            "i0",
-            "j1",
-            "entr",
-            "logsumexp",
+            "gammaln", "psi", "erf", "expit", "logit", "ndtri", "i0", "j1", "entr", "logsumexp",
             "softmax",
         ]
     },
@@ -106,7 +88,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     **{n: partial(_spectrum, n) for n in ["fft", "rfft", "ifft", "hfft", "dct", "dst"]},
     "hilbert": lambda x: np.abs(scipy.signal.hilbert(x[:, 0])),
     "rotation": lambda x: Rotation.from_rotvec(x).as_matrix(),
-}
+}  # fmt: skip
 
 
 def main() -> None:

@@ -51,15 +51,11 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "cubic of three": (lambda s, x, y: s.CubicSpline(x, y)(P), X[:3], Y[:3]),
     "cubic of two": (lambda s, x, y: s.CubicSpline(x, y)(P), X[:2], Y[:2] + 1j),
     "cubic periodic": (
-        lambda s, x, y: s.CubicSpline(x, closed(y), bc_type="periodic")(2 * P),
-        X,
-        Y[:5],
+        lambda s, x, y: s.CubicSpline(x, closed(y), bc_type="periodic")(2 * P), X, Y[:5],
     ),
     "cubic axis": (lambda s, x, y: s.CubicSpline(x, y, 1).integrate(0.3, 4.0), X, Y2.T),
     "cubic by values of derivatives": (
-        lambda s, y, d: s.CubicSpline(X, y, bc_type=((1, d[0]), (2, d[1])))(P, nu=1),
-        Y2,
-        Y2[:2],
+        lambda s, y, d: s.CubicSpline(X, y, bc_type=((1, d[0]), (2, d[1])))(P, nu=1), Y2, Y2[:2],
     ),
     **{
         f"interpolating k={k}": (lambda s, x, y, k=k: s.make_interp_spline(x, y, k)(P), X, Y)
@@ -67,39 +63,28 @@ CALLS: dict[str, tuple[Any, ...]] = {
     },
     **{
         f"interpolating {bc}": (
-            lambda s, x, y, bc=bc: s.make_interp_spline(x, y, bc_type=bc)(P),
-            X,
-            Y,
+            lambda s, x, y, bc=bc: s.make_interp_spline(x, y, bc_type=bc)(P), X, Y,
         )
         for bc in ("natural", "clamped")
     },
     "interpolating by derivatives": (
-        lambda s, x, y: s.make_interp_spline(x, y, bc_type=([(1, 0.5)], [(2, 0.3)]))(P),
-        X,
-        Y + 1j,
+        lambda s, x, y: s.make_interp_spline(x, y, bc_type=([(1, 0.5)], [(2, 0.3)]))(P), X, Y + 1j,
     ),
     "interpolating periodic": (
-        lambda s, x, y: s.make_interp_spline(x, closed(y), bc_type="periodic")(P),
-        X,
-        Y[:5],
+        lambda s, x, y: s.make_interp_spline(x, closed(y), bc_type="periodic")(P), X, Y[:5],
     ),
     "normal equations": (
-        lambda s, x, y: s.make_lsq_spline(x, y, OUTER, 2, method="norm-eq")(P),
-        X,
-        Y,
+        lambda s, x, y: s.make_lsq_spline(x, y, OUTER, 2, method="norm-eq")(P), X, Y,
     ),
     "barycentric": (lambda s, x, y, p: s.BarycentricInterpolator(x, y, rng=1)(p), X, Y, NODES),
     "barycentric derivative": (
-        lambda s, y, p: s.BarycentricInterpolator(X, y, rng=1).derivative(p),
-        Y2,
-        NODES,
+        lambda s, y, p: s.BarycentricInterpolator(X, y, rng=1).derivative(p), Y2, NODES,
     ),
     "krogh": (lambda s, y, p: s.KroghInterpolator(X, y)(p), Y2, NODES),
     "krogh derivatives": (lambda s, y, p: s.krogh_interpolate(X, y, p, der=[0, 2]), Y2, NODES),
     "interp1d outside": (
         lambda s, y, p: s.interp1d(X, y, axis=1, bounds_error=False, fill_value=(1.0, 2.0))(p),
-        Y2.T,
-        1.6 * P,
+        Y2.T, 1.6 * P,
     ),
     "interp1d continued": (lambda s, y, p: s.interp1d(X, y, fill_value="extrapolate")(p), Y, 2 * P),
     **{
@@ -115,9 +100,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "univariate integral": (lambda s, y, a: s.UnivariateSpline(X, y, s=0).integral(a, 3), Y, 0.8),
     "univariate derivatives": (lambda s, y: s.UnivariateSpline(X, y, s=0).derivatives(0.8), Y),
     "univariate least squares": (
-        lambda s, y, w: s.LSQUnivariateSpline(X, y, [1.6], k=2, w=w)(P),
-        Y,
-        X + 1,
+        lambda s, y, w: s.LSQUnivariateSpline(X, y, [1.6], k=2, w=w)(P), Y, X + 1,
     ),
     **{
         f"splev {ext}": (lambda s, y, p, e=ext: s.splev(1.6 * p, s.splrep(X, y), 0, e), Y, P)
@@ -128,25 +111,18 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "splint": (lambda s, x, y: s.splint(-1, 3.0, s.splrep(x, y)), X, Y),
     "rectangle": (lambda s, x, z, p: s.RectBivariateSpline(x, GY, z)(p, 1.0), GX, Z, Q[:, 0]),
     "rectangle at points": (
-        lambda s, z, q: s.RectBivariateSpline(GX, GY, z, kx=2).ev(q[:, 0], q[:, 1], dx=1),
-        Z,
-        Q,
+        lambda s, z, q: s.RectBivariateSpline(GX, GY, z, kx=2).ev(q[:, 0], q[:, 1], dx=1), Z, Q,
     ),
     "rectangle integral": (
-        lambda s, z, a: s.RectBivariateSpline(GX, GY, z).integral(a, 3.0, 0.6, 4.0),
-        Z,
-        0.5,
+        lambda s, z, a: s.RectBivariateSpline(GX, GY, z).integral(a, 3.0, 0.6, 4.0), Z, 0.5,
     ),
     "rectangle derivative": (
         lambda s, x, z: s.RectBivariateSpline(x, GY, z, kx=4).partial_derivative(2, 1)(1.3, 1.1),
-        GX,
-        Z,
+        GX, Z,
     ),
     "bisplev": (lambda s, q: s.bisplev(q[:, 0], q[:, 1], TCK, dx=1), Q),
     "grid linear": (
-        lambda s, x, z, q: s.RegularGridInterpolator((x, GY), z)(q),
-        GX,
-        np.stack([Z, 1j * Z], -1),
+        lambda s, x, z, q: s.RegularGridInterpolator((x, GY), z)(q), GX, np.stack([Z, 1j * Z], -1),
         Q,
     ),
     **{
@@ -154,25 +130,20 @@ CALLS: dict[str, tuple[Any, ...]] = {
         for m in ("linear", "cubic_legacy")
     },
     "grid nearest": (
-        lambda s, z, q: s.RegularGridInterpolator((GX, GY), z, "nearest", False)(q),
-        Z,
-        Q,
+        lambda s, z, q: s.RegularGridInterpolator((GX, GY), z, "nearest", False)(q), Z, Q,
     ),
     "scattered in one variable": (lambda s, x: s.griddata(x, Y, P, "cubic"), X),
     "splev of a period": (lambda s, p: s.splev(p, s.splrep(X, np.sin(X), per=1)), P),
     "a table": (lambda s, q: s.RegularGridInterpolator((GX, GY), Z)(q), Q),
     "grid pchip": (lambda s, z, q: s.RegularGridInterpolator((GX, GY), z, "pchip")(q), Z, Q[:1]),
     "grid outside": (
-        lambda s, z, q: s.interpn((GX, GY), z, q, bounds_error=False, fill_value=None),
-        Z,
-        1.4 * Q,
+        lambda s, z, q: s.interpn((GX, GY), z, q, bounds_error=False, fill_value=None), Z, 1.4 * Q,
     ),
     "interpn splinef2d": (lambda s, z, q: s.interpn((GX, GY), z, q, "splinef2d"), Z, Q),
     "simplices": (lambda s, x, v, q: s.LinearNDInterpolator(x, v)(q), CORNERS, V, INSIDE),
     "simplices outside": (
         lambda s, v, q: s.LinearNDInterpolator(CORNERS, v, 0.0, rescale=True)(q[:, 0], q[:, 1]),
-        np.stack([V, 1j * V], -1),
-        3 * INSIDE - 0.6,
+        np.stack([V, 1j * V], -1), 3 * INSIDE - 0.6,
     ),
     "neighbours": (lambda s, x, v, q: s.NearestNDInterpolator(x, v)(q), CORNERS, V, INSIDE),
     "griddata": (lambda s, x, v, q: s.griddata(x, v, q), CORNERS, V, INSIDE),
@@ -201,21 +172,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
     },
     "radial smoothing": (
         lambda s, v, w: s.RBFInterpolator(CORNERS, v, smoothing=w)(INSIDE),
-        np.stack([V, 1j * V], -1),
-        V**2,
+        np.stack([V, 1j * V], -1), V**2,
     ),
     "radial of neighbours": (
-        lambda s, x, v, q: s.RBFInterpolator(x, v, neighbors=4, kernel="linear")(q),
-        CORNERS,
-        np.stack([V, 1j * V], -1),
-        INSIDE,
+        lambda s, x, v, q: s.RBFInterpolator(x, v, neighbors=4, kernel="linear")(q), CORNERS,
+        np.stack([V, 1j * V], -1), INSIDE,
     ),
     "radial at a centre": (
-        lambda s, x, q: s.RBFInterpolator(x, V, kernel="gaussian", epsilon=3.0)(q),
-        CORNERS,
+        lambda s, x, q: s.RBFInterpolator(x, V, kernel="gaussian", epsilon=3.0)(q), CORNERS,
         CORNERS[:2],
     ),
-}
+}  # fmt: skip
 TWICE = {"barycentric", "radial at a centre", "cubic of three"}
 
 

@@ -51,56 +51,41 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "to powers": (lambda s, c, b: s.PPoly.from_bernstein_basis(s.BPoly(c, b)).c, C, BREAKS),
     "from powers": (lambda s, c, b: s.BPoly.from_power_basis(s.PPoly(c, b)).c, C, BREAKS),
     "from derivatives": (
-        lambda s, y, b: s.BPoly.from_derivatives(b, y)(PLACES),
-        GENERATOR.normal(size=(4, 2)),
+        lambda s, y, b: s.BPoly.from_derivatives(b, y)(PLACES), GENERATOR.normal(size=(4, 2)),
         BREAKS,
     ),
     "NdPPoly": (lambda s, c, x: s.NdPPoly(c, GRID)(x), CELLS, POINTS),
     "NdPPoly nu": (lambda s, c, a, b: s.NdPPoly(c, (a, b))(POINTS, nu=(1, 0)), CELLS, *GRID),
     "NdPPoly integral": (lambda s, c: s.NdPPoly(c, GRID).integrate([(0, 1.2), (0.3, 1.9)]), CELLS),
     "NdPPoly along an axis": (
-        lambda s, c, a: s.NdPPoly(c, GRID).integrate_1d(a, 2, 0).c,
-        CELLS,
-        0.8,
+        lambda s, c, a: s.NdPPoly(c, GRID).integrate_1d(a, 2, 0).c, CELLS, 0.8,
     ),
     "NdPPoly antiderivative": (lambda s, c: s.NdPPoly(c, GRID).antiderivative((1, 1)).c, CELLS),
     "BSpline": (lambda s, t, c, x: s.BSpline(t, c, 3)(x), KNOTS, COEFFICIENTS, PLACES + 0.2),
     "BSpline inside": (
-        lambda s, t, c, x: s.BSpline(t, c, 3, extrapolate=False)(x),
-        KNOTS,
-        COEFFICIENTS[:, 0],
+        lambda s, t, c, x: s.BSpline(t, c, 3, extrapolate=False)(x), KNOTS, COEFFICIENTS[:, 0],
         PLACES + 0.2,
     ),
     "cubic periodic columns": (
-        lambda s, x, y: s.CubicSpline(x, np.concatenate([y, y[:1]]), bc_type="periodic")(PLACES),
-        X,
+        lambda s, x, y: s.CubicSpline(x, np.concatenate([y, y[:1]]), bc_type="periodic")(PLACES), X,
         Y[:5],
     ),
     "BSpline periodic": (
-        lambda s, t, x: s.BSpline(t, COEFFICIENTS, 3, extrapolate="periodic")(x),
-        KNOTS,
-        PLACES + 5,
+        lambda s, t, x: s.BSpline(t, COEFFICIENTS, 3, extrapolate="periodic")(x), KNOTS, PLACES + 5,
     ),
     "BSpline nu and axis": (
-        lambda s, t, c: s.BSpline(t, c, 3, axis=1)(PLACES, nu=2),
-        KNOTS,
-        COEFFICIENTS.T + 1j,
+        lambda s, t, c: s.BSpline(t, c, 3, axis=1)(PLACES, nu=2), KNOTS, COEFFICIENTS.T + 1j,
     ),
     "BSpline derivative": (
-        lambda s, t, c: s.BSpline(t, c, 3).derivative(2)(PLACES),
-        KNOTS,
-        COEFFICIENTS,
+        lambda s, t, c: s.BSpline(t, c, 3).derivative(2)(PLACES), KNOTS, COEFFICIENTS,
     ),
     "BSpline antiderivative": (
-        lambda s, t, c: s.BSpline(t, c, 3).antiderivative(2)(PLACES),
-        KNOTS,
-        COEFFICIENTS,
+        lambda s, t, c: s.BSpline(t, c, 3).antiderivative(2)(PLACES), KNOTS, COEFFICIENTS,
     ),
     **{
         f"BSpline integral {mode}": (
             lambda s, t, a, mode=mode: s.BSpline(t, COEFFICIENTS, 3).integrate(9 * a, -a, mode),
-            KNOTS,
-            0.7,
+            KNOTS, 0.7,
         )
         for mode in (True, False, "periodic")
     },
@@ -112,19 +97,15 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "akima": (lambda s, x, y, p: s.Akima1DInterpolator(x, y)(p), X, Y[:, 0], PLACES),
     "makima": (
         lambda s, x, y: s.Akima1DInterpolator(x, y, 1, method="makima", extrapolate=True)(PLACES),
-        X,
-        Y.T,
+        X, Y.T,
     ),
     "hermite": (lambda s, x, y, d: s.CubicHermiteSpline(x, y, d)(PLACES), X, Y, Y + 1),
     "interpolating k=0": (lambda s, x, y: s.make_interp_spline(x, y, k=0)(PLACES), X, Y),
     "interpolating k=1": (lambda s, x, y: s.make_interp_spline(x, y, k=1)(PLACES), X, Y),
     "least squares": (
-        lambda s, x, y, w: s.make_lsq_spline(x, y, OUTER, 2, w)(PLACES),
-        X,
-        Y[:, 0] + 1j,
-        X + 1,
+        lambda s, x, y, w: s.make_lsq_spline(x, y, OUTER, 2, w)(PLACES), X, Y[:, 0] + 1j, X + 1,
     ),
-}
+}  # fmt: skip
 
 TWICE = {"PPoly", "BPoly", "NdPPoly", "BSpline", "pchip of three", "akima", "least squares"}
 

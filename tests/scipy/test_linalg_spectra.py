@@ -95,9 +95,7 @@ SPECTRA: dict[str, tuple[Any, ...]] = {
     "ldl, complex": (lambda s, a: s.ldl(a + a.T, hermitian=False), C),
     "schur": (lambda s, a: s.schur(a), SPREAD + 0.3 * SMALL),
     "schur, a rotation": (lambda s, a: s.schur(a, sort="rhp"), ROTATION),
-    "schur, complex": (
-        lambda s, a: [np.abs(x) for x in s.schur(a, output="complex")], ROTATION,
-    ),
+    "schur, complex": (lambda s, a: [np.abs(x) for x in s.schur(a, output="complex")], ROTATION),
     "lstsq": (lambda s, a, b: s.lstsq(a, b)[::3], TALL, real(4)),
     "lstsq, residuals": (lambda s, a, b: s.lstsq(a, b)[1], TALL, real(4, 3)),
     "lstsq, gelsy": (lambda s, a, b: s.lstsq(a, b, lapack_driver="gelsy")[:2], WIDE, real(2)),

@@ -27,17 +27,13 @@ Z = A + 1j * A[::-1]
 CALLS: dict[str, tuple[Any, ...]] = {
     **{
         f"correlate {m}": (
-            lambda s, x, w, m=m: s.correlate(x, w, mode=m, cval=0.5, origin=(1, 0)),
-            A,
-            W,
+            lambda s, x, w, m=m: s.correlate(x, w, mode=m, cval=0.5, origin=(1, 0)), A, W,
         )
         for m in (*MODES, *GRID_MODES)
     },
     **{
         f"convolve1d {m}": (
-            lambda s, x, w, m=m: s.convolve1d(x, w, axis=0, mode=m, cval=0.5, origin=-1),
-            A,
-            V,
+            lambda s, x, w, m=m: s.convolve1d(x, w, axis=0, mode=m, cval=0.5, origin=-1), A, V,
         )
         for m in MODES
     },
@@ -46,9 +42,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "complex weights": (lambda s, x: s.correlate1d(x, [1, 2j, 3]), A),
     "gaussian": (lambda s, x, g: s.gaussian_filter(x, [g, 1.0], mode=["wrap", "mirror"]), A, 0.7),
     "gaussian derivative": (
-        lambda s, x, g: s.gaussian_filter1d(x, g, order=2, radius=3, axis=0),
-        A,
-        0.7,
+        lambda s, x, g: s.gaussian_filter1d(x, g, order=2, radius=3, axis=0), A, 0.7,
     ),
     "gaussian axes": (lambda s, x: s.gaussian_filter(x, 0.7, order=(0, 2), truncate=2.0), A),
     "uniform": (lambda s, x: s.uniform_filter1d(x, 3, origin=1, mode="constant", cval=1.0), Z),
@@ -66,21 +60,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "tophat": (lambda s, x: s.white_tophat(x, size=(2, 3)), A),
     **{
         f"coordinates {m} {order}": (
-            lambda s, x, c, m=m, k=order: s.map_coordinates(x, c, order=k, mode=m, cval=0.3),
-            A,
+            lambda s, x, c, m=m, k=order: s.map_coordinates(x, c, order=k, mode=m, cval=0.3), A,
             PLACES,
         )
         for m in (*MODES, *GRID_MODES)
         for order in range(6)
     },
     "coordinates without a filter": (
-        lambda s, x, c: s.map_coordinates(x, c, prefilter=False),
-        Z,
-        PLACES,
+        lambda s, x, c: s.map_coordinates(x, c, prefilter=False), Z, PLACES,
     ),
     "coordinates beyond the border without a filter": (
-        lambda s, x, c: s.map_coordinates(x, c, order=4, mode="nearest", prefilter=False),
-        A,
+        lambda s, x, c: s.map_coordinates(x, c, order=4, mode="nearest", prefilter=False), A,
         1.7 * PLACES - 1.0,
     ),
     **{
@@ -89,17 +79,14 @@ CALLS: dict[str, tuple[Any, ...]] = {
     },
     "affine": (lambda s, x, m, o: s.affine_transform(x, m, o, mode="mirror"), A, MATRIX, OFFSET),
     "affine of a diagonal": (
-        lambda s, x, m, o: s.affine_transform(x, m, o, (3, 4), mode="nearest"),
-        A,
-        np.diag(MATRIX),
+        lambda s, x, m, o: s.affine_transform(x, m, o, (3, 4), mode="nearest"), A, np.diag(MATRIX),
         OFFSET,
     ),
     "zoom": (lambda s, x: s.zoom(x, (1.6, 0.8)), A),
     "zoom of cells": (lambda s, x: s.zoom(x, 2, grid_mode=True, mode="grid-constant"), A),
     "rotation": (lambda s, x: s.rotate(x, 30.0), A),
     "rotation of planes": (
-        lambda s, x: s.rotate(x, 30.0, (0, 2), reshape=False, order=1),
-        np.stack([A, A + 1]),
+        lambda s, x: s.rotate(x, 30.0, (0, 2), reshape=False, order=1), np.stack([A, A + 1]),
     ),
     "spline": (lambda s, x: s.spline_filter(x, 5), A),
     "spline of complex": (lambda s, x: s.spline_filter1d(x, 4, 0, complex, "wrap"), Z),
@@ -111,12 +98,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     **{
         f"{f} {what}": (lambda s, x, f=f, args=args: getattr(s, f)(x, *args), A + 3)
         for f in (
-            "sum_labels",
-            "mean",
-            "standard_deviation",
-            "minimum",
-            "maximum",
-            "median",
+            "sum_labels", "mean", "standard_deviation", "minimum", "maximum", "median",
             "center_of_mass",
         )
         for what, args in (("all", ()), ("labelled", (LABELS,)), ("each", (LABELS, [1, 3, 2])))
@@ -125,7 +107,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "no pixels": (lambda s, x: [s.sum(x, LABELS, [9, 1]), s.maximum(x, LABELS, [9, 1])], A),
     "variance each": (lambda s, x: s.variance(x, LABELS, [1, 3, 2]), A),
     "center of mass each": (lambda s, x: s.center_of_mass(x, LABELS, [1, 3]), A + 3),
-}
+}  # fmt: skip
 TWICE = {"gaussian", "coordinates mirror 3", "median each", "gradient magnitude"}
 
 

@@ -70,20 +70,14 @@ CHANGES: dict[str, tuple[Any, ...]] = {
         lambda s, h: s.minimum_phase(h, n_fft=64), np.array([0.1, 0.4, 0.7, 0.4, 0.1]),
     ),
     "dlsim": (lambda s, u, *q: s.dlsim((*q, 0.5), u), real(6), *DISCRETE),
-    "dlsim of a transfer function": (
-        lambda s, u, b, a: s.dlsim((b, a, 0.5), u), real(6), B, A,
-    ),
-    "lsim": (
-        lambda s, u, *q: s.lsim(q, u, np.linspace(0, 1, 6)), real(6), *MATRICES,
-    ),
+    "dlsim of a transfer function": (lambda s, u, b, a: s.dlsim((b, a, 0.5), u), real(6), B, A),
+    "lsim": (lambda s, u, *q: s.lsim(q, u, np.linspace(0, 1, 6)), real(6), *MATRICES),
     "step": (lambda s, *q: s.step(q, T=np.linspace(0, 1, 5)), *MATRICES),
     "impulse": (lambda s, *q: s.impulse(q, T=np.linspace(0, 1, 5)), *MATRICES),
     "dstep": (lambda s, *q: s.dstep((*q, 0.5), n=5), *DISCRETE),
     "dimpulse": (lambda s, *q: s.dimpulse((*q, 0.5), n=5), *DISCRETE),
     "cont2discrete": (lambda s, *q: s.cont2discrete(q, 0.3)[:4], *MATRICES),
-    "cont2discrete, bilinear": (
-        lambda s, *q: s.cont2discrete(q, 0.3, "bilinear")[:4], *MATRICES,
-    ),
+    "cont2discrete, bilinear": (lambda s, *q: s.cont2discrete(q, 0.3, "bilinear")[:4], *MATRICES),
     "firls": (lambda s, g: s.firls(5, [0, 0.4, 0.5, 1.0], g), np.array([1.0, 0.7, 0.1, 0.2])),
     "filtfilt, gust": (
         lambda s, b, a, x: s.filtfilt(b, a, x, method="gust", irlen=4), B, A, real(2, 12),

@@ -52,9 +52,7 @@ FILTERS: dict[str, tuple[Any, ...]] = {
     ),
     "sosfilt_zi": (lambda s, q: s.sosfilt_zi(sections(q)), SECTIONS),
     "filtfilt": (lambda s, b, a, x: s.filtfilt(b, a, x), B, A, ROWS),
-    "filtfilt, even": (
-        lambda s, b, a, x: s.filtfilt(b, a, x, 0, "even", 3), B, A, ROWS.T,
-    ),
+    "filtfilt, even": (lambda s, b, a, x: s.filtfilt(b, a, x, 0, "even", 3), B, A, ROWS.T),
     "filtfilt, constant": (lambda s, b, x: s.filtfilt(b, 1.0, x, padtype="constant"), B, LONG),
     "sosfiltfilt": (lambda s, q, x: s.sosfiltfilt(sections(q), x, padtype=None), SECTIONS, LONG),
     "deconvolve": (lambda s, x, d: s.deconvolve(x, d), SHORT, A),
@@ -63,9 +61,7 @@ FILTERS: dict[str, tuple[Any, ...]] = {
     "convolve images": (lambda s, x, y: s.convolve(x, y, "valid", "direct"), IMAGE, KERNEL),
     "convolve images, same": (lambda s, x, y: s.convolve(x, y, "same", "direct"), IMAGE, KERNEL),
     "correlate": (lambda s, x, y: s.correlate(x, y, "same"), complex_(6), complex_(3)),
-    "correlate images": (
-        lambda s, x, y: s.correlate(x, y, "full", "direct"), IMAGE, KERNEL + 1j,
-    ),
+    "correlate images": (lambda s, x, y: s.correlate(x, y, "full", "direct"), IMAGE, KERNEL + 1j),
     "correlate with more": (lambda s, x, y: s.correlate(x, y, "same", "direct"), SHORT, LONG),
     "convolve2d": (everywhere("convolve2d"), IMAGE, KERNEL),
     "correlate2d": (everywhere("correlate2d"), IMAGE, KERNEL + 1j),

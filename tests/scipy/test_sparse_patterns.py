@@ -40,18 +40,16 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "rows times it": (lambda x: x.T @ L, X, None),
     "with its own numbers": (lambda d: ours.csr_array((d, L.indices, L.indptr)) @ U, L.data, None),
     "in a loop": (
-        lambda u: fd.scan(lambda c, _: (c + 0.1 * (L @ c), None), u, length=2)[0],
-        U,
+        lambda u: fd.scan(lambda c, _: (c + 0.1 * (L @ c), None), u, length=2)[0], U,
         abs(L) @ abs(L) + abs(L),
     ),
     "in a checkpoint": (lambda u: fd.checkpoint(lambda u: np.sin(L @ u))(u), U, L),
     "one by one": (lambda x: fd.vmap(lambda u: L @ (u * u))(x.T), X, None),
     "one by one, each its own": (
         lambda d: fd.vmap(lambda d: ours.csr_array((d, L.indices, L.indptr)) @ U)(d),
-        np.stack([L.data, 2.0 * L.data]),
-        None,
+        np.stack([L.data, 2.0 * L.data]), None,
     ),
-}
+}  # fmt: skip
 """Functions, points, and matrices with the places of the Jacobian; None for its nonzero ones."""
 
 

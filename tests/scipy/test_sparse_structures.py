@@ -86,9 +86,7 @@ CALLS: Final[dict[str, Call]] = {
     "eigs near": lambda s, a: np.sort(s.linalg.eigs(a, 2, sigma=1.0, v0=START)[0].real),
     "lobpcg": lambda s, a: s.linalg.lobpcg(a, WIDE[:, :1], tol=1e-13, maxiter=200)[0],
     "svds": lambda s, a: s.linalg.svds(a, 2, v0=START)[1],
-    "spsolve": lambda s, a: [
-        s.linalg.spsolve(a.tocsr(), B), s.linalg.spsolve(a.tocsc().T, WIDE)
-    ],
+    "spsolve": lambda s, a: [s.linalg.spsolve(a.tocsr(), B), s.linalg.spsolve(a.tocsc().T, WIDE)],
     "spsolve of columns": lambda s, a: s.linalg.spsolve(
         a.tocsc(), plain.csc_array(np.diag(1.0 + B**2))
     ),
@@ -100,8 +98,7 @@ CALLS: Final[dict[str, Call]] = {
     "splu": lambda s, a: [s.linalg.splu(a.tocsc()).solve(B, t) for t in "NT"],
     "factorized": lambda s, a: s.linalg.factorized(a.tocsc())(B),
     "iterations": lambda s, a: [
-        s.linalg.cg(a, B, rtol=1e-14)[0],
-        s.linalg.gmres(a, B, rtol=1e-14)[0],
+        s.linalg.cg(a, B, rtol=1e-14)[0], s.linalg.gmres(a, B, rtol=1e-14)[0],
         s.linalg.minres(a, B, rtol=1e-14)[0],
     ],
     "preconditioned": lambda s, a: s.linalg.cg(

@@ -46,9 +46,7 @@ DIRECT: dict[str, Call] = {
         build(s, d, "csc_array"), s.diags_array(b, format="csc")
     ).toarray(),
     "inv": lambda s, d, b: s.linalg.inv(build(s, d, "csc_array")).toarray() @ b,
-    "lower": lambda s, d, b: s.linalg.spsolve_triangular(
-        s.tril(build(s, d), format="csr"), b
-    ),
+    "lower": lambda s, d, b: s.linalg.spsolve_triangular(s.tril(build(s, d), format="csr"), b),
     "upper": lambda s, d, b: s.linalg.spsolve_triangular(
         s.triu(build(s, d, "csc_array"), format="csc"), np.stack([b, b * b], 1), lower=False,
         unit_diagonal=True,

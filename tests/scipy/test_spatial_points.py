@@ -31,10 +31,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "in a box": (lambda s, d, x: s.KDTree(d % 2, boxsize=[2.0, 2.0, 0.0]).query(x % 2, 2)[0], D, X),
     "tables": (
         lambda s, x, y: [
-            s.distance_matrix(x, y),
-            s.distance_matrix(x, y, p=3),
-            s.minkowski_distance(x[0], y[0], 1),
-            s.minkowski_distance_p(x[0], y[0], 3),
+            s.distance_matrix(x, y), s.distance_matrix(x, y, p=3),
+            s.minkowski_distance(x[0], y[0], 1), s.minkowski_distance_p(x[0], y[0], 3),
             s.minkowski_distance_p(x[0], y[0], np.inf),
         ],
         X,
@@ -42,7 +40,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "arc": (lambda s, a, b, t: s.geometric_slerp(_unit(a), _unit(b), t), X[0], X[1], X[2]),
     "shapes": (lambda s, a, b: list(s.procrustes(a, b)), H, H[::-1] ** 2 + H),
-}
+}  # fmt: skip
 
 
 @pytest.mark.thinned(8)

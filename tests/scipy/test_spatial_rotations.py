@@ -35,8 +35,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "rotvec0": (lambda s, v: s.Rotation.from_rotvec(v).as_matrix(), Z),
     "rotvec0q": (lambda s, v: s.Rotation.from_rotvec(v).as_quat(), Z),
     "rotvecdeg": (
-        lambda s, v: s.Rotation.from_rotvec(90 * v, degrees=True).as_rotvec(degrees=True),
-        V,
+        lambda s, v: s.Rotation.from_rotvec(90 * v, degrees=True).as_rotvec(degrees=True), V,
     ),
     "roundtrip0": (lambda s, v: s.Rotation.from_rotvec(v).as_rotvec(), Z),
     "roundtripsmall": (lambda s, v: s.Rotation.from_rotvec(v).as_rotvec(), v * 1e-2),
@@ -64,9 +63,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "applyN": (lambda s, v, p: s.Rotation.from_rotvec(v).apply(p[0], inverse=True), V, P),
     "apply0": (lambda s, v, p: s.Rotation.from_rotvec(v).apply(p), Z, P),
     "mul": (
-        lambda s, v, u: (s.Rotation.from_rotvec(v) * s.Rotation.from_rotvec(u)).as_quat(),
-        v,
-        V,
+        lambda s, v, u: (s.Rotation.from_rotvec(v) * s.Rotation.from_rotvec(u)).as_quat(), v, V,
     ),
     "mulplain": (
         lambda s, v: (
@@ -107,14 +104,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "align1": (lambda s, a, b: s.Rotation.align_vectors(a, b)[0].as_matrix(), P[0], P[1]),
     "sens": (lambda s, a, b: s.Rotation.align_vectors(a, b, return_sensitivity=True)[2], P, P2),
     "reduce": (
-        lambda s, v: s.Rotation.from_rotvec(v).reduce(s.Rotation.create_group("C3")).as_matrix(),
-        V,
+        lambda s, v: s.Rotation.from_rotvec(v).reduce(s.Rotation.create_group("C3")).as_matrix(), V,
     ),
     "rigid": (
         lambda s, v, t, p: s.RigidTransform.from_components(t, s.Rotation.from_rotvec(v)).apply(p),
-        v,
-        V[1],
-        P,
+        v, V[1], P,
     ),
     "rigidexp": (lambda s, e: s.RigidTransform.from_exp_coords(e).as_matrix(), E6),
     "rigidexp0": (lambda s, e: s.RigidTransform.from_exp_coords(e).as_matrix(), np.zeros(6)),
@@ -130,7 +124,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         ),
         M,
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.thinned(24)

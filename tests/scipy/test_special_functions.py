@@ -229,16 +229,11 @@ LIMITS: dict[str, tuple[Callable[[Any], Any], float, float, float]] = {
     "ellipk has slope π/8 at 0": (S.ellipk, 0.0, PI / 8, 9 * PI / 64),
     "ellipe has slope -π/8 at 0": (S.ellipe, 0.0, -PI / 8, -3 * PI / 64),
     "ellipkm1 has slope -π/8 at 1": (S.ellipkm1, 1.0, -PI / 8, 9 * PI / 64),
-    "ellipkinc is smooth at m = 0": (
-        lambda m: S.ellipkinc(PI / 2, m), 0.0, PI / 8, 9 * PI / 64,
-    ),
-    "ellipeinc is smooth at m = 0": (
-        lambda m: S.ellipeinc(PI / 2, m), 0.0, -PI / 8, -3 * PI / 64,
-    ),
+    "ellipkinc is smooth at m = 0": (lambda m: S.ellipkinc(PI / 2, m), 0.0, PI / 8, 9 * PI / 64),
+    "ellipeinc is smooth at m = 0": (lambda m: S.ellipeinc(PI / 2, m), 0.0, -PI / 8, -3 * PI / 64),
     # ½∫tan²θ/cos θ dθ and ¾∫tan⁴θ/cos θ dθ from 0 to π/4, where sec = √2 and tan = 1
     "ellipkinc is smooth at m = 1": (
-        lambda m: S.ellipkinc(PI / 4, m), 1.0,
-        (math.sqrt(2) - math.asinh(1)) / 4,
+        lambda m: S.ellipkinc(PI / 4, m), 1.0, (math.sqrt(2) - math.asinh(1)) / 4,
         3 / 16 * (math.sqrt(2) - 1.5 * (math.sqrt(2) - math.asinh(1))),
     ),
     "struve of order 0 has slope 2/π": (lambda x: S.struve(0, x), 0.0, 2 / PI, 0.0),

@@ -472,9 +472,7 @@ MULTIVARIATE: dict[str, tuple[Any, ...]] = {
         lambda s, x, v: s.multivariate_normal.logpdf(x, np.zeros(3), v * np.eye(3)), POINTS, NU
     ),
     "normal by a factor": (
-        lambda s, x, c: s.multivariate_normal.logpdf(
-            x, cov=s.Covariance.from_cholesky(np.tril(c))
-        ),
+        lambda s, x, c: s.multivariate_normal.logpdf(x, cov=s.Covariance.from_cholesky(np.tril(c))),
         POINTS, COV,
     ),
     "t": (lambda s, x, m, c, d: s.multivariate_t.logpdf(x, m, sym(c), d), POINTS, MEAN, COV, NU),

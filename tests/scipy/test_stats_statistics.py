@@ -36,13 +36,9 @@ STATISTICS: dict[str, tuple[Any, ...]] = {
         lambda s, x: s.differential_entropy(x, method="ebrahimi"), LONG,
     ),
     "differential_entropy_correa": (lambda s, x: s.differential_entropy(x, method="correa"), LONG),
-    "directional_stats": (
-        lambda s, x: vars(s.directional_stats(x)), TABLE,
-    ),
+    "directional_stats": (lambda s, x: vars(s.directional_stats(x)), TABLE),
     "energy_distance": (lambda s, x, y: s.energy_distance(x, y), X, Y),
-    "energy_distance_weighted": (
-        lambda s, x, y, p, q: s.energy_distance(x, y, p, q), X, Y, P, Q,
-    ),
+    "energy_distance_weighted": (lambda s, x, y, p, q: s.energy_distance(x, y, p, q), X, Y, P, Q),
     "entropy": (lambda s, p: s.entropy(p), P),
     "entropy_relative": (lambda s, p, q: s.entropy(p, q, base=2), P, Q),
     "entropy_axis": (lambda s, p: s.entropy(p, axis=1, keepdims=True), COUNTS),
@@ -127,9 +123,7 @@ TESTS: dict[str, tuple[Any, ...]] = {
     "kurtosistest": (lambda s, x: s.kurtosistest(x), LONG),
     "levene": (lambda s, x, y, p: s.levene(x, y, p), X, Y, P),
     "levene_mean": (lambda s, x, y, p: s.levene(x, y, p, center="mean"), X, Y, P),
-    "levene_trimmed": (
-        lambda s, x, y: s.levene(x, y, center="trimmed", proportiontocut=0.2), X, Y,
-    ),
+    "levene_trimmed": (lambda s, x, y: s.levene(x, y, center="trimmed", proportiontocut=0.2), X, Y),
     "normaltest": (lambda s, x: s.normaltest(x), LONG),
     "pearsonr": (lambda s, x, y: tuple(s.pearsonr(x, y)), X, Y),
     "pearsonr_axis": (

@@ -95,11 +95,8 @@ PATTERNS: list[Pattern] = [
     pattern("ldexp", lambda np, x, n: np.ldexp(x, n), real(4), integers(4)),
     pattern("clip", lambda np, x: np.clip(x, -1.0, 0.5), real(3, 4)),
     pattern(
-        "clip(min, max) of arrays",
-        lambda np, x, a, b: np.clip(x, a, b),
-        real(3, 4),
-        real(4, low=-1.0, high=-0.5),
-        real(3, 1, low=0.5, high=1.0),
+        "clip(min, max) of arrays", lambda np, x, a, b: np.clip(x, a, b), real(3, 4),
+        real(4, low=-1.0, high=-0.5), real(3, 1, low=0.5, high=1.0),
     ),
     pattern("clip(x, None, b)", lambda np, x, b: np.clip(x, None, b), real(3, 4), real(4)),
     pattern("clip(min=, max=)", lambda np, x: np.clip(x, min=-1.0, max=0.5), real(3, 4)),
@@ -109,11 +106,8 @@ PATTERNS: list[Pattern] = [
     pattern("2 ** x", lambda np, x: 2**x, real(5)),
     pattern("x ** n", lambda np, x, n: x**n, real(5), integers(5, low=1, high=4)),
     pattern(
-        "bit operations as masks",
-        lambda np, x, n, m: np.where((n & m) ^ (n | m) > 1, x, x * x),
-        real(5),
-        integers(5),
-        integers(5),
+        "bit operations as masks", lambda np, x, n, m: np.where((n & m) ^ (n | m) > 1, x, x * x),
+        real(5), integers(5), integers(5),
     ),
     pattern(
         "isfinite, isinf, isnan, signbit as masks",
@@ -124,9 +118,7 @@ PATTERNS: list[Pattern] = [
     ),
     pattern("where", lambda np, m, x, y: np.where(m, x, y), flags(3, 4), real(4), real(3, 1)),
     pattern(
-        "multiply(dtype=float64)",
-        lambda np, x, y: np.multiply(x, y, dtype=np.float64),
-        real(4),
+        "multiply(dtype=float64)", lambda np, x, y: np.multiply(x, y, dtype=np.float64), real(4),
         real(4),
     ),
-]
+]  # fmt: skip

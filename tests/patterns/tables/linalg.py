@@ -58,10 +58,7 @@ PATTERNS: list[Pattern] = [
     linear("np.linalg.matrix_power(x, 3)", A),
     linear("np.linalg.matrix_power(x, -2)", B),
     linear(
-        "np.linalg.multi_dot([x, y, z])",
-        real(2, 3),
-        real(3, 4),
-        real(4, 2),
+        "np.linalg.multi_dot([x, y, z])", real(2, 3), real(3, 4), real(4, 2),
         large=(real(100, 150), real(150, 200), real(200, 100)),
     ),
     linear(
@@ -69,9 +66,7 @@ PATTERNS: list[Pattern] = [
     ),
     linear(
         "np.linalg.tensorsolve(x.reshape(len(x), 2, -1), y.reshape(2, -1), axes=(0,))",
-        matrix(6, 6),
-        real(6),
-        large=(),
+        matrix(6, 6), real(6), large=(),
     ),
     linear("np.linalg.tensorinv(x.reshape(len(x), 2, -1), ind=1)", matrix(6, 6)),
     linear(f"np.linalg.eigh({SYMMETRIC})[0]", S),
@@ -82,34 +77,23 @@ PATTERNS: list[Pattern] = [
     linear(f"np.linalg.eigvalsh({SYMMETRIC})", S),
     linear(f"np.linalg.eigvalsh({SYMMETRIC}, UPLO='U')", S),
     linear(
-        "np.abs(np.linalg.eig(x)[0])",
-        A,
-        batched=False,
+        "np.abs(np.linalg.eig(x)[0])", A, batched=False,
         torch=lambda torch, x: torch.linalg.eig(x)[0].abs(),
     ),
     linear(
-        "np.abs(np.linalg.eig(x)[1])",
-        A,
-        large=(),
-        batched=False,
+        "np.abs(np.linalg.eig(x)[1])", A, large=(), batched=False,
         torch=lambda torch, x: torch.linalg.eig(x)[1].abs(),
     ),
     linear(
-        "np.abs(np.linalg.eigvals(x))",
-        A,
-        batched=False,
+        "np.abs(np.linalg.eigvals(x))", A, batched=False,
         torch=lambda torch, x: torch.linalg.eigvals(x).abs(),
     ),
     linear(
-        "np.abs(np.linalg.eigvals(x)) * 1.0",
-        complex_(3, 3),
-        large=(),
+        "np.abs(np.linalg.eigvals(x)) * 1.0", complex_(3, 3), large=(),
         torch=lambda torch, x: torch.linalg.eigvals(x).abs(),
     ),
     linear(
-        "np.abs(np.linalg.eig(x)[1]) * 1.0",
-        complex_(3, 3),
-        large=(),
+        "np.abs(np.linalg.eig(x)[1]) * 1.0", complex_(3, 3), large=(),
         torch=lambda torch, x: torch.linalg.eig(x)[1].abs(),
     ),
     *(
@@ -138,8 +122,7 @@ PATTERNS: list[Pattern] = [
     *(
         linear(
             f"np.linalg.norm(x.swapaxes(0, 1), {order}, axis=(0, 2), keepdims=True)",
-            matrix(2, 3, 4),
-            large=(),
+            matrix(2, 3, 4), large=(),
         )
         for order in NORMS
     ),
@@ -158,4 +141,4 @@ PATTERNS: list[Pattern] = [
     linear("np.linalg.diagonal(x, offset=-1)", B),
     linear("np.linalg.matrix_transpose(x)", B),
     linear("np.linalg.matmul(x, y)", A, B, large=()),
-]
+]  # fmt: skip

@@ -21,9 +21,7 @@ PATTERNS: list[Pattern] = [
     product("np.dot(x.T, y)", real(3, 2), real(3, 4), large=(real(300, 200), real(300, 200))),
     product("np.dot(x, y) * 1.0", MATRIX, VECTOR, large=(real(300, 300), real(300))),
     product(
-        "np.dot(x, y) * 2.0",
-        real(2, 3, 4),
-        real(5, 4, 2),
+        "np.dot(x, y) * 2.0", real(2, 3, 4), real(5, 4, 2),
         large=(real(20, 30, 40), real(20, 40, 20)),
     ),
     product("np.dot(x, 2.0)", MATRIX),
@@ -37,16 +35,12 @@ PATTERNS: list[Pattern] = [
     product("np.matmul(x, y)", real(2, 3), real(3, 4), large=MATRICES),
     product("x @ y", real(5, 2, 3), real(3, 4), large=(real(10, 100, 100), real(100, 100))),
     product(
-        "x @ y * 1.0",
-        real(2, 1, 2, 3),
-        real(3, 3, 1),
+        "x @ y * 1.0", real(2, 1, 2, 3), real(3, 3, 1),
         large=(real(5, 1, 100, 100), real(4, 100, 1)),
     ),
     product("np.matmul(x, y, axes=[(0, 1), (1, 0), (0, 1)])", real(2, 3), real(4, 3)),
     product(
-        "np.tensordot(x, y)",
-        real(2, 3, 4),
-        real(3, 4, 2),
+        "np.tensordot(x, y)", real(2, 3, 4), real(3, 4, 2),
         large=(real(20, 30, 40), real(30, 40, 20)),
     ),
     product("np.tensordot(x, y, axes=0)", real(2), real(3), large=(real(300), real(300))),
@@ -61,8 +55,7 @@ PATTERNS: list[Pattern] = [
     product("np.einsum(x, [0, 1], y, [1, 2], [2, 0])", real(2, 3), real(3, 4)),
     product("np.einsum('ij,ij->', x, y, optimize='greedy')", complex_(2, 3), complex_(2, 3)),
     product(
-        "np.einsum('ab,bc->ac', x, y, dtype=np.float64, casting='safe', order='F')",
-        real(2, 3),
+        "np.einsum('ab,bc->ac', x, y, dtype=np.float64, casting='safe', order='F')", real(2, 3),
         real(3, 2),
     ),
     product("np.kron(x, y)", real(2, 3), real(3, 2), large=(real(20, 20), real(15, 15))),
@@ -87,9 +80,7 @@ PATTERNS: list[Pattern] = [
         "np.convolve(x, y) * 1.0", complex_(3), complex_(7), large=(complex_(30), complex_(50_000))
     ),
     product(
-        "np.correlate(x, y, 'full') * 1.0",
-        complex_(3),
-        complex_(7),
+        "np.correlate(x, y, 'full') * 1.0", complex_(3), complex_(7),
         large=(complex_(30), complex_(50_000)),
     ),
     product("np.polyval(x, y)", real(4), real(5), large=(real(10), real(10_000))),
@@ -98,11 +89,7 @@ PATTERNS: list[Pattern] = [
     product("np.polymul(x, y)", real(4), real(3), large=(real(300), real(300))),
     *(
         product(
-            f"np.polydiv(x, y)[{k}]",
-            real(5),
-            real(3),
-            batched=False,
-            large=(real(300), real(100)),
+            f"np.polydiv(x, y)[{k}]", real(5), real(3), batched=False, large=(real(300), real(100)),
             wrong="JAX: the remainder has another length" if k else "",
         )
         for k in (0, 1)
@@ -118,4 +105,4 @@ PATTERNS: list[Pattern] = [
     product("np.linalg.tensordot(x, y, axes=1)", real(2, 3), real(3, 2), large=MATRICES),
     product("np.linalg.vecdot(x, y, axis=0)", real(3, 2), real(3, 2)),
     product("np.linalg.cross(x, y, axis=0)", real(3, 4), real(3, 4), large=()),
-]
+]  # fmt: skip

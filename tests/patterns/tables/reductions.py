@@ -86,16 +86,8 @@ PATTERNS: list[Pattern] = [
     *(
         _with_holes(f"{name}(x, axis=1)")
         for name in (
-            "nansum",
-            "nanprod",
-            "nanmean",
-            "nanstd",
-            "nanvar",
-            "nanmax",
-            "nanmin",
-            "nanmedian",
-            "nancumsum",
-            "nancumprod",
+            "nansum", "nanprod", "nanmean", "nanstd", "nanvar", "nanmax", "nanmin", "nanmedian",
+            "nancumsum", "nancumprod",
         )
     ),
     *(_with_holes(f"{name}(x, 0.3, axis=1)") for name in LEVELS[1:]),
@@ -181,24 +173,16 @@ PATTERNS: list[Pattern] = [
     pattern(
         "searchsorted, digitize",
         lambda np, x, y: x * np.searchsorted(y, x) + x**2 * np.digitize(x, y),
-        real(5, low=0.0, high=3.0),
-        ascending(6),
-        batched=False,
+        real(5, low=0.0, high=3.0), ascending(6), batched=False,
     ),
     _call("interp(x, y, z)", real(5, low=0.3, high=2.0), ascending(6), real(6)),
     pattern(
-        "interp(left=, right=)",
-        lambda np, x, xp, fp: np.interp(x, xp, fp, left=-1.0, right=2.0),
-        real(5, low=-1.0, high=6.0),
-        ascending(6),
-        real(6),
+        "interp(left=, right=)", lambda np, x, xp, fp: np.interp(x, xp, fp, left=-1.0, right=2.0),
+        real(5, low=-1.0, high=6.0), ascending(6), real(6),
     ),
     pattern(
-        "interp(period=)",
-        lambda np, x, xp, fp: np.interp(x, xp, fp, period=6.0),
-        real(5, low=-8.0, high=9.0),
-        ascending(6),
-        real(6),
+        "interp(period=)", lambda np, x, xp, fp: np.interp(x, xp, fp, period=6.0),
+        real(5, low=-8.0, high=9.0), ascending(6), real(6),
     ),
     _call("unwrap(x)", real(7, low=-6.0, high=6.0)),
     _call("unwrap(x, discont=2.0, axis=0, period=4.0)", real(7, 2, low=-6.0, high=6.0)),
@@ -208,4 +192,4 @@ PATTERNS: list[Pattern] = [
     _call("minimum.reduce(x, axis=1)", X),
     _call("add.accumulate(x, axis=1)", X),
     _call("multiply.accumulate(x, axis=1)", X),
-]
+]  # fmt: skip

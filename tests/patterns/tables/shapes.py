@@ -36,14 +36,12 @@ PATTERNS: list[Pattern] = [
     call("np.broadcast_to(x, (3, *x.shape))", X),
     call("np.broadcast_arrays(x, y)", real(3, 1), real(4), large=(real(300, 1), real(300))),
     call(
-        "np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(1, -1))",
-        X,
+        "np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(1, -1))", X,
         large=(real(10, 100, 10),),
     ),
     call(
         "np.lib.stride_tricks.sliding_window_view(x, (2, 4, 2), axis=(0, 0, 1), writeable=False)",
-        real(7, 2),
-        large=(),
+        real(7, 2), large=(),
     ),
     *(
         call(f"np.{name}((x, y))", real(2, 3, 4), real(2, 3, 4))
@@ -99,9 +97,7 @@ PATTERNS: list[Pattern] = [
     call("np.vander(x, N=3, increasing=True)", real(4)),
     call("np.insert(x, 1, y)", real(4), real(1)),
     call(
-        "np.insert(x, [1, 2], y, axis=1)",
-        real(3, 4),
-        real(3, 2),
+        "np.insert(x, [1, 2], y, axis=1)", real(3, 4), real(3, 2),
         large=(real(300, 300), real(300, 2)),
     ),
     call("np.delete(x, 1)", real(4)),
@@ -144,4 +140,4 @@ PATTERNS: list[Pattern] = [
         exact=False,
         large=(),
     ),
-]
+]  # fmt: skip

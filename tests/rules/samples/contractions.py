@@ -33,13 +33,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, y: contract(x, y, (0,), (0,), ()), real(3), real(3, start=8)),
         sample(lambda x, y: contract(x, y, (0,), (1,), (1, 0)), real(2), real(3)),
         sample(
-            lambda x, y: contract(x, y, (3, 0, 1), (1, 2, 3), (2, 3, 0)),
-            real(2, 3, 4),
+            lambda x, y: contract(x, y, (3, 0, 1), (1, 2, 3), (2, 3, 0)), real(2, 3, 4),
             real(4, 5, 2),
         ),
         sample(
-            lambda x, y: contract(x, y, (0, 1, 2), (2, 0, 1, 3), (3, 0)),
-            complex_(2, 3, 1),
+            lambda x, y: contract(x, y, (0, 1, 2), (2, 0, 1, 3), (3, 0)), complex_(2, 3, 1),
             complex_(1, 2, 3, 2),
         ),
         sample(lambda x, y: contract(x, y, (0, 1), (1,), (0,)), real(2, 0), real(0), order=1),
@@ -64,4 +62,4 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_masked(((0, 1), (1,), (0,)), 1), complex_(2, 3), complex_(3), flags(3)),
         sample(_masked(((0,), (0,), ()), 0), real(3), real(3, start=8), flags(3)),
     ],
-}
+}  # fmt: skip

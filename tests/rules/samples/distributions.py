@@ -28,14 +28,10 @@ def _of(distribution: str, name: str, *xs: Any, order: int = 0, orders: int = 2)
 
 SAMPLES: dict[str, list[Sample]] = {
     "distribution_method": [
-        _of("gamma", "cdf", _X, _SHAPE),
-        _of("gamma", "logsf", _X, _SHAPE),
-        _of("beta", "pdf", _X, _SHAPE, _OTHER),
-        _of("beta", "ppf", _X, _SHAPE, _OTHER),
-        _of("gamma", "isf", _X, _SHAPE),
-        _of("weibull_min", "entropy", _SHAPE),
-        _of("lognorm", "moment", _X, order=2),
-        _of("gamma", "stats", _SHAPE, order=2),
+        _of("gamma", "cdf", _X, _SHAPE), _of("gamma", "logsf", _X, _SHAPE),
+        _of("beta", "pdf", _X, _SHAPE, _OTHER), _of("beta", "ppf", _X, _SHAPE, _OTHER),
+        _of("gamma", "isf", _X, _SHAPE), _of("weibull_min", "entropy", _SHAPE),
+        _of("lognorm", "moment", _X, order=2), _of("gamma", "stats", _SHAPE, order=2),
         _of("poisson", "logcdf", 2 + _X, _SHAPE),
     ],
     "entropy_slope": [
@@ -45,15 +41,12 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "random_variates": [
         sample(
-            lambda *xs: bind(draw_p, Draw("weibull_min", (2, 3), _SEED), *xs)[0],
-            _SHAPE,
-            _X,
-            np.array([[1.2], [0.7]]),
-            order=1,
+            lambda *xs: bind(draw_p, Draw("weibull_min", (2, 3), _SEED), *xs)[0], _SHAPE, _X,
+            np.array([[1.2], [0.7]]), order=1,
         )
     ],
     "table": [sample(lambda x: x * bind(table_p, Table((1.5, -2.0, 0.3), (3,), "<f8"))[0], _X)],
-}
+}  # fmt: skip
 
 
 _POINTS: dict[str, tuple[tuple[float, float], ...]] = {

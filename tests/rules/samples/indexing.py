@@ -31,23 +31,16 @@ SAMPLES: dict[str, list[Sample]] = {
             lambda x, u, i: scatter_add(x, u, [i], (0,)), real(3, 2), real(4, 2, start=9), REPEATED
         ),
         sample(
-            lambda x, u, i: scatter_add(x, u, [i], (1,)),
-            complex_(2, 3),
-            complex_(4, 2, start=9),
+            lambda x, u, i: scatter_add(x, u, [i], (1,)), complex_(2, 3), complex_(4, 2, start=9),
             REPEATED,
         ),
         sample(
-            lambda x, u, i, j: scatter_add(x, u, [i, j], (0, 2)),
-            real(2, 3, 4),
-            real(2, 3, 3, start=30),
-            ROWS,
-            COLUMNS,
+            lambda x, u, i, j: scatter_add(x, u, [i, j], (0, 2)), real(2, 3, 4),
+            real(2, 3, 3, start=30), ROWS, COLUMNS,
         ),
         sample(
             lambda x, u, i: scatter_add(scatter_add(mul(x, x), u, [i], (0,)), mul(u, u), [i], (0,)),
-            real(3),
-            real(4, start=9),
-            REPEATED,
+            real(3), real(4, start=9), REPEATED,
         ),
         sample(lambda x, u, i: scatter_add(x, u, [i], (0,)), real(3), real(), np.int64(1)),
     ],
@@ -81,9 +74,7 @@ SAMPLES: dict[str, list[Sample]] = {
             lambda x, v: replace_slice(x, v, Slice((1, 0), (4, 3), (2, 1))),
             real(5, 4), real(2, 3, start=30),
         ),
-        sample(
-            lambda x, v: replace_slice(x, v, Slice((1,), (2,), (1,))), complex_(3), complex_(1)
-        ),
+        sample(lambda x, v: replace_slice(x, v, Slice((1,), (2,), (1,))), complex_(3), complex_(1)),
         sample(
             lambda x, v: replace_slice(mul(x, x), mul(v, v), Slice((0, 2), (2, 3), (1, 1))),
             real(2, 3), real(2, 1, start=9),

@@ -137,8 +137,7 @@ def _parted(m: Any, labels: Any) -> Any:
 SAMPLES: dict[str, list[Sample]] = {
     "inv": [sample(inv, REGULAR), sample(inv, STACK, order=1), sample(inv, COMPLEX)],
     "solve": [
-        sample(solve, REGULAR, real(3, 2)),
-        sample(solve, STACK, real(3, 2, 1), order=1),
+        sample(solve, REGULAR, real(3, 2)), sample(solve, STACK, real(3, 2, 1), order=1),
         sample(solve, COMPLEX, complex_(2, 3)),
     ],
     "triangular_solve": [
@@ -147,26 +146,21 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a, b: triangular_solve(a, b, lower=True), COMPLEX, complex_(2, 3)),
     ],
     "triangular_inv": [
-        sample(triangular_inv, REGULAR),
-        sample(triangular_inv, STACK, order=1),
+        sample(triangular_inv, REGULAR), sample(triangular_inv, STACK, order=1),
         sample(triangular_inv, COMPLEX),
     ],
     "det": [
-        sample(det, REGULAR),
-        sample(det, SINGULAR),
-        sample(det, STACK, order=1),
+        sample(det, REGULAR), sample(det, SINGULAR), sample(det, STACK, order=1),
         sample(det, COMPLEX),
     ],
     "adjugate": [
-        sample(adjugate, REGULAR),
-        sample(adjugate, SINGULAR, real(3, 3)),
+        sample(adjugate, REGULAR), sample(adjugate, SINGULAR, real(3, 3)),
         sample(adjugate, COMPLEX, complex_(2, 2)),
     ],
     "slogdet": [sample(slogdet, REGULAR), sample(slogdet, -STACK), sample(slogdet, COMPLEX)],
     "part": [
         sample(lambda x: triangle(x, lower=True), real(2, 3, 2)),
-        sample(lambda x: triangle(x, lower=False), complex_(2, 3)),
-        sample(lower_half, real(3, 3)),
+        sample(lambda x: triangle(x, lower=False), complex_(2, 3)), sample(lower_half, real(3, 3)),
         sample(lambda x: mul(strictly_lower(x), diagonal_part(x[::-1])), real(3, 2)),
     ],
     "cholesky": [
@@ -178,8 +172,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "eigh": [
         sample(lambda a: eigh(hermitian(a), lower=True), SPREAD),
         sample(lambda a: eigh(hermitian(a), lower=False), SPREAD, order=1),
-        sample(_projector, HERMITIAN),
-        sample(lambda a: eigh(a, lower=True), SPREAD),
+        sample(_projector, HERMITIAN), sample(lambda a: eigh(a, lower=True), SPREAD),
     ],
     "eigvalsh": [
         sample(lambda a: eigvalsh(hermitian(a), lower=True), SPREAD),
@@ -204,8 +197,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda w: _near(convert(w, np.dtype(complex))), NEAR[0], order=1),
     ],
     "blocks": [
-        sample(_parted, SPREAD, PAIRED),
-        sample(lambda m, n: _parted(m, n)[0], SPREAD, LABELS),
+        sample(_parted, SPREAD, PAIRED), sample(lambda m, n: _parted(m, n)[0], SPREAD, LABELS),
     ],
     "gauge": [
         sample(_watched, real(3, 3), LABELS),
@@ -234,4 +226,4 @@ SAMPLES: dict[str, list[Sample]] = {
     "simple_spectrum": [
         sample(lambda x, n: simple_spectrum(x, equal_pairs(convert(n, FLOAT))), real(3), LABELS)
     ],
-}
+}  # fmt: skip

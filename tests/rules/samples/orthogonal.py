@@ -35,18 +35,13 @@ def _complete(a: Any) -> Any:
 
 SAMPLES: dict[str, list[Sample]] = {
     "qr": [
-        sample(_reduced, real(3, 3)),
-        sample(_reduced, real(4, 2, start=3)),
-        sample(_reduced, real(2, 3)),
-        sample(_reduced, complex_(3, 2)),
-        sample(_reduced, complex_(2, 3), order=1),
-        sample(_complete, real(4, 2, start=3)),
-        sample(_complete, complex_(3, 2), order=1),
-        sample(_complete, real(2, 3), order=1),
+        sample(_reduced, real(3, 3)), sample(_reduced, real(4, 2, start=3)),
+        sample(_reduced, real(2, 3)), sample(_reduced, complex_(3, 2)),
+        sample(_reduced, complex_(2, 3), order=1), sample(_complete, real(4, 2, start=3)),
+        sample(_complete, complex_(3, 2), order=1), sample(_complete, real(2, 3), order=1),
         sample(lambda a: qr(a, "raw"), real(3, 3)),
         sample(lambda a: qr(a, "raw"), real(4, 2, start=3)),
-        sample(lambda a: qr(a, "raw"), real(2, 3)),
-        sample(lambda a: qr(a, "raw"), complex_(3, 2)),
+        sample(lambda a: qr(a, "raw"), real(2, 3)), sample(lambda a: qr(a, "raw"), complex_(3, 2)),
         sample(lambda a: qr(a, "raw"), complex_(2, 2), order=1),
         sample(lambda a: qr(a, "r"), real(3, 2)),
         sample(lambda a: qr(a, "r"), complex_(2, 2), order=1),
@@ -56,7 +51,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: complement_gauge(x, 4, checked=True), real(2, 3, 3)),
     ],
     "diverge": [sample(lambda x, n: diverge(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],
-}
+}  # fmt: skip
 
 
 SPREAD = np.array([[0.4, 0.7, -0.2], [-0.1, 2.1, 0.5], [0.3, -0.4, 4.0]])

@@ -73,26 +73,22 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda m: reduce_count(m, (1,)), flags(2, 0)),
     ],
     "argmax": [
-        sample(lambda x: argmax(x, 1), real(2, 4)),
-        sample(lambda x: argmax(x, 0), integers(3, 2)),
+        sample(lambda x: argmax(x, 1), real(2, 4)), sample(lambda x: argmax(x, 0), integers(3, 2)),
     ],
     "argmin": [
-        sample(lambda x: argmin(x, 0), real(4, 2)),
-        sample(lambda x: argmin(x, 1), flags(2, 3)),
+        sample(lambda x: argmin(x, 0), real(4, 2)), sample(lambda x: argmin(x, 1), flags(2, 3)),
     ],
     "cumsum": [
-        sample(lambda x: cumsum(x, 1), real(2, 3)),
-        sample(lambda x: cumsum(x, 0), complex_(3, 2)),
+        sample(lambda x: cumsum(x, 1), real(2, 3)), sample(lambda x: cumsum(x, 0), complex_(3, 2)),
         sample(lambda x: cumsum(x, 0), real(0, 2), order=1),
         sample(lambda x: cumsum(x, 0), integers(4)),
     ],
     "cumprod": [
-        sample(lambda x: cumprod(x, 1), real(2, 5)),
-        sample(lambda x: cumprod(x, 1), ZEROS),
+        sample(lambda x: cumprod(x, 1), real(2, 5)), sample(lambda x: cumprod(x, 1), ZEROS),
         sample(lambda x: cumprod(x, 0), complex_(3, 1)),
         sample(lambda x: cumprod(x, 0), integers(3)),
     ],
-}
+}  # fmt: skip
 
 
 X, Y = np.array([1.0, 2.0, -0.5]), np.array([1.0, -1.0, -0.5])

@@ -100,10 +100,8 @@ def _sum(a: Any, x: Any) -> Any:
 
 SAMPLES: dict[str, list[Sample]] = {
     "svdvals": [
-        sample(svdvals, real(2, 3)),
-        sample(svdvals, real(3, 2), order=1),
-        sample(svdvals, STACK, order=1),
-        sample(svdvals, complex_(2, 3)),
+        sample(svdvals, real(2, 3)), sample(svdvals, real(3, 2), order=1),
+        sample(svdvals, STACK, order=1), sample(svdvals, complex_(2, 3)),
     ],
     "svd": [
         sample(lambda a: svd(a, full=False), TALL),
@@ -120,8 +118,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "full_rank": [sample(full_rank, real(3, 2), REGULAR)],
     "constant_rank": [sample(constant_rank, real(3, 2), np.array([2.0, 1.0]), TOLERANCE)],
     "pinv": [
-        sample(pinv, TALL, TOLERANCE),
-        sample(pinv, WIDE, TOLERANCE, order=1),
+        sample(pinv, TALL, TOLERANCE), sample(pinv, WIDE, TOLERANCE, order=1),
         sample(lambda a: pinv(hermitian(a), array(1e-9), symmetric=True), SQUARE),
         sample(lambda a: pinv(a, array(1e-9)), COMPLEX),
     ],
@@ -141,16 +138,12 @@ SAMPLES: dict[str, list[Sample]] = {
     "singular_derivative": [
         sample(lambda a, x, t: _derivative(a, x, t, _cubes), TALL, np.array(0.7), real(3, 2)),
         sample(
-            lambda a, x, t: _derivative(a, x, t, _complex_cubes),
-            COMPLEX,
-            np.array(0.7),
-            complex_(3, 2),
-            order=1,
+            lambda a, x, t: _derivative(a, x, t, _complex_cubes), COMPLEX, np.array(0.7),
+            complex_(3, 2), order=1,
         ),
     ],
     "singular_sum": [
-        sample(_sum, WIDE, np.array(1.3)),
-        sample(_sum, STACK, np.array([1.3, 0.4]), order=1),
+        sample(_sum, WIDE, np.array(1.3)), sample(_sum, STACK, np.array([1.3, 0.4]), order=1),
         sample(_sum, COMPLEX, np.array(1.3)),
     ],
-}
+}  # fmt: skip

@@ -146,8 +146,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "zetac": [sample(gamma.zetac, real(5, low=-2.6, high=3.7))],
     "hurwitz_derivatives": [
         sample(
-            partial(gamma.hurwitz_derivatives, (k,)),
-            real(3, low=1.3, high=4),
+            partial(gamma.hurwitz_derivatives, (k,)), real(3, low=1.3, high=4),
             real(3, low=0.6, high=2.4),
         )
         for k in (0, 2)
@@ -167,10 +166,8 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "beta_moments": [
         sample(
-            partial(beta_moments, orders),
-            real(3, low=1.2, high=2.4),
-            real(3, low=1.2, high=2.4, start=5),
-            _LIMITS[1],
+            partial(beta_moments, orders), real(3, low=1.2, high=2.4),
+            real(3, low=1.2, high=2.4, start=5), _LIMITS[1],
         )
         for orders in ((1, 1), (0, 2))
     ],
@@ -182,7 +179,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda w: powers.log1p_ratio_derivatives((2,), w), np.array([-0.5, 0.2, 7.5]))
     ],
     "excess": [sample(losses.excess, real(2, 3), real(2, 3, start=9))],
-}
+}  # fmt: skip
 for _op, _domains in _DOMAINS:
     SAMPLES.setdefault(_op.primitive.name, []).extend(_samples(_op, _domains))
 for _op in _HOLOMORPHIC:

@@ -188,8 +188,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "lambertw": [
         sample(
             lambda k, z: integrals.lambertw(z, k, constant(1e-8, k.type.with_dtype(z.real.dtype))),
-            integers(3, low=-1, high=2),
-            _away(3),
+            integers(3, low=-1, high=2), _away(3),
         )
     ],
     "ellipk": _of(elliptic.ellipk, _parameters(4)),
@@ -202,8 +201,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "elliptic_tangents": [
         sample(
-            lambda phi, c: elliptic.elliptic_tangents((2, 1), phi, c),
-            real(4, low=-0.7, high=0.6),
+            lambda phi, c: elliptic.elliptic_tangents((2, 1), phi, c), real(4, low=-0.7, high=0.6),
             _small(4),
         )
     ],
@@ -255,8 +253,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "noncentral_t": [
         sample(
-            partial(noncentral.noncentral_t, (1, 0, 2)),
-            *(_positive(4), real(4), real(4, start=5)),
+            partial(noncentral.noncentral_t, (1, 0, 2)), *(_positive(4), real(4), real(4, start=5)),
         )
     ],
     "tklmbda": [sample(goodness.tklmbda, real(4, low=-0.6), _parameters(4))],
@@ -266,9 +263,7 @@ SAMPLES: dict[str, list[Sample]] = {
         for kind in "pm"
         for name in (f"modfresnel{kind}_integral", f"modfresnel{kind}_scaled")
     },
-    "besselpoly": [
-        sample(bessel.besselpoly, *(_positive(2, start=3 * k) for k in range(3))),
-    ],
+    "besselpoly": [sample(bessel.besselpoly, *(_positive(2, start=3 * k) for k in range(3)))],
     "besselpoly_series": [
         sample(
             partial(bessel.besselpoly_series, (1, 1)),
@@ -279,25 +274,20 @@ SAMPLES: dict[str, list[Sample]] = {
         name: [sample(_of_second(getattr(mathieu, name)), _positive(3))]
         for name in ("mathieu_a", "mathieu_b")
     },
-    "mathieu_values": [
-        sample(_of_second(partial(mathieu.mathieu_values, (1, 2))), real(3)),
-    ],
+    "mathieu_values": [sample(_of_second(partial(mathieu.mathieu_values, (1, 2))), real(3))],
     "mathieu_waves": [
         sample(_of_second(partial(mathieu.mathieu_waves, (0, 1, 1))), real(3), _positive(3)),
     ],
     "mathieu_radial": [
         sample(
-            _of_second(partial(mathieu.mathieu_radial, (2, 0, 0, 1))),
-            _positive(2),
+            _of_second(partial(mathieu.mathieu_radial, (2, 0, 0, 1))), _positive(2),
             _positive(2, start=4),
         ),
     ],
     **{
         f"mathieu_{kind}_{part}": [
             sample(
-                _of_second(getattr(mathieu, f"mathieu_{kind}_{part}")),
-                real(2),
-                20 * _positive(2),
+                _of_second(getattr(mathieu, f"mathieu_{kind}_{part}")), real(2), 20 * _positive(2),
             ),
         ]
         for kind in ("cem", "sem")
@@ -306,8 +296,7 @@ SAMPLES: dict[str, list[Sample]] = {
     **{
         f"mathieu_{kind}_{part}": [
             sample(
-                _of_second(getattr(mathieu, f"mathieu_{kind}_{part}")),
-                _positive(2),
+                _of_second(getattr(mathieu, f"mathieu_{kind}_{part}")), _positive(2),
                 _positive(2, start=4),
             ),
         ]
@@ -318,8 +307,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "obl_cv": [sample(_with(spheroidal.obl_cv, 1, 2), _positive(3))],
     "spheroidal_polynomials": [
         sample(
-            _of_orders_1_and_2(partial(spheroidal.spheroidal_polynomials, (0, 1))),
-            real(3),
+            _of_orders_1_and_2(partial(spheroidal.spheroidal_polynomials, (0, 1))), real(3),
             real(3, low=-0.8, high=0.9),
         ),
     ],
@@ -328,8 +316,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "spheroidal_series": [
         sample(
-            _of_orders_1_and_2(partial(spheroidal.spheroidal_series, (2, -1, 0, 1))),
-            _positive(2),
+            _of_orders_1_and_2(partial(spheroidal.spheroidal_series, (2, -1, 0, 1))), _positive(2),
             real(2, low=2.5, high=4),
         ),
     ],
@@ -363,13 +350,7 @@ SAMPLES: dict[str, list[Sample]] = {
         for name in ("fdtr", "fdtrc")
     },
     **{
-        name: [
-            sample(
-                _scaled(getattr(distributions, name)),
-                _positive(3),
-                _positive(3, start=5),
-            )
-        ]
+        name: [sample(_scaled(getattr(distributions, name)), _positive(3), _positive(3, start=5))]
         for name in ("gdtr", "gdtrc")
     },
     **{

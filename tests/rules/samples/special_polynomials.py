@@ -49,8 +49,7 @@ SAMPLES: dict[str, list[Sample]] = {
         f"eval_{name}": [
             sample(
                 _of_degree(getattr(polynomials, f"eval_{name}"), *_PARAMETERS.get(name, ())),
-                integers(4, high=4),
-                _inside(4),
+                integers(4, high=4), _inside(4),
             )
         ]
         for name in (
@@ -95,10 +94,7 @@ SAMPLES: dict[str, list[Sample]] = {
     **{
         name: [
             sample(
-                getattr(distributions, name),
-                _positive(3),
-                _positive(3, start=4),
-                _inside(3),
+                getattr(distributions, name), _positive(3), _positive(3, start=4), _inside(3),
                 order=1,
             )
         ]
@@ -108,8 +104,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "pdtri": [sample(_of_degree(distributions.pdtri), integers(3, high=4), _inside(3))],
     "bdtri": [
         sample(
-            lambda n, p: distributions.bdtri(constant(2, p.type), n, p),
-            integers(3, low=3, high=6),
+            lambda n, p: distributions.bdtri(constant(2, p.type), n, p), integers(3, low=3, high=6),
             _inside(3),
         )
     ],
