@@ -1,6 +1,5 @@
 """What is no function, no name or no condition is refused where it is given, with the cure."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,9 @@ from funcdiff.errors import (
     OutputError,
     UnsupportedNumPyError,
 )
-from tests.together import together
+from tests.claims import refused
 
+FD: Any = fd  # a type checker refuses much of what is tried here
 X = np.array([1.0, 2.0, 3.0])
 HUGE = 10**30
 
@@ -23,111 +23,99 @@ def _total(x: Any) -> Any:
     return np.sum(x**2)
 
 
-# ---- functions -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["vmap", "jit", "checkpoint", "custom_jvp", "custom_vjp", "primitive", "trace", "source",
-     "cost", "tap_values", "tap_grads", "grad", "value_and_grad", "elementwise_grad", "jacobian",
-     "jacfwd", "jacrev", "value_and_jacobian", "hessian", "value_grad_and_hessian", "derivative",
-     "depends_on", "is_linear"],
-)  # fmt: skip
-def test_the_result_of_a_function_is_not_taken_for_the_function(name: str) -> None:
-    transform: Any = getattr(fd, name)
-    with pytest.raises(InputError, match=rf"fd\.{name} takes a function, but a float64 was given"):
-        transform(_total(X))
-
-
 def _first(_: Any, x: Any) -> Any:
     return x
 
 
-def _same(x: Any) -> Any:
-    return x
+# ---- functions -----------------------------------------------------------------------------------
+
+OF_ONE_FUNCTION = [
+    "vmap", "jit", "checkpoint", "custom_jvp", "custom_vjp", "primitive", "trace", "source",
+    "cost", "tap_values", "tap_grads", "grad", "value_and_grad", "elementwise_grad", "jacobian",
+    "jacfwd", "jacrev", "value_and_jacobian", "hessian", "value_grad_and_hessian", "derivative",
+    "depends_on", "is_linear",
+]  # fmt: skip
+
+test_the_result_of_a_function_is_not_taken_for_the_function = refused({
+    name: (InputError, rf"fd\.{name} takes a function, but a float64 was given",
+           lambda name=name: getattr(fd, name)(_total(X)))
+    for name in OF_ONE_FUNCTION
+})  # fmt: skip
+
+AMONG_OTHERS: list[tuple[str, str, Any]] = [
+    ("vjp", "f", lambda: FD.vjp(3.0, X)),
+    ("jvp", "f", lambda: FD.jvp(3.0, (X,), (X,))),
+    ("linearize", "f", lambda: FD.linearize(3.0, X)),
+    ("linear_transpose", "f", lambda: FD.linear_transpose(3.0, X)),
+    ("directional_derivative", "f", lambda: FD.directional_derivative(3.0, (X,), (X,))),
+    ("hvp", "f", lambda: FD.hvp(3.0, (X,), (X,))),
+    ("vhp", "f", lambda: FD.vhp(3.0, (X,), (X,))),
+    ("gauss_newton_product", "loss",
+     lambda: FD.gauss_newton_product(_total, (X,), (X,), loss=3.0)),
+    ("scan", "f", lambda: FD.scan(3.0, 0.0, X)),
+    ("map", "f", lambda: FD.map(3.0, X)),
+    ("while_loop", "cond_fun", lambda: FD.while_loop(3.0, np.sin, 0.0)),
+    ("while_loop", "body_fun", lambda: FD.while_loop(np.isfinite, 3.0, 0.0)),
+    ("fori_loop", "body_fun", lambda: FD.fori_loop(0, 3, 3.0, 0.0)),
+    ("associative_scan", "fn", lambda: FD.associative_scan(3.0, X)),
+    ("cond", "false_fn", lambda: FD.cond(True, np.sin, 3.0, X)),
+    ("switch", r"branches\[1\]", lambda: FD.switch(0, [np.sin, 3.0], X)),
+    ("custom_root", "f", lambda: FD.custom_root(3.0, 1.0, _first)),
+    ("custom_root", "solve", lambda: FD.custom_root(np.sin, 1.0, 3.0)),
+    ("custom_root", "tangent_solve", lambda: FD.custom_root(np.sin, 1.0, _first, 3.0)),
+    ("fixed_point", "f", lambda: FD.fixed_point(3.0, 1.0)),
+    ("fixed_point", "solve", lambda: FD.fixed_point(np.sin, 1.0, solve=3.0)),
+    ("fixed_point", "linear_solve", lambda: FD.fixed_point(np.sin, 1.0, linear_solve=3.0)),
+    ("custom_linear_solve", "matvec", lambda: FD.custom_linear_solve(3.0, X)),
+    ("custom_linear_solve", "solve", lambda: FD.custom_linear_solve(np.negative, X, 3.0)),
+    ("custom_linear_solve", "transpose_solve",
+     lambda: FD.custom_linear_solve(np.negative, X, _first, 3.0)),
+    ("primitive", "result", lambda: FD.primitive(_total, result=3.0)),
+    ("primitive", "batch", lambda: FD.primitive(_total, batch=3.0)),
+]  # fmt: skip
+
+test_a_function_among_other_arguments_is_told_by_its_name = refused(
+    {
+        f"{name}, {parameter}": (
+            InputError,
+            rf"fd\.{name} takes a function as {parameter}, but a float was given, at '.*misuse",
+            call,
+        )
+        for name, parameter, call in AMONG_OTHERS
+    }
+)
 
 
-THREE: Any = 3.0
-BODIES: dict[str, tuple[str, Callable[[], Any]]] = {
-    "vjp": ("f", lambda: fd.vjp(THREE, X)),
-    "jvp": ("f", lambda: fd.jvp(THREE, (X,), (X,))),
-    "linearize": ("f", lambda: fd.linearize(THREE, X)),
-    "linear_transpose": ("f", lambda: fd.linear_transpose(THREE, X)),
-    "directional_derivative": ("f", lambda: fd.directional_derivative(THREE, (X,), (X,))),
-    "hvp": ("f", lambda: fd.hvp(THREE, (X,), (X,))),
-    "vhp": ("f", lambda: fd.vhp(THREE, (X,), (X,))),
-    "scan": ("f", lambda: fd.scan(THREE, 0.0, X)),
-    "map": ("f", lambda: fd.map(THREE, X)),
-    "while_loop": ("cond_fun", lambda: fd.while_loop(THREE, np.sin, 0.0)),
-    "while_loop of no body": ("body_fun", lambda: fd.while_loop(np.isfinite, THREE, 0.0)),
-    "fori_loop": ("body_fun", lambda: fd.fori_loop(0, 3, THREE, 0.0)),
-    "associative_scan": ("fn", lambda: fd.associative_scan(THREE, X)),
-    "cond": ("false_fn", lambda: fd.cond(True, np.sin, THREE, X)),
-    "switch": (r"branches\[1\]", lambda: fd.switch(0, [np.sin, THREE], X)),
-    "custom_root": ("f", lambda: fd.custom_root(THREE, 1.0, _first)),
-    "custom_root without solver": ("solve", lambda: fd.custom_root(np.sin, 1.0, THREE)),
-    "custom_root of tangents": (
-        "tangent_solve",
-        lambda: fd.custom_root(np.sin, 1.0, _first, THREE),
-    ),
-    "fixed_point": ("f", lambda: fd.fixed_point(THREE, 1.0)),
-    "fixed_point by a solver": ("solve", lambda: fd.fixed_point(np.sin, 1.0, solve=THREE)),
-    "fixed_point of tangents": (
-        "linear_solve",
-        lambda: fd.fixed_point(np.sin, 1.0, linear_solve=THREE),
-    ),
-    "custom_linear_solve": ("matvec", lambda: fd.custom_linear_solve(THREE, X)),
-    "custom_linear_solve by a solver": (
-        "solve",
-        lambda: fd.custom_linear_solve(_same, X, THREE),
-    ),
-    "custom_linear_solve of the transpose": (
-        "transpose_solve",
-        lambda: fd.custom_linear_solve(_same, X, _first, THREE),
-    ),
-    "primitive": ("result", lambda: fd.primitive(_total, result=THREE)),
-    "primitive of batches": ("batch", lambda: fd.primitive(_total, batch=THREE)),
-    "gauss_newton_product": (
-        "loss",
-        lambda: fd.gauss_newton_product(_total, (X,), (X,), loss=THREE),
-    ),
-}
+def _doubled(x: Any) -> Any:
+    return 2 * x
 
 
-@together
-@pytest.mark.parametrize("name", BODIES)
-def test_a_function_among_other_arguments_is_told_by_its_name(name: str) -> None:
-    parameter, call = BODIES[name]
-    told = rf"fd\.{name.split()[0]} takes a function as {parameter}, but a float was given, at "
-    with pytest.raises(InputError, match=told + "'.*misuse"):
-        call()
+def _complex(x: Any) -> Any:
+    return 1j * _total(x)
 
 
-SCALAR: dict[str, Callable[[Any], Any]] = {
-    "grad": lambda f: fd.grad(f)(X),
-    "value_and_grad": lambda f: fd.value_and_grad(f)(X),
-    "hessian": lambda f: fd.hessian(f)(X),
-    "value_grad_and_hessian": lambda f: fd.value_grad_and_hessian(f)(X),
-    "hvp": lambda f: fd.hvp(f, (X,), (X,)),
-    "vhp": lambda f: fd.vhp(f, (X,), (X,)),
-    "gauss_newton_product": lambda f: fd.gauss_newton_product(lambda x: x, (X,), (X,), loss=f),
-}
-
-
-@pytest.mark.parametrize("name", SCALAR)
-def test_the_transform_that_was_called_needs_a_scalar(name: str) -> None:
-    with pytest.raises(OutputError, match=rf"^{name} needs a function that returns a real scalar"):
-        SCALAR[name](lambda x: 2 * x)
-
-
-HOLOMORPHIC = ["grad", "value_and_grad", "hessian", "value_grad_and_hessian", "jacobian", "jacfwd",
-               "jacrev", "value_and_jacobian", "elementwise_grad"]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", HOLOMORPHIC)
-def test_the_transform_that_was_called_needs_complex_arguments(name: str) -> None:
-    with pytest.raises(InputError, match=rf"^{name} with holomorphic=True differentiates"):
-        getattr(fd, name)(lambda x: 1j * _total(x), holomorphic=True)(X)
+test_the_transform_that_was_called_is_named = refused({
+    "where it needs a scalar": [
+        (OutputError, rf"^{name} needs a function that returns a real scalar", call)
+        for name, call in {
+            "grad": lambda: fd.grad(_doubled)(X),
+            "value_and_grad": lambda: fd.value_and_grad(_doubled)(X),
+            "hessian": lambda: fd.hessian(_doubled)(X),
+            "value_grad_and_hessian": lambda: fd.value_grad_and_hessian(_doubled)(X),
+            "hvp": lambda: fd.hvp(_doubled, (X,), (X,)),
+            "vhp": lambda: fd.vhp(_doubled, (X,), (X,)),
+            "gauss_newton_product": lambda: fd.gauss_newton_product(
+                lambda x: x, (X,), (X,), loss=_doubled
+            ),
+        }.items()
+    ],
+    "where it needs complex arguments": [
+        (InputError, rf"^{name} with holomorphic=True differentiates",
+         lambda name=name: getattr(fd, name)(_complex, holomorphic=True)(X))
+        for name in ("grad", "value_and_grad", "hessian", "value_grad_and_hessian", "jacobian",
+                     "jacfwd", "jacrev", "value_and_jacobian", "elementwise_grad")
+    ],
+})  # fmt: skip
 
 
 def test_a_rule_is_a_function() -> None:
@@ -141,12 +129,6 @@ def test_a_rule_is_a_function() -> None:
 
 
 # ---- numbers and names of arguments --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("given", ["x", -1, (0, -2), 1.5, ("x",), None])
-def test_positions_of_arguments_are_counted_from_zero(given: Any) -> None:
-    with pytest.raises(InputError, match="are no positions of arguments"):
-        fd.custom_jvp(_total, nondiff_argnums=given)
 
 
 def test_integers_of_numpy_number_arguments() -> None:
@@ -174,43 +156,49 @@ def test_integers_of_numpy_count_and_number() -> None:
     assert fd.grad(lambda x: scaled(3, x))(2.0) == 3.0
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"static_argnums": "x"}, {"static_argnums": 1.5}, {"static_argnums": (0, "x")},
-     {"static_argnames": 0}, {"static_argnames": (0,)}],
-)  # fmt: skip
-def test_static_parameters_are_numbered_or_named(options: Any) -> None:
-    with pytest.raises(InputError, match=r"must be an int or ints, and .* a str or strs"):
-        fd.jit(_total, **options)
+test_what_numbers_or_names_arguments_and_values_is_checked = refused({
+    "positions are counted from zero": [
+        (InputError, "are no positions of arguments",
+         lambda given=given: FD.custom_jvp(_total, nondiff_argnums=given))
+        for given in ("x", -1, (0, -2), 1.5, ("x",), None)
+    ],
+    "static parameters are numbered or named": [
+        (InputError, "must be an int or ints, and .* a str or strs",
+         lambda options=options: FD.jit(_total, **options))
+        for options in ({"static_argnums": "x"}, {"static_argnums": 1.5},
+                        {"static_argnums": (0, "x")}, {"static_argnames": 0},
+                        {"static_argnames": (0,)})
+    ],
+    "names of values are strings": [
+        (InputError, "must hold names", call)
+        for names in (3, (1,), lambda _: True)
+        for call in (lambda names=names: FD.checkpoint(_total, keep=names),
+                     lambda names=names: FD.tap_values(_total, names=names))
+    ],
+    "keys that do not fit are listed": (
+        InputError, r"in_axes\[0\] has the keys 'a', but args\[0\] has 'a', ",
+        lambda: fd.vmap(lambda p: p["a"], in_axes=({"a": 0},))({"a": X, "b": X}),
+    ),
+})  # fmt: skip
 
 
-@pytest.mark.parametrize("names", [3, (1,), lambda p: True])
-def test_names_of_values_are_strings(names: Any) -> None:
-    with pytest.raises(InputError, match="must hold names"):
-        fd.checkpoint(_total, keep=names)
-    with pytest.raises(InputError, match="must hold names"):
-        fd.tap_values(_total, names=names)
+def _looping_while(given: Any) -> Any:
+    return lambda x: FD.while_loop(lambda _: given, lambda x: x + 1, x)
 
 
-# ---- conditions ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("condition", ["yes", None, _total, [True]])
-def test_a_condition_is_a_number(condition: Any) -> None:
-    with pytest.raises(InputError, match="cond needs a boolean as its condition"):
-        fd.cond(condition, lambda x: x, lambda x: -x, X)
-
-
-@pytest.mark.parametrize("jitted", [False, True])
-@pytest.mark.parametrize(
-    ("result", "shown"), [(None, "None"), ("yes", "a str"), ({}, "a dict"), (2, r"i64\[\]")]
-)
-def test_the_condition_of_a_loop_is_a_boolean(result: Any, shown: str, *, jitted: bool) -> None:
-    def f(x: Any) -> Any:
-        return fd.while_loop(lambda _: result, lambda x: x + 1, x)
-
-    with pytest.raises(OutputError, match=f"must be one boolean, but .* returned {shown}"):
-        (fd.jit(f) if jitted else f)(1.0)
+test_a_condition_is_a_boolean = refused({
+    "of cond, a number at least": [
+        (InputError, "cond needs a boolean as its condition",
+         lambda given=given: FD.cond(given, lambda x: x, lambda x: -x, X))
+        for given in ("yes", None, _total, [True])
+    ],
+    "of a loop": [
+        (OutputError, f"must be one boolean, but .* returned {shown}",
+         lambda given=given, transform=transform: transform(_looping_while(given))(1.0))
+        for given, shown in [(None, "None"), ("yes", "a str"), ({}, "a dict"), (2, r"i64\[\]")]
+        for transform in (lambda f: f, fd.jit)
+    ],
+})  # fmt: skip
 
 
 # ---- integers ------------------------------------------------------------------------------------
@@ -235,22 +223,17 @@ def test_a_loop_stacks_the_integers_that_its_body_returns() -> None:
     np.testing.assert_array_equal(ys["k"], [3, 3, 3])
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: fd.jit(lambda x: HUGE)(X),
-        lambda: fd.vmap(lambda x: HUGE)(X),
-        lambda: fd.scan(lambda c, x: (c, HUGE), 0.0, X),
+test_an_integer_of_more_than_64_bits_is_no_array = refused({
+    "as a result": [
+        (UnsupportedNumPyError, "met a traced array", lambda: fd.jit(lambda _: HUGE)(X)),
+        (UnsupportedNumPyError, "met a traced array", lambda: fd.vmap(lambda _: HUGE)(X)),
+        (UnsupportedNumPyError, "met a traced array",
+         lambda: fd.scan(lambda c, _: (c, HUGE), 0.0, X)),
     ],
-)
-def test_an_integer_of_more_than_64_bits_is_no_array(call: Callable[[], Any]) -> None:
-    with pytest.raises(UnsupportedNumPyError, match="met a traced array"):
-        call()
-
-
-def test_an_argument_of_more_than_64_bits_is_refused() -> None:
-    with pytest.raises(InputError, match="has more than 64 bits"):
-        fd.jit(lambda n: n * 1.0)(HUGE)
+    "as an argument": (
+        InputError, "has more than 64 bits", lambda: fd.jit(lambda n: n * 1.0)(HUGE)
+    ),
+})  # fmt: skip
 
 
 # ---- messages ------------------------------------------------------------------------------------
@@ -263,8 +246,3 @@ def test_an_opaque_function_is_called_by_its_own_name() -> None:
     for _ in range(2):  # the second is entered under another name
         with pytest.raises(NotDifferentiableError, match=r"^solve is opaque .* solve\.defvjp\("):
             fd.jacobian(fd.primitive(solve))(X)
-
-
-def test_keys_that_do_not_fit_are_listed() -> None:
-    with pytest.raises(InputError, match=r"in_axes\[0\] has the keys 'a', but args\[0\] has 'a', "):
-        fd.vmap(lambda p: p["a"], in_axes=({"a": 0},))({"a": X, "b": X})
