@@ -210,9 +210,7 @@ def test_nondiff_argnums_out_of_range_raise() -> None:
 # ---- opaque functions ----------------------------------------------------------------------------
 
 
-def test_functions_given_to_an_opaque_function_are_forgotten(
-    collect: Callable[[], int],
-) -> None:
+def test_functions_given_to_an_opaque_function_are_forgotten(collect: Callable[[], int]) -> None:
     apply: Any = fd.primitive(lambda f, x: f(x), result=lambda f, x: x, nondiff_argnums=0)
     apply.defjvp(lambda f, primals, tangents: (apply(f, *primals), f(*tangents)))
     before, alive = len(entered), []
@@ -232,9 +230,7 @@ def test_functions_given_to_an_opaque_function_are_forgotten(
     assert len(entered) < before + 100
 
 
-def test_a_program_keeps_the_opaque_function_that_it_calls(
-    collect: Callable[[], int],
-) -> None:
+def test_a_program_keeps_the_opaque_function_that_it_calls(collect: Callable[[], int]) -> None:
     apply: Any = fd.primitive(lambda f, x: f(x), nondiff_argnums=0)
     program = fd.trace(lambda x: apply(lambda y: 3 * y, x))(1.0)
     for _ in range(100):

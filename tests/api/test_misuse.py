@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import (
-    InputError,
-    NotDifferentiableError,
-    OutputError,
-    UnsupportedNumPyError,
-)
+from funcdiff.errors import InputError, NotDifferentiableError, OutputError, UnsupportedNumPyError
 from tests.claims import refused
 
 FD: Any = fd  # a type checker refuses much of what is tried here

@@ -164,8 +164,7 @@ def test_a_differential_equation_by_runge_kutta() -> None:
         return np.sum(_rk4(lotka_volterra, p["y"], times) * np.array([1.0, 2.0]))
 
     _check_gradient(
-        final,
-        {"y": np.array([1.0, 0.5]), "birth": 1.1, "kill": 0.4, "gain": 0.2, "death": 0.4},
+        final, {"y": np.array([1.0, 0.5]), "birth": 1.1, "kill": 0.4, "gain": 0.2, "death": 0.4}
     )
 
 

@@ -412,9 +412,7 @@ def misses(f: Any, points: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "f",
-    [newton, bisection, in_a_helper, changed_in_place, last_two],
-    ids=lambda f: f.__name__,
+    "f", [newton, bisection, in_a_helper, changed_in_place, last_two], ids=lambda f: f.__name__
 )
 @pytest.mark.usefixtures("early")
 def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> None:

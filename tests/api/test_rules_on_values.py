@@ -237,8 +237,7 @@ def test_what_is_not_finite_is_seen_before_another_rule_hides_it() -> None:
 def test_where_rules_cannot_be_traced_the_numbers_stay_what_they_say() -> None:
     root = fd.custom_vjp(lambda x: np.sqrt(x))
     root.defvjp(
-        lambda x: (np.sqrt(x), x),
-        lambda x, ct: (ct / 2 / np.array([float(v) ** 0.5 for v in x]),),
+        lambda x: (np.sqrt(x), x), lambda x, ct: (ct / 2 / np.array([float(v) ** 0.5 for v in x]),)
     )
     for _ in range(4):
         slope = fd.grad(lambda x: np.sum(root(x)))(np.array([0.0, 4.0]))
@@ -324,9 +323,7 @@ def test_a_pullback_that_has_to_be_derived_of_another_value_raises() -> None:
 
 
 @pytest.mark.usefixtures("once")
-def test_rules_and_residuals_are_forgotten_with_the_derivative(
-    collect: Callable[[], int],
-) -> None:
+def test_rules_and_residuals_are_forgotten_with_the_derivative(collect: Callable[[], int]) -> None:
     class Factors:
         pass
 

@@ -59,9 +59,7 @@ def test_a_pattern_may_be_given() -> None:
         fd.jacobian(np.sort, sparse=True, sparsity=places[::-1])(POINT)
 
 
-def test_a_pattern_that_is_given_again_is_planned_for_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_pattern_that_is_given_again_is_planned_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def fits(_program: Any, _vectors: int, entries: int) -> bool:

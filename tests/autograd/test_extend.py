@@ -29,12 +29,7 @@ from funcdiff.autograd.extend import (
 from funcdiff.autograd.numpy import linalg
 from funcdiff.autograd.numpy.numpy_boxes import ArrayBox
 from funcdiff.autograd.numpy.numpy_vjps import unbroadcast, unbroadcast_f
-from funcdiff.autograd.test_util import (
-    check_equivalent,
-    check_grads,
-    combo_check,
-    scalar_close,
-)
+from funcdiff.autograd.test_util import check_equivalent, check_grads, combo_check, scalar_close
 from funcdiff.autograd.tracer import getval, isbox
 from funcdiff.errors import InputError, NotDifferentiableError, OutputError
 

@@ -72,10 +72,7 @@ def unpacked(state: State) -> Vector:
     return np.concatenate([z, state.rest[0]], axis=-1)
 
 
-FORMS: Final = {
-    "vectors": Form(lambda x: x, lambda x: x),
-    "containers": Form(packed, unpacked),
-}
+FORMS: Final = {"vectors": Form(lambda x: x, lambda x: x), "containers": Form(packed, unpacked)}
 
 
 # ---- the letters in funcdiff -------------------------------------------------------------------
@@ -127,8 +124,7 @@ def by_custom(f: Weighted, form: Form) -> Weighted:
     hidden: Any = fd.custom_jvp(lambda w, t: fd.stop_gradient(f(w, t)))
     hidden.defjvp(lambda primals, tangents: fd.jvp(f, primals, tangents))
     hidden.defvjp(
-        lambda w, t: (f(w, t), (w, t)),
-        lambda residuals, ct: fd.vjp(f, *residuals)[1](ct),
+        lambda w, t: (f(w, t), (w, t)), lambda residuals, ct: fd.vjp(f, *residuals)[1](ct)
     )
     return lambda w, x: form.unpack(hidden(w, form.pack(x)))
 

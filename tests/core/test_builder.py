@@ -130,10 +130,7 @@ def test_an_array_is_captured_once() -> None:
 
 @pytest.mark.parametrize("policy", [CLOSED, Policy(hoists=True)])
 def test_a_transform_that_captures_an_array_is_a_bug(policy: Policy) -> None:
-    with (
-        Builder("rule", policy) as builder,
-        pytest.raises(InternalError, match="bug in"),
-    ):
+    with Builder("rule", policy) as builder, pytest.raises(InternalError, match="bug in"):
         builder.capture(np.zeros(3))
 
 

@@ -29,11 +29,7 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: np.maximum(x, np.ones(2)), ValueError, r"shapes \(3,\) \(2,\), at"),
     (lambda x: np.where(x > 0, x, np.ones(2)), ValueError, r"shapes \(3,\) \(2,\), at"),
     (lambda x: np.clip(x, np.zeros(2), 1), ValueError, r"shapes \(3,\) \(2,\), at"),
-    (
-        lambda x: x @ A,
-        ValueError,
-        r"do not match: 3 is not 2.*in np.matmul.*, at",
-    ),
+    (lambda x: x @ A, ValueError, r"do not match: 3 is not 2.*in np.matmul.*, at"),
     (lambda x: np.sum(x, axis=1), IndexError, r"axis 1 .*in np.sum\(f64\[3\], axis=1\), at"),
     (lambda x: x.sum(axis=1), IndexError, r"axis 1 .*in np.sum\(f64\[3\], axis=1\), at"),
     (lambda x: np.sum(x, axis=HALF), TypeError, r"in np.sum\(f64\[3\], axis=1.5\), at"),

@@ -30,10 +30,7 @@ FUNCTIONS: dict[str, Function] = {
     "x * np.abs(x) ** 2 + w": lambda x, w: x * np.abs(x) ** 2 + w,
     "np.sum(np.sqrt(1 + (100 * x) ** 2))": lambda x, w: np.sum(np.sqrt(1 + (100 * x) ** 2)),
 }
-REAL_ONLY = {
-    "np.sum(np.sqrt(1 + (100 * x) ** 2))",
-    "np.log(np.sum(np.exp(x)))",
-}
+REAL_ONLY = {"np.sum(np.sqrt(1 + (100 * x) ** 2))", "np.log(np.sum(np.exp(x)))"}
 
 
 class Case(NamedTuple):

@@ -61,9 +61,7 @@ def test_a_traced_program_gives_numpys_value_bit_for_bit(
 
 
 @given(calls())
-def test_forward_and_reverse_mode_agree(
-    call: tuple[strategies.Function, tuple[Any, ...]],
-) -> None:
+def test_forward_and_reverse_mode_agree(call: tuple[strategies.Function, tuple[Any, ...]]) -> None:
     f, xs = call
     gradients = every_call(fd.grad(f, tuple(range(len(xs)))), *xs)
     pairing = sum(np.sum(g * t) for g, t in zip(gradients, xs, strict=True))

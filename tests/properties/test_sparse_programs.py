@@ -91,10 +91,7 @@ STEPS: Final[dict[str, Step]] = {
 )
 @pytest.mark.filterwarnings("ignore:.*nearly everything")
 def test_random_programs_have_the_entries_of_dense_derivatives(
-    compiles: bool,
-    steps: list[tuple[str, int]],
-    size: int,
-    dtype: Any,
+    compiles: bool, steps: list[tuple[str, int]], size: int, dtype: Any
 ) -> None:
     def f(x: Any) -> Any:
         y = x

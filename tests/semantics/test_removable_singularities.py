@@ -104,9 +104,7 @@ def _seconds(f: Function, x: Any) -> dict[str, Any]:
 
 @pytest.mark.thinned(6)
 @pytest.mark.parametrize("radius", RADII)
-def test_a_smooth_function_of_a_radius_has_its_second_derivative_in_every_mode(
-    radius: str,
-) -> None:
+def test_a_smooth_function_of_a_radius_has_its_second_derivative_in_every_mode(radius: str) -> None:
     for g in ("r**2", "cos", "matern"):
         function, curvature, _ = FUNCTIONS[g]
         found = _seconds(lambda x, g=function: g(RADII[radius](x)), ZERO)

@@ -130,12 +130,7 @@ def of_iterators() -> dict[str, Any]:
         "generator": lambda x: (y[None] for y in x),
         "values": lambda x: {"a": x[:1], "b": 2 * x[1:2]}.values(),
     }
-    joins = {
-        "stack": np.stack,
-        "hstack": np.hstack,
-        "vstack": np.vstack,
-        "col": np.column_stack,
-    }
+    joins = {"stack": np.stack, "hstack": np.hstack, "vstack": np.vstack, "col": np.column_stack}
     return {
         f"{name}_{kind}": grad(lambda x, make=make, join=join: np.sum(join(make(x)) ** 2))(X)
         for name, join in joins.items()
