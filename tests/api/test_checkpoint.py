@@ -128,21 +128,13 @@ def _kept_by(mask: Callable[[Any], Any], f: Callable[..., Any]) -> Callable[[Any
 
 
 @pytest.mark.parametrize("transform", [fd.grad, fd.jacfwd, fd.jacrev, fd.hessian])
-@pytest.mark.parametrize(
-    ("f", "checkpointed"),
-    [
-        (np.sqrt, fd.checkpoint(lambda x: np.sqrt(x))),
-        (
-            lambda x: np.sqrt(np.log(x)),
-            lambda x: fd.checkpoint(lambda y: np.sqrt(y))(fd.checkpoint(lambda z: np.log(z))(x)),
-        ),
-        (
-            lambda x: np.sqrt(x)[::-1][::-1] * x,
-            fd.checkpoint(lambda x: fd.checkpoint(lambda y: np.sqrt(y)[::-1])(x)[::-1] * x),
-        ),
-    ],
-    ids=["one", "two in a row", "nested"],
-)
+@pytest.mark.parametrize(("f", "checkpointed"), [
+    (np.sqrt, fd.checkpoint(lambda x: np.sqrt(x))),
+    (lambda x: np.sqrt(np.log(x)),
+     lambda x: fd.checkpoint(lambda y: np.sqrt(y))(fd.checkpoint(lambda z: np.log(z))(x))),
+    (lambda x: np.sqrt(x)[::-1][::-1] * x,
+     fd.checkpoint(lambda x: fd.checkpoint(lambda y: np.sqrt(y)[::-1])(x)[::-1] * x)),
+], ids=["one", "two in a row", "nested"])  # fmt: skip
 def test_an_infinite_slope_in_a_checkpoint_never_meets_a_mask_outside(
     transform: Callable[..., Any], f: Callable[..., Any], checkpointed: Callable[..., Any]
 ) -> None:

@@ -100,16 +100,12 @@ def test_what_is_computed_of_stopped_values_and_plain_arrays_converts() -> None:
     np.testing.assert_allclose(running, [0.4, 0.6])
 
 
-@pytest.mark.parametrize(
-    "lose",
-    [
-        lambda x: float(fd.stop_gradient(x[0]) * x[1]),
-        lambda x: float(np.where(x > 1, x, 0.3)[0]),
-        lambda x: float(np.linalg.eigvalsh(np.outer(x, fd.stop_gradient(x)))[0]),
-        lambda x: fd.grad(lambda y: y * float(np.sin(0.3 * x[0])))(1.0),
-    ],
-    ids=["a product", "a selection", "eigenvalues", "within another derivative"],
-)
+@pytest.mark.parametrize("lose", [
+    lambda x: float(fd.stop_gradient(x[0]) * x[1]),
+    lambda x: float(np.where(x > 1, x, 0.3)[0]),
+    lambda x: float(np.linalg.eigvalsh(np.outer(x, fd.stop_gradient(x)))[0]),
+    lambda x: fd.grad(lambda y: y * float(np.sin(0.3 * x[0])))(1.0),
+], ids=["a product", "a selection", "eigenvalues", "within another derivative"])  # fmt: skip
 def test_one_operand_with_a_derivative_is_enough_to_lose_it(lose: Any) -> None:
     with pytest.raises(LostDerivativeError, match="drop its derivative"):
         fd.grad(lambda x: lose(x) * x[0])(X)

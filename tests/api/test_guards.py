@@ -96,21 +96,15 @@ TRANSFORMS: dict[str, tuple[Any, Any]] = {
     "jit of grad": (lambda f: FD.jit(FD.grad(f)), FD.grad),
     "jit of hessian": (lambda f: FD.jit(FD.hessian(f)), FD.hessian),
     "jit of jacobian": (lambda f: FD.jit(FD.jacobian(f)), FD.jacobian),
-    "jit of jvp": (
-        lambda f: FD.jit(lambda x: FD.jvp(f, (x,), (X,))),
-        lambda f: lambda x: FD.jvp(f, (x,), (X,)),
-    ),
-    "jit of vjp": (
-        lambda f: FD.jit(lambda x: FD.vjp(f, x)[1](2.0)),
-        lambda f: lambda x: FD.vjp(f, x)[1](2.0),
-    ),
+    "jit of jvp": (lambda f: FD.jit(lambda x: FD.jvp(f, (x,), (X,))),
+                   lambda f: lambda x: FD.jvp(f, (x,), (X,))),
+    "jit of vjp": (lambda f: FD.jit(lambda x: FD.vjp(f, x)[1](2.0)),
+                   lambda f: lambda x: FD.vjp(f, x)[1](2.0)),
     "grad of jit": (lambda f: FD.grad(FD.jit(f)), FD.grad),
     "jit of grad of jit": (lambda f: FD.jit(FD.grad(FD.jit(f))), FD.grad),
-    "hvp of jit": (
-        lambda f: lambda x: FD.hvp(FD.jit(f), (x,), (X,)),
-        lambda f: lambda x: FD.hvp(f, (x,), (X,)),
-    ),
-}
+    "hvp of jit": (lambda f: lambda x: FD.hvp(FD.jit(f), (x,), (X,)),
+                   lambda f: lambda x: FD.hvp(f, (x,), (X,))),
+}  # fmt: skip
 
 
 OFTEN = ("jit", "jit of grad", "jit of hessian", "jit of jvp", "grad of jit")

@@ -448,18 +448,14 @@ def test_iterations_that_contradict_each_other_make_no_loop(
         np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("f", "points"),
-    [
-        (untouched_by_a_callee, (1.7, 0.9, 25.0, 7.0, 4.5, 0.3)),
-        (decided_unseen, (31.0, 18.0, 12.0, 7.0, 1.7)),
-        (becomes_a_view, (31.0, 18.0, 9.0, 1.7)),
-        (changes_its_mode, (1.7, 0.9, 0.3)),
-        (global_counter, (31.0, 18.0, 9.0, 1.7)),
-        (counter_of_a_global_function, (31.0, 13.0, 9.0, 1.7)),
-    ],
-    ids=lambda x: getattr(x, "__name__", ""),
-)
+@pytest.mark.parametrize(("f", "points"), [
+    (untouched_by_a_callee, (1.7, 0.9, 25.0, 7.0, 4.5, 0.3)),
+    (decided_unseen, (31.0, 18.0, 12.0, 7.0, 1.7)),
+    (becomes_a_view, (31.0, 18.0, 9.0, 1.7)),
+    (changes_its_mode, (1.7, 0.9, 0.3)),
+    (global_counter, (31.0, 18.0, 9.0, 1.7)),
+    (counter_of_a_global_function, (31.0, 13.0, 9.0, 1.7)),
+], ids=lambda x: getattr(x, "__name__", ""))  # fmt: skip
 @pytest.mark.parametrize("transform", [lambda f: f, FD.grad], ids=["f", "grad"])
 @pytest.mark.usefixtures("early")
 def test_loops_seen_with_few_iterations_first_hold_for_more(

@@ -265,17 +265,13 @@ def _round_trip(program: Program) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "work",
-    [
-        _run,
-        check,
-        _round_trip,
-        lambda program: jvp.__wrapped__(program, (True,)),
-        lambda program: linearize.__wrapped__(program, (True,)),
-    ],
-    ids=["run", "check", "round trip", "jvp", "linearize"],
-)
+@pytest.mark.parametrize("work", [
+    _run,
+    check,
+    _round_trip,
+    lambda program: jvp.__wrapped__(program, (True,)),
+    lambda program: linearize.__wrapped__(program, (True,)),
+], ids=["run", "check", "round trip", "jvp", "linearize"])  # fmt: skip
 def test_four_times_the_equations_are_four_times_the_work(
     work: Callable[[Program], object],
 ) -> None:

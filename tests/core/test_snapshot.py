@@ -45,18 +45,14 @@ def test_a_buffer_that_does_not_change_is_captured_once() -> None:
     assert np.array_equal(builder.captures[0], [1, 1, 1])
 
 
-@pytest.mark.parametrize(
-    "buffer",
-    [
-        np.array([0.0, np.nan]),
-        np.full(20_001, np.nan),
-        np.zeros((201, 203), "f4"),
-        np.zeros((101, 203), order="F"),
-        np.zeros((201, 203))[::2, 1:],
-        np.zeros(200_001, "i1"),
-    ],
-    ids=lambda x: f"{x.dtype}{x.shape}",
-)
+@pytest.mark.parametrize("buffer", [
+    np.array([0.0, np.nan]),
+    np.full(20_001, np.nan),
+    np.zeros((201, 203), "f4"),
+    np.zeros((101, 203), order="F"),
+    np.zeros((201, 203))[::2, 1:],
+    np.zeros(200_001, "i1"),
+], ids=lambda x: f"{x.dtype}{x.shape}")  # fmt: skip
 def test_buffers_are_compared_by_bits(buffer: Any) -> None:
     buffer[(0,) * buffer.ndim] = 0
     with Builder("test") as builder:

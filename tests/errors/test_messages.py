@@ -166,12 +166,8 @@ MISTAKES: list[tuple[type[Exception], Callable[[], Any], str, str]] = [
     (errors.ConcreteValueError, _branch_under_vmap, "asked for a concrete value", r"np\.where"),
     (errors.ConcreteValueError, _while_in_scan, "asked for a concrete value", r"fd\.cond"),
     (errors.LostDerivativeError, _float_of_tracer, r"float\(x\)", r"fd\.stop_gradient\(x\)"),
-    (
-        errors.LostDerivativeError,
-        _math_of_tracer,
-        "drop its derivative",
-        r"np\.sqrt\(x\), not math",
-    ),
+    (errors.LostDerivativeError, _math_of_tracer, "drop its derivative",
+     r"np\.sqrt\(x\), not math"),
     (errors.LostDerivativeError, _asarray_of_tracer, r"np\.asarray", "stop_gradient"),
     (errors.LostDerivativeError, _stored_into_array, "ordinary array", r"np\.stack"),
     (errors.EscapedTracerError, _escaped_tracer, "trace of keeper", "Return it from the traced"),
@@ -186,16 +182,12 @@ MISTAKES: list[tuple[type[Exception], Callable[[], Any], str, str]] = [
     (errors.OutputError, _complex_output, r"returned c128\[\]", "holomorphic=True"),
     (errors.OutputError, _no_pair_for_aux, "needs a pair", r"\(result, aux\)"),
     (errors.OutputError, _branches_differ, "must return the same", "Convert or reshape"),
-    (
-        errors.CotangentError,
-        _cotangent_shape,
-        r"shape \(2,\).*shape \(3,\)",
-        "nothing is broadcast",
-    ),
+    (errors.CotangentError, _cotangent_shape, r"shape \(2,\).*shape \(3,\)",
+     "nothing is broadcast"),
     (errors.CotangentError, _cotangent_left_out, "one real scalar", r"f_vjp\(v\)"),
     (errors.CotangentError, _cotangent_integer, "dtype int64", "float array"),
     (errors.CotangentError, _tangent_shape, r"tangents\[0\] has shape \(2,\)", "must be equal"),
-]
+]  # fmt: skip
 
 CASES = pytest.mark.parametrize(
     ("error", "mistake", "what", "cure"), MISTAKES, ids=[m[1].__name__[1:] for m in MISTAKES]

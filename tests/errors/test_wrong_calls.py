@@ -21,11 +21,8 @@ HALF: Any = 1.5
 
 CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: x + np.ones(4), ValueError, r"shapes \(3,\) \(4,\), at .*insert an axis"),
-    (
-        lambda x: x + A[0, 1:].tolist(),
-        ValueError,
-        r"shapes \(3,\) \(2,\), at .*reshape one of them",
-    ),
+    (lambda x: x + A[0, 1:].tolist(), ValueError,
+     r"shapes \(3,\) \(2,\), at .*reshape one of them"),
     (lambda x: np.maximum(x, np.ones(2)), ValueError, r"shapes \(3,\) \(2,\), at"),
     (lambda x: np.where(x > 0, x, np.ones(2)), ValueError, r"shapes \(3,\) \(2,\), at"),
     (lambda x: np.clip(x, np.zeros(2), 1), ValueError, r"shapes \(3,\) \(2,\), at"),
@@ -35,20 +32,14 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: np.sum(x, axis=HALF), TypeError, r"in np.sum\(f64\[3\], axis=1.5\), at"),
     (lambda x: np.add.reduce(x, axis=1), IndexError, r"in np.add.reduce\(f64\[3\], axis=1\), at"),
     (lambda x: np.transpose(x, (1, 0)), ValueError, r"in np.transpose\(f64\[3\], \(1, 0\)\), at"),
-    (
-        lambda x: np.concatenate([x, x], axis=1),
-        ValueError,
-        r"axis 1 .*in np.concatenate\(\[f64\[3\], f64\[3\]\], axis=1\), at",
-    ),
+    (lambda x: np.concatenate([x, x], axis=1), ValueError,
+     r"axis 1 .*in np.concatenate\(\[f64\[3\], f64\[3\]\], axis=1\), at"),
     (lambda x: np.moveaxis(x, 0, 2), ValueError, r"in np.moveaxis\(f64\[3\], 0, 2\), at"),
     (lambda x: np.roll(x, 1, axis=2), ValueError, r"in np.roll\(f64\[3\], 1, axis=2\), at"),
     (lambda x: np.reshape(x, (2, 2)), ValueError, r"shape \(2, 2\).*in np.reshape.*, at"),
     (lambda x: np.linalg.inv(x), np.linalg.LinAlgError, r"in np.linalg.inv\(f64\[3\]\), at"),
-    (
-        lambda x: np.linalg.solve(A, x),
-        np.linalg.LinAlgError,
-        r"in np.linalg.solve\(f64\[2,3\], f64\[3\]\), at",
-    ),
+    (lambda x: np.linalg.solve(A, x), np.linalg.LinAlgError,
+     r"in np.linalg.solve\(f64\[2,3\], f64\[3\]\), at"),
     (lambda x: np.linalg.norm(x, "fro"), ValueError, r"in np.linalg.norm\(f64\[3\], 'fro'\), at"),
     (lambda x: np.pad(x, ((1, 1), (1, 1))), ValueError, r"in np.pad\(f64\[3\], .*\), at"),
     (lambda x: np.insert(x, 9, 1.0), IndexError, r"in np.insert\(f64\[3\], 9, 1.0\), at"),
@@ -65,13 +56,10 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: list(x[0]), TypeError, r"0-d array cannot be iterated over, at .*np.atleast_1d"),
     (lambda x: range(x[0]), TypeError, r"scalar index, not f64\[\], at .*astype"),
     (lambda x: x.astype("foo"), TypeError, r"'foo' .*in x.astype\('foo'\), at"),
-    (
-        lambda x: np.apply_along_axis(np.sum, 3, x),
-        IndexError,
-        r"in np.apply_along_axis\(sum, 3, f64\[3\]\), at",
-    ),
+    (lambda x: np.apply_along_axis(np.sum, 3, x), IndexError,
+     r"in np.apply_along_axis\(sum, 3, f64\[3\]\), at"),
     (lambda x: x.foo, AttributeError, r"no attribute 'foo', at"),
-]
+]  # fmt: skip
 
 
 def _said(error: BaseException) -> str:

@@ -46,57 +46,49 @@ class Series:
         return np.ones(2)
 
 
-@pytest.mark.parametrize(
-    "leaf",
-    [
-        "text",
-        b"text",
-        True,
-        np.str_("text"),
-        np.array(["a", "b"]),
-        np.array(["2020-01-01"], dtype="datetime64[D]"),
-        np.array(["a", None], dtype=object),
-        range(3),
-        len,
-        np.tanh,
-        random,
-        partial(pow, 2.0),
-        lambda x: x,
-        float,
-        Colour.RED | Colour.BLUE,
-        Bag(rate=0.5, name="adam", sizes=[1, 2], mean=np.float32(1.0)),
-        Layer(units=3),
-        random.Random(0),
-        np.random.default_rng(0),
-    ],
-    ids=without_address,
-)
+@pytest.mark.parametrize("leaf", [
+    "text",
+    b"text",
+    True,
+    np.str_("text"),
+    np.array(["a", "b"]),
+    np.array(["2020-01-01"], dtype="datetime64[D]"),
+    np.array(["a", None], dtype=object),
+    range(3),
+    len,
+    np.tanh,
+    random,
+    partial(pow, 2.0),
+    lambda x: x,
+    float,
+    Colour.RED | Colour.BLUE,
+    Bag(rate=0.5, name="adam", sizes=[1, 2], mean=np.float32(1.0)),
+    Layer(units=3),
+    random.Random(0),
+    np.random.default_rng(0),
+], ids=without_address)  # fmt: skip
 def test_settings_pass_through(leaf: Any) -> None:
     assert fault_of(leaf, alone=False) is None
 
 
-@pytest.mark.parametrize(
-    ("leaf", "problem", "cure"),
-    [
-        (Counter("ab"), "is a Counter, a container that is not known", "Register it"),
-        (MappingProxyType({"a": 2.0}), "is a mappingproxy, a container", "to a plain dict"),
-        (UserDict(a=2.0), "is a UserDict, a container", "convert it to a plain dict"),
-        ({1.0, 2.0}, "is a set, a container", "convert it to a plain dict, list or tuple"),
-        (iter([1.0]), "is a list_iterator, which can be walked only once", "Give list(x)"),
-        (array("d", [1.0]), "is a array, a container", "plain dict, list or tuple"),
-        (Decimal(2), "is a Decimal, not a floating-point number", "float(x)"),
-        (Fraction(1, 2), "is a Fraction, not a floating-point number", "float(x)"),
-        (Series(), "is a Series, not a NumPy array", "np.asarray(x)"),
-        (np.array([1.0, None], dtype=object), "an array of objects that holds", ".astype(float)"),
-        (np.zeros(2, dtype=[("a", float)]), "is a structured array", "x['a']"),
-        (np.zeros(2, dtype=[("a", float)])[0], "is a structured array", "x['a']"),
-        (Bag(n=1, w=np.ones(2)), "is a Bag, which is no known container", "dataclass or register"),
-        (Bag(layers=[{"w": np.ones(2)}]), "holds arrays in .layers", "static field"),
-        (Layer(space=SimpleNamespace(b=np.ones(2))), "holds arrays in .space", "dataclass"),
-        (Slotted(np.ones(2)), "holds arrays in .w", "dataclass"),
-    ],
-    ids=without_address,
-)
+@pytest.mark.parametrize(("leaf", "problem", "cure"), [
+    (Counter("ab"), "is a Counter, a container that is not known", "Register it"),
+    (MappingProxyType({"a": 2.0}), "is a mappingproxy, a container", "to a plain dict"),
+    (UserDict(a=2.0), "is a UserDict, a container", "convert it to a plain dict"),
+    ({1.0, 2.0}, "is a set, a container", "convert it to a plain dict, list or tuple"),
+    (iter([1.0]), "is a list_iterator, which can be walked only once", "Give list(x)"),
+    (array("d", [1.0]), "is a array, a container", "plain dict, list or tuple"),
+    (Decimal(2), "is a Decimal, not a floating-point number", "float(x)"),
+    (Fraction(1, 2), "is a Fraction, not a floating-point number", "float(x)"),
+    (Series(), "is a Series, not a NumPy array", "np.asarray(x)"),
+    (np.array([1.0, None], dtype=object), "an array of objects that holds", ".astype(float)"),
+    (np.zeros(2, dtype=[("a", float)]), "is a structured array", "x['a']"),
+    (np.zeros(2, dtype=[("a", float)])[0], "is a structured array", "x['a']"),
+    (Bag(n=1, w=np.ones(2)), "is a Bag, which is no known container", "dataclass or register"),
+    (Bag(layers=[{"w": np.ones(2)}]), "holds arrays in .layers", "static field"),
+    (Layer(space=SimpleNamespace(b=np.ones(2))), "holds arrays in .space", "dataclass"),
+    (Slotted(np.ones(2)), "holds arrays in .w", "dataclass"),
+], ids=without_address)  # fmt: skip
 def test_hidden_numbers_are_found(leaf: Any, problem: str, cure: str) -> None:
     fault = fault_of(leaf, alone=False)
     assert fault is not None

@@ -187,26 +187,22 @@ def test_a_structure_is_not_equal_to_anything_else() -> None:
     assert structure_of([1]) != LEAF
 
 
-@pytest.mark.parametrize(
-    ("tree", "text"),
-    [
-        (1.0, "*"),
-        (None, "None"),
-        ({"w": 1, "b": [2, 3]}, "{'w': *, 'b': [*, *]}"),
-        ((1,), "(*,)"),
-        ((1, ()), "(*, ())"),
-        (OrderedDict(a=1), "OrderedDict({'a': *})"),
-        (defaultdict(int, a=1), "defaultdict(int, {'a': *})"),
-        (defaultdict(None, a=1), "defaultdict(None, {'a': *})"),
-        (deque([1, 2]), "deque([*, *])"),
-        (deque([1], maxlen=2), "deque([*], maxlen=2)"),
-        (SimpleNamespace(a=1), "namespace(a=*)"),
-        (Bounds(1, 2), "Bounds(low=*, high=*)"),
-        (Layer(1, (2,)), "Layer(w=*, b=(*,), size=3)"),
-        (Circle(1, "red"), "Circle(*, aux='red')"),
-    ],
-    ids=without_address,
-)
+@pytest.mark.parametrize(("tree", "text"), [
+    (1.0, "*"),
+    (None, "None"),
+    ({"w": 1, "b": [2, 3]}, "{'w': *, 'b': [*, *]}"),
+    ((1,), "(*,)"),
+    ((1, ()), "(*, ())"),
+    (OrderedDict(a=1), "OrderedDict({'a': *})"),
+    (defaultdict(int, a=1), "defaultdict(int, {'a': *})"),
+    (defaultdict(None, a=1), "defaultdict(None, {'a': *})"),
+    (deque([1, 2]), "deque([*, *])"),
+    (deque([1], maxlen=2), "deque([*], maxlen=2)"),
+    (SimpleNamespace(a=1), "namespace(a=*)"),
+    (Bounds(1, 2), "Bounds(low=*, high=*)"),
+    (Layer(1, (2,)), "Layer(w=*, b=(*,), size=3)"),
+    (Circle(1, "red"), "Circle(*, aux='red')"),
+], ids=without_address)  # fmt: skip
 def test_structures_print_as_the_containers_with_stars(tree: Any, text: str) -> None:
     assert repr(structure_of(tree)) == text
 
@@ -333,19 +329,15 @@ def test_map_matches_by_key_below_other_containers() -> None:
     assert pytree.flatten(result)[0] == [9, 18, 27, 36, 45, 54]
 
 
-@pytest.mark.parametrize(
-    ("other", "place"),
-    [
-        ({"a": 1, "b": [2]}, r"tree\['b'\]: the first has \[\*, \*\], tree number 2 has \[\*\]"),
-        ({"a": 1, "b": (2, 3)}, r"tree\['b'\]"),
-        ({"a": None, "b": [2, 3]}, r"tree\['a'\]: the first has \*, tree number 2 has None"),
-        ({"a": 1, "b": [2, [3]]}, r"tree\['b'\]\[1\]"),
-        ({"a": 1, "c": [2, 3]}, r"tree: the first has {'a'"),
-        ({"a": 1, "b": [2, 3], "c": 1}, r"tree: "),
-        (OrderedDict(a=1, b=[2, 3]), r"tree: "),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("other", "place"), [
+    ({"a": 1, "b": [2]}, r"tree\['b'\]: the first has \[\*, \*\], tree number 2 has \[\*\]"),
+    ({"a": 1, "b": (2, 3)}, r"tree\['b'\]"),
+    ({"a": None, "b": [2, 3]}, r"tree\['a'\]: the first has \*, tree number 2 has None"),
+    ({"a": 1, "b": [2, [3]]}, r"tree\['b'\]\[1\]"),
+    ({"a": 1, "c": [2, 3]}, r"tree: the first has {'a'"),
+    ({"a": 1, "b": [2, 3], "c": 1}, r"tree: "),
+    (OrderedDict(a=1, b=[2, 3]), r"tree: "),
+], ids=str)  # fmt: skip
 def test_map_names_the_path_at_which_trees_differ(other: Any, place: str) -> None:
     with pytest.raises(PytreeError, match=f"differ at {place}"):
         pytree.map(lambda x, y: x, {"a": 1, "b": [2, 3]}, other)

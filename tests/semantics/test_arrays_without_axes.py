@@ -259,15 +259,11 @@ def test_values_keep_leading_axes() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1), ()])
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda z: np.abs(S(z)) ** 2,
-        lambda z: np.real(np.mean(z)) ** 3,
-        lambda z: np.abs(np.prod(z) - 1.0),
-    ],
-    ids=["modulus", "real part", "product"],
-)
+@pytest.mark.parametrize("f", [
+    lambda z: np.abs(S(z)) ** 2,
+    lambda z: np.real(np.mean(z)) ** 3,
+    lambda z: np.abs(np.prod(z) - 1.0),
+], ids=["modulus", "real part", "product"])  # fmt: skip
 def test_a_complex_gradient_has_the_shape_of_one_entry(f: Any, shape: tuple[int, ...]) -> None:
     z = np.full(shape, 1 + 2j)
     found = every_call(fd.grad(f), z)
