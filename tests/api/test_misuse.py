@@ -182,6 +182,12 @@ test_what_numbers_or_names_arguments_and_values_is_checked = refused({
 })  # fmt: skip
 
 
+GIVEN: list[Any] = ["yes", None, _total, [True]]
+SHOWN: list[tuple[Any, str]] = [
+    (None, "None"), ("yes", "a str"), ({}, "a dict"), (2, r"i64\[\]")
+]  # fmt: skip
+
+
 def _looping_while(given: Any) -> Any:
     return lambda x: FD.while_loop(lambda _: given, lambda x: x + 1, x)
 
@@ -190,12 +196,12 @@ test_a_condition_is_a_boolean = refused({
     "of cond, a number at least": [
         (InputError, "cond needs a boolean as its condition",
          lambda given=given: FD.cond(given, lambda x: x, lambda x: -x, X))
-        for given in ("yes", None, _total, [True])
+        for given in GIVEN
     ],
     "of a loop": [
         (OutputError, f"must be one boolean, but .* returned {shown}",
          lambda given=given, transform=transform: transform(_looping_while(given))(1.0))
-        for given, shown in [(None, "None"), ("yes", "a str"), ({}, "a dict"), (2, r"i64\[\]")]
+        for given, shown in SHOWN
         for transform in (lambda f: f, fd.jit)
     ],
 })  # fmt: skip
