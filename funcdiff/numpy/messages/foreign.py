@@ -108,7 +108,7 @@ handlers: Final[dict[str, Elementwise | Callable[..., Any]]] = {}
 """What ufuncs of ``scipy.special`` become, by name: entered by `funcdiff.scipy`."""
 
 _protocols: Final = {
-    "scipy.fft": "funcdiff.scipy.fft.protocol",
+    "scipy.fft": "funcdiff.scipy.fft.compiled",
     "scipy.special": "funcdiff.scipy.special",
 }
 """Modules with a protocol or ufuncs -> the module of ours that answers to it, not imported yet."""

@@ -1,6 +1,6 @@
 """``scipy.constants`` for traced arrays: ``from funcdiff.scipy import constants``."""
 
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import namespace
 
 borrow_functions("scipy.constants", "convert_temperature lambda2nu nu2lambda")

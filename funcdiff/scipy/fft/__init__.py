@@ -13,9 +13,8 @@ Examples
 """
 
 import funcdiff.scipy.fft.compiled
-import funcdiff.scipy.fft.hankel
-import funcdiff.scipy.fft.protocol  # noqa: F401
-from funcdiff.scipy.borrowing import borrow_functions
+import funcdiff.scipy.fft.hankel  # noqa: F401
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import namespace
 
 _KEYWORDS = "`workers` and `overwrite_x` change nothing for traced arrays; a `plan` is refused."

@@ -1,8 +1,15 @@
-"""The compiled functions under ``scipy.fft``, as transforms of one axis after the other."""
+"""The compiled functions under ``scipy.fft``, as transforms of one axis after the other.
+
+How plain ``scipy.fft`` reaches traced arrays: a backend that answers for them alone.
+
+The functions of ``scipy.fft`` ask backends, in the protocol of uarray, before they compute.  Ours
+is registered by the first trace that finds ``scipy.fft`` imported.  It declines every call without
+a traced argument, within a microsecond, and backends that the user sets are asked before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +17,7 @@ import numpy as np
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.covered import covers
+from funcdiff.scipy.covered import covers, holds_traced, load, table
 from funcdiff.scipy.primitives.signal.cosine import Cosine, transform
 
 _COMPILED: Final = "scipy.fft._duccfft.pyduccfft"
@@ -106,3 +113,19 @@ def _enter(name: str) -> None:
 
 _enter("dct")
 _enter("dst")
+
+
+class TracedBackend:
+    """A backend of ``scipy.fft`` for traced arrays."""
+
+    __ua_domain__ = "numpy.scipy.fft"
+
+    @staticmethod
+    def __ua_function__(method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        ours = table["scipy.fft"].get(method.__name__)
+        if ours is None or not (holds_traced(args) or holds_traced(kwargs)):
+            return NotImplemented
+        return ours(*args, **kwargs)
+
+
+load("scipy.fft").register_backend(TracedBackend)

@@ -1,11 +1,9 @@
 """``scipy.integrate`` for traced arrays: ``from funcdiff.scipy import integrate``."""
 
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import cover, namespace
 from funcdiff.scipy.integrate.odeint import odeint
-from funcdiff.scipy.integrate.quad_vec import quad_vec
-from funcdiff.scipy.integrate.quadrature import nquad, quad
-from funcdiff.scipy.integrate.samples import simpson
+from funcdiff.scipy.integrate.quadrature import nquad, quad, quad_vec, simpson
 from funcdiff.scipy.integrate.solve_bvp import solve_bvp
 from funcdiff.scipy.integrate.solve_ivp import solve_ivp
 from funcdiff.scipy.places import place, requirements_of

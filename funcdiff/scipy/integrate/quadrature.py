@@ -1,4 +1,9 @@
-"""`quad` and `quad_vec` of traced integrands: integrals of programs, by SciPy's routines."""
+"""`quad` and `quad_vec` of traced integrands: integrals of programs, by SciPy's routines.
+
+`quad_vec` of traced problems: integrals of functions with values in a vector space.
+
+`simpson` of an even number of samples at given places, where SciPy's code converts by hand.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +24,17 @@ from funcdiff.errors import (
     UnsupportedNumPyError,
     user_location,
 )
-from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.integral import Integral, integral
-from funcdiff.scipy.covered import load
+from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.integrate.closures import (
     NUMBER,
     Closure,
     attempt,
+    closure,
     entry,
     has_tracer,
     refuse_tracing,
@@ -333,3 +340,109 @@ def _constant_or_called(value: Any) -> Callable[..., Any]:
 def _on_values(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose results have the values of what is traced in them."""
     return lambda *xs: pytree.map(lambda x: value_of(x) if isinstance(x, Tracer) else x, f(*xs))
+
+
+@entry("scipy.integrate", "quad_vec", note="full_output and workers need plain arrays.")
+def quad_vec(
+    f: Callable[..., Any],
+    a: Any,
+    b: Any,
+    epsabs: float = 1e-200,
+    epsrel: float = 1e-8,
+    norm: str = "2",
+    cache_size: float = 100e6,
+    limit: float = 10000,
+    workers: int = 1,
+    points: Any = None,
+    quadrature: str | None = None,
+    full_output: bool = False,
+    *,
+    args: Any = (),
+) -> Any:
+    """Integrate a function with values in a vector space; it may close over traced arrays.
+
+    The derivative is Leibniz' rule, as for `quad`; all elements of a derivative are integrated
+    together, and `norm` is taken of all of them.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        For `full_output` and `workers` where something is traced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import integrate
+    >>> moments = lambda b: integrate.quad_vec(lambda x: x ** np.arange(3), 0.0, b)[0]
+    >>> fd.jacobian(moments)(2.0)
+    array([1., 2., 4.])
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    options = {
+        "epsabs": epsabs, "epsrel": epsrel, "norm": norm, "cache_size": cache_size, "limit": limit,
+        "quadrature": quadrature,
+    }  # fmt: skip
+
+    def values(x: Any) -> Any:
+        y = array(f(as_number(x), *args))  # SciPy's points are Python numbers
+        return double(y), double(y), y
+
+    g = attempt(lambda: closure(values, NUMBER), a, b, points)
+    if isinstance(g, Exception) or not (g.is_traced or has_tracer(a, b, points)):
+        plain = load("scipy.integrate").quad_vec
+        keywords = {"args": args} if args else {}
+        f = refuse_tracing(f, g) if isinstance(g, Exception) else f
+        return plain(f, a, b, workers=workers, points=points, full_output=full_output, **options,
+                     **keywords)  # fmt: skip
+    if full_output or workers != 1:
+        raise UnsupportedNumPyError(
+            f"quad_vec of a traced integrand has no full_output and no workers, at "
+            f"{user_location()}. Ask for them on plain arrays, outside of what is differentiated."
+        )
+    *_, own = g.program.outputs
+    program = rearrange(g.program, range(len(g.program.inputs)), [0, 1])
+    found = integrate_program("quad_vec", g._replace(program=program), a, b, points, options)
+    value, error = found
+    return value.astype(own.type.dtype if own.type.differentiable else FLOAT), error
+
+
+@covers("scipy.integrate")
+def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Integrate samples by Simpson's rule.
+
+    An even number of them has an odd number of intervals; the last one is integrated with the
+    parabola through the last three points.
+
+    References
+    ----------
+    K. V. Cartwright, "Simpson's Rule Cumulative Integration with MS Excel and Irregularly-spaced
+    Data", Journal of Mathematical Sciences and Mathematics Education 12 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import integrate
+    >>> fd.grad(integrate.simpson)(np.ones(4), np.array([0.0, 1.0, 2.0, 3.0]))
+    array([0.33333333, 1.25      , 1.        , 0.41666667])
+    """
+    borrowed = copy_of(load("scipy.integrate").simpson)
+    y = array(y)
+    if x is None or y.shape[axis] % 2 or y.shape[axis] < 4:
+        return borrowed(y, x, dx=dx, axis=axis)
+    y = np.moveaxis(y, axis, -1)
+    x = np.moveaxis(x, axis, -1) if np.ndim(x) > 1 else array(x)
+    before, last = x[..., -2] - x[..., -3], x[..., -1] - x[..., -2]
+    weights = (
+        _ratio(2 * last**2 + 3 * before * last, 6 * (before + last)),
+        _ratio(last**2 + 3 * before * last, 6 * before),
+        _ratio(-(last**3), 6 * before * (before + last)),
+    )
+    rest = sum(w * y[..., -1 - k] for k, w in enumerate(weights))
+    return borrowed(y[..., :-1], x[..., :-1], axis=-1) + rest
+
+
+def _ratio(a: Any, b: Any) -> Any:
+    """Return a/b, zero where b is."""
+    return np.where(b == 0, 0.0, a / np.where(b == 0, 1.0, b))

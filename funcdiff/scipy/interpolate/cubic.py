@@ -13,8 +13,7 @@ import numpy as np
 
 import funcdiff.scipy.linalg  # noqa: F401 (covers what CubicSpline calls)
 from funcdiff.numpy import asarray
-from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.borrowing import borrow_classes, borrow_functions, method_of
+from funcdiff.scipy.borrowed import borrow_classes, borrow_functions, copy_of, method_of
 from funcdiff.scipy.covered import load
 
 _MODULE = "scipy.interpolate._cubic"

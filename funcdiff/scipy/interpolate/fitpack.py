@@ -17,8 +17,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import copy_of, define
-from funcdiff.scipy.borrowing import borrow_classes, borrow_functions
+from funcdiff.scipy.borrowed import borrow_classes, borrow_functions, copy_of, define
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate.bsplines import (

@@ -12,8 +12,7 @@ import numpy as np
 
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.borrowing import borrow_classes, method_of
+from funcdiff.scipy.borrowed import borrow_classes, copy_of, method_of
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate import fitpack  # noqa: F401 (interpn asks for it)
 from funcdiff.scipy.interpolate.bsplines import design

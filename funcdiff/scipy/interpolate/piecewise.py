@@ -18,7 +18,7 @@ from funcdiff.api.rules.implicit import custom_root
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowing import borrow_classes, cover_choice, method_of
+from funcdiff.scipy.borrowed import borrow_classes, cover_choice, method_of
 from funcdiff.scipy.covered import cover, covers, holds_traced, load
 from funcdiff.scipy.places import place
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.borrowing import borrow_classes, borrow_functions, method_of
+from funcdiff.scipy.borrowed import borrow_classes, borrow_functions, copy_of, method_of
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.interpolate import bsplines  # noqa: F401 (interp1d makes splines)
 

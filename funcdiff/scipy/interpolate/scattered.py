@@ -18,7 +18,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.borrowing import borrow_classes, borrow_functions, method_of
+from funcdiff.scipy.borrowed import borrow_classes, borrow_functions, method_of
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, table
 from funcdiff.scipy.interpolate.piecewise import _points
 

@@ -5,7 +5,6 @@ import funcdiff.scipy.linalg.equations
 import funcdiff.scipy.linalg.factors
 import funcdiff.scipy.linalg.functions
 import funcdiff.scipy.linalg.matrices
-import funcdiff.scipy.linalg.shift_structured
 import funcdiff.scipy.linalg.spectra
 import funcdiff.scipy.linalg.systems  # noqa: F401
 from funcdiff.scipy.covered import namespace

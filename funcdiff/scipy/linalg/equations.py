@@ -16,8 +16,7 @@ from funcdiff.numpy.border.promotion import Traced
 from funcdiff.ops.linalg.matrices import adjoint
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import squares, stacks
-from funcdiff.scipy.primitives.linalg.riccati import riccati, stein
-from funcdiff.scipy.primitives.linalg.sylvester import sylvester
+from funcdiff.scipy.primitives.linalg.riccati import riccati, stein, sylvester
 
 # ---- linear equations ----------------------------------------------------------------------------
 

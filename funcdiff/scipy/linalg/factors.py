@@ -18,7 +18,7 @@ from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.spectra import svdvals
 from funcdiff.scipy.linalg.stacks import squares, stacks, system
-from funcdiff.scipy.primitives.linalg.ldl import ldl as symmetric_factors
+from funcdiff.scipy.primitives.linalg.lu import ldl as symmetric_factors
 
 # ---- orthogonal factors --------------------------------------------------------------------------
 

@@ -17,8 +17,11 @@ from funcdiff.passes.spectra.pointwise import Scale, function_of
 from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares
-from funcdiff.scipy.primitives.linalg.diagonalized import Diagonalized, diagonalized
-from funcdiff.scipy.primitives.linalg.general_functions import general_function
+from funcdiff.scipy.primitives.linalg.general_functions import (
+    Diagonalized,
+    diagonalized,
+    general_function,
+)
 
 # ---- one function --------------------------------------------------------------------------------
 

@@ -10,8 +10,7 @@ import numpy as np
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy import take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions, copy_of
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.places import place as private
 

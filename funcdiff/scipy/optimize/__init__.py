@@ -7,22 +7,19 @@ some.  Solutions are in double precision.  The derivative by the start is zero, 
 except for the choice among several solutions.
 """
 
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import namespace
 from funcdiff.scipy.optimize import (  # noqa: F401
     assignments,
     classes,
-    curves,
     linear,
     minimizing,
-    minimizing_scalars,
     old_names,
     roots,
-    scalar_roots,
     searches,
     squares,
 )
-from funcdiff.scipy.optimize.active_set import SolutionWarning as SolutionWarning
+from funcdiff.scipy.optimize.minimum import SolutionWarning as SolutionWarning
 
 borrow_functions("scipy.optimize", "rosen rosen_der rosen_hess rosen_hess_prod")
 borrow_functions("scipy.optimize", "approx_fprime check_grad", closures=True)

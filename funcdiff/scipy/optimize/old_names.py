@@ -12,8 +12,7 @@ from funcdiff.core.types import FLOAT
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
-from funcdiff.scipy.optimize.minimizing import minimize
-from funcdiff.scipy.optimize.minimizing_scalars import inside, minimize_scalar
+from funcdiff.scipy.optimize.minimizing import inside, minimize, minimize_scalar
 from funcdiff.scipy.optimize.programs import curry, depends, further, value_or_zeros
 from funcdiff.scipy.optimize.solvers import scipys, takes_positions
 

@@ -18,18 +18,16 @@ Examples
 import funcdiff.scipy.fft
 import funcdiff.scipy.interpolate
 import funcdiff.scipy.linalg
-import funcdiff.scipy.signal.combs
 import funcdiff.scipy.signal.convolutions
 import funcdiff.scipy.signal.filters
 import funcdiff.scipy.signal.peaks
 import funcdiff.scipy.signal.polynomials
 import funcdiff.scipy.signal.ranks
 import funcdiff.scipy.signal.segments
-import funcdiff.scipy.signal.smoothing
 import funcdiff.scipy.signal.trends
 import funcdiff.scipy.signal.waveforms
 import funcdiff.scipy.signal.windows  # noqa: F401
-from funcdiff.scipy.borrowing import borrow_classes, borrow_functions
+from funcdiff.scipy.borrowed import borrow_classes, borrow_functions
 from funcdiff.scipy.covered import namespace
 
 borrow_functions(

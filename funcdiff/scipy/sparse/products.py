@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.core.tracer import Tracer
-from funcdiff.scipy.primitives.linalg.sparse_products import Turned, sparse_product
+from funcdiff.scipy.primitives.linalg.sparse_systems import Turned, sparse_product
 
 
 class Rows(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import concrete_value
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, refusal
 from funcdiff.scipy.spatial.distance.metrics import floating, minkowski
 

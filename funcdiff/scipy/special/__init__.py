@@ -21,19 +21,16 @@ from typing import Any
 import numpy as np
 
 import funcdiff.scipy.primitives.special.bessel
-import funcdiff.scipy.primitives.special.cylinder
 import funcdiff.scipy.primitives.special.distributions
 import funcdiff.scipy.primitives.special.elliptic
 import funcdiff.scipy.primitives.special.gamma
 import funcdiff.scipy.primitives.special.goodness
-import funcdiff.scipy.primitives.special.hypergeometric
 import funcdiff.scipy.primitives.special.incomplete
 import funcdiff.scipy.primitives.special.losses
 import funcdiff.scipy.primitives.special.noncentral
 import funcdiff.scipy.primitives.special.normal
 import funcdiff.scipy.primitives.special.polynomials
 import funcdiff.scipy.primitives.special.powers
-import funcdiff.scipy.primitives.special.voigt
 import funcdiff.scipy.special.elementary
 import funcdiff.scipy.special.results  # noqa: F401
 from funcdiff.core.dependencies import scipy_function
@@ -44,12 +41,18 @@ from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.families import by_ufunc
 from funcdiff.scipy.covered import cover, load, namespace
 from funcdiff.scipy.primitives.special import spheroidal
+from funcdiff.scipy.special.elementary import lambertw
 from funcdiff.scipy.special.gammas import comb, multigammaln, polygamma, zeta
-from funcdiff.scipy.special.harmonics import sph_harm_y, sph_harm_y_all
-from funcdiff.scipy.special.lambert import lambertw
 from funcdiff.scipy.special.normalization import log_softmax, logsumexp, softmax, softplus
 from funcdiff.scipy.special.refusals import REFUSED
-from funcdiff.scipy.special.spherical import spherical_in, spherical_jn, spherical_kn, spherical_yn
+from funcdiff.scipy.special.spherical import (
+    sph_harm_y,
+    sph_harm_y_all,
+    spherical_in,
+    spherical_jn,
+    spherical_kn,
+    spherical_yn,
+)
 
 __all__ = [
     "comb",

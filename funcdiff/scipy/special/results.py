@@ -14,13 +14,12 @@ from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.numpy.ufuncs import calls
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import (
-    cylinder,
+    bessel,
     elliptic,
     integrals,
     mathieu,
     normal,
     spheroidal,
-    voigt,
 )
 
 
@@ -48,29 +47,27 @@ def several(name: str, *ops: Callable[..., Any]) -> None:
 several("fresnel", normal.fresnel_sine, normal.fresnel_cosine)
 several("sici", integrals.sine_integral, integrals.cosine_integral)
 several("shichi", integrals.hyperbolic_sine_integral, integrals.hyperbolic_cosine_integral)
-several("airy", cylinder.airy_ai, cylinder.airy_ai_slope, cylinder.airy_bi, cylinder.airy_bi_slope)
-several(
-    "airye", cylinder.airye_ai, cylinder.airye_ai_slope, cylinder.airye_bi, cylinder.airye_bi_slope
-)
+several("airy", bessel.airy_ai, bessel.airy_ai_slope, bessel.airy_bi, bessel.airy_bi_slope)
+several("airye", bessel.airye_ai, bessel.airye_ai_slope, bessel.airye_bi, bessel.airye_bi_slope)
 several(
     "ellipj", elliptic.jacobi_sn, elliptic.jacobi_cn, elliptic.jacobi_dn, elliptic.jacobi_amplitude
 )
-several("iti0k0", cylinder.iti0, cylinder.itk0)
-several("itj0y0", cylinder.itj0, cylinder.ity0)
-several("it2i0k0", cylinder.it2i0, cylinder.it2k0)
-several("it2j0y0", cylinder.it2j0, cylinder.it2y0)
+several("iti0k0", bessel.iti0, bessel.itk0)
+several("itj0y0", bessel.itj0, bessel.ity0)
+several("it2i0k0", bessel.it2i0, bessel.it2k0)
+several("it2j0y0", bessel.it2j0, bessel.it2y0)
 several(
     "itairy",
-    cylinder.itairy_ai,
-    cylinder.itairy_bi,
-    cylinder.itairy_turned_ai,
-    cylinder.itairy_turned_bi,
+    bessel.itairy_ai,
+    bessel.itairy_bi,
+    bessel.itairy_turned_ai,
+    bessel.itairy_turned_bi,
 )
-several("pbdv", cylinder.pbdv_value, cylinder.pbdv_slope)
-several("pbvv", cylinder.pbvv_value, cylinder.pbvv_slope)
-several("pbwa", cylinder.pbwa_value, cylinder.pbwa_slope)
-several("modfresnelp", *map(_of_complex, (voigt.modfresnelp_integral, voigt.modfresnelp_scaled)))
-several("modfresnelm", *map(_of_complex, (voigt.modfresnelm_integral, voigt.modfresnelm_scaled)))
+several("pbdv", bessel.pbdv_value, bessel.pbdv_slope)
+several("pbvv", bessel.pbvv_value, bessel.pbvv_slope)
+several("pbwa", bessel.pbwa_value, bessel.pbwa_slope)
+several("modfresnelp", *map(_of_complex, (normal.modfresnelp_integral, normal.modfresnelp_scaled)))
+several("modfresnelm", *map(_of_complex, (normal.modfresnelm_integral, normal.modfresnelm_scaled)))
 for _name in ("cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2"):
     _parts = (getattr(mathieu, f"mathieu_{_name}_{part}") for part in ("value", "slope"))
     several(f"mathieu_{_name}", *_parts)

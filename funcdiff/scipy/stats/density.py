@@ -14,7 +14,7 @@ from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.covered import cover, holds_traced
 from funcdiff.scipy.places import Private
 from funcdiff.scipy.special.normalization import log_of_sum
-from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
+from funcdiff.scipy.stats.draws import check_random_state, drawing
 
 
 class _ByType:

@@ -19,13 +19,12 @@ from funcdiff.numpy.border.values import known_integer
 from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
-from funcdiff.scipy.borrowed import copy_of, define
-from funcdiff.scipy.borrowing import borrow_classes
+from funcdiff.scipy.borrowed import borrow_classes, copy_of, define
 from funcdiff.scipy.conditions import concrete_rank, is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
 from funcdiff.scipy.places import place, requirements_of
+from funcdiff.scipy.stats.draws import check_random_state, drawing
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
-from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
 _MODULE = "scipy.stats._multivariate"
 _OBJECTS = (

@@ -13,8 +13,7 @@ from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
-from funcdiff.scipy.borrowed import copy_of, define
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions, copy_of, define
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import (
     cover,

@@ -43,7 +43,7 @@ from funcdiff.ops.linalg.matrices import (
 from funcdiff.ops.linalg.matrix_functions import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
 from funcdiff.ops.structure.structural import convert, stop_gradient
-from funcdiff.scipy.primitives.linalg.diagonalized import Diagonalized, diagonalized
+from funcdiff.scipy.primitives.linalg.general_functions import Diagonalized, diagonalized
 from funcdiff.space import broadcast, mul, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample
 

@@ -10,13 +10,14 @@ from funcdiff.ops.linalg.matrices import hermitian
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.scipy.primitives.linalg.banded import banded_solve
 from funcdiff.scipy.primitives.linalg.general_functions import general_function
-from funcdiff.scipy.primitives.linalg.ldl import ldl
-from funcdiff.scipy.primitives.linalg.lu import lu_factor, permutation
-from funcdiff.scipy.primitives.linalg.riccati import riccati
+from funcdiff.scipy.primitives.linalg.lu import ldl, lu_factor, permutation
+from funcdiff.scipy.primitives.linalg.riccati import riccati, sylvester
 from funcdiff.scipy.primitives.linalg.schur import below_blocks, schur
-from funcdiff.scipy.primitives.linalg.structured import structured_inv, structured_solve
-from funcdiff.scipy.primitives.linalg.sylvester import sylvester
-from funcdiff.scipy.primitives.linalg.toeplitz import toeplitz_solve
+from funcdiff.scipy.primitives.linalg.structured import (
+    structured_inv,
+    structured_solve,
+    toeplitz_solve,
+)
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 REGULAR = 3.0 * np.eye(3) + real(3, 3, low=-0.7, high=0.8)

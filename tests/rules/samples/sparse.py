@@ -11,8 +11,13 @@ from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.structure.structural import concatenate
-from funcdiff.scipy.primitives.linalg.sparse_products import Turned, sample_product, sparse_product
-from funcdiff.scipy.primitives.linalg.sparse_systems import SparseSystem, sparse_solve
+from funcdiff.scipy.primitives.linalg.sparse_systems import (
+    SparseSystem,
+    Turned,
+    sample_product,
+    sparse_product,
+    sparse_solve,
+)
 from tests.rules.sample import Sample, complex_, real, sample
 
 PATTERN = (0, 2, 3, 1), (0, 3, 3, 4)

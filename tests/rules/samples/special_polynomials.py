@@ -7,13 +7,7 @@ from typing import Any
 
 from funcdiff.core.builder import constant
 from funcdiff.core.types import real_dtype
-from funcdiff.scipy.primitives.special import (
-    cylinder,
-    distributions,
-    elliptic,
-    hypergeometric,
-    polynomials,
-)
+from funcdiff.scipy.primitives.special import bessel, distributions, elliptic, polynomials
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 
@@ -63,26 +57,26 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "lpmv": [sample(_of(polynomials.lpmv, 1.0, 2.5), _inside(3))],
     **{
-        name: [sample(getattr(cylinder, name), _positive(3))]
+        name: [sample(getattr(bessel, name), _positive(3))]
         for name in (
             "ber", "bei", "ker", "kei", "berp", "beip", "kerp", "keip", "iti0", "itk0", "itj0",
             "ity0", "it2i0", "it2k0", "it2j0", "it2y0", "itstruve0", "it2struve0", "itmodstruve0",
         )
     },
     **{  # where SciPy's values have all digits
-        name: [sample(getattr(cylinder, name), sign * real(3, low=11.2, high=12.9))]
+        name: [sample(getattr(bessel, name), sign * real(3, low=11.2, high=12.9))]
         for name, sign in (
             ("itairy_ai", -1), ("itairy_bi", -1), ("itairy_turned_ai", 1), ("itairy_turned_bi", 1),
         )
     },
     "wrightomega": [
-        sample(hypergeometric.wrightomega, real(3)),
-        sample(hypergeometric.wrightomega, complex_(3)),
+        sample(polynomials.wrightomega, real(3)),
+        sample(polynomials.wrightomega, complex_(3)),
     ],
-    "wright_bessel": [sample(_of(hypergeometric.wright_bessel, 0.5, 1.2), _positive(3))],
-    "log_wright_bessel": [sample(_of(hypergeometric.log_wright_bessel, 0.5, 1.2), _positive(3))],
+    "wright_bessel": [sample(_of(polynomials.wright_bessel, 0.5, 1.2), _positive(3))],
+    "log_wright_bessel": [sample(_of(polynomials.log_wright_bessel, 0.5, 1.2), _positive(3))],
     **{
-        f"{name}_{part}": [sample(_of(getattr(cylinder, f"{name}_{part}"), 1.5), _positive(3))]
+        f"{name}_{part}": [sample(_of(getattr(bessel, f"{name}_{part}"), 1.5), _positive(3))]
         for name in ("pbdv", "pbvv", "pbwa")
         for part in ("value", "slope")
     },

@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers
 
 _MODULE: Final = "scipy.cluster.vq"

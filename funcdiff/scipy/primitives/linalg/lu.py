@@ -1,4 +1,4 @@
-"""The LU factorization with row exchanges, which are constant; both factors in one array.
+"""The factorizations A = P·L·U with row exchanges, and A = L·D·Lᴴ of Hermitian matrices.
 
 Of P·A = L·U and X = L⁻¹·P·dA·U⁻¹, what is below the diagonal belongs to L, the rest to U
 (F. de Hoog, R. Anderssen, M. Lukas, "Differentiation of matrix functionals using triangular
@@ -11,6 +11,13 @@ At an earlier zero the factors jump.
 
 A matrix with more rows than columns, or more columns than rows, is one that is square with the
 columns of the unit matrix, or the rows, added; what they add is left out again.
+
+The factorization A = L·D·Lᴴ of Hermitian matrices, with L·D·Lᵀ of symmetric ones.
+
+D has blocks of one and two rows, and the rows of L are in an order that is constant.  From
+X = L⁻¹·dA·L⁻ᴴ follow dD, its blocks, and dL = L·S, where S·D is what of X is below these blocks: as
+for a Cholesky factor (I. Murray, "Differentiation of the Cholesky decomposition",
+arXiv:1602.07527), with no diagonal to share.
 """
 
 from __future__ import annotations
@@ -38,7 +45,9 @@ from funcdiff.ops.linalg.matrices import (
     per_column,
     per_row,
     rows,
+    square,
     strictly_lower,
+    symmetric_tangent,
     transposed,
     triangle,
 )
@@ -137,3 +146,60 @@ def permutation(pivots: Tracer, height: int) -> Tracer:
 def permuted_rows(x: Tracer, order: Tracer) -> Tracer:
     """Return the rows of matrices in an order."""
     return take_along(x, per_row(order, x.shape), x.ndim - 2)
+
+
+class Symmetric(Params):
+    """Which triangle counts, and whether the other one is its conjugate."""
+
+    lower: bool
+    hermitian: bool
+
+
+def _abstract_ldl(_p: Symmetric, a: ArrayType) -> Types:
+    return square(a), a, ArrayType(a.shape[:-1], INT)
+
+
+def _jvp_ldl(p: Symmetric, xs: Tracers, ts: Tangents) -> Pushed:
+    (a,), (given,) = xs, ts
+    assert given is not None
+    factors: Any = bind(ldl_p, p, a)
+    outer, d, order = factors
+    t: Any = symmetric_tangent(a, given, lower=p.lower, hermitian=p.hermitian)
+
+    def flipped(x: Any) -> Any:
+        y: Any = transposed(x)
+        return np.conj(y) if p.hermitian else y
+
+    left: Any = np.linalg.inv(outer)
+    x = left @ t @ flipped(left)
+    blocks = on_diagonal(d.type) | (d != 0)
+    outside = np.where(blocks, 0, np.tril(x) if p.lower else np.triu(x))
+    moved: Any = outer @ np.where(blocks, 0, _divide(outside, d))
+    return [outer, d, order], [moved, np.where(blocks, x, 0), None]
+
+
+def _divide(x: Any, d: Any) -> Any:
+    """Return X·D⁻¹; what a block of one row that is zero divides stands in its column only."""
+    diagonal: Any = np.diagonal(d, axis1=-2, axis2=-1)[..., None, :]
+    itself: Any = on_diagonal(d.type)
+    beside: Any = np.where(itself, 0, d)
+    paired = np.any(beside != 0, axis=-2, keepdims=True)
+    other = np.where(paired, diagonal @ np.where(beside != 0, 1, 0).astype(d.dtype), 1)
+    determinant = diagonal * other - np.sum(beside * transposed(beside), axis=-2, keepdims=True)
+    across = np.where(beside != 0, beside / np.where(paired, determinant, 1), 0)
+    return x * (other / determinant) + x @ -across
+
+
+ldl_p: Final = Primitive(
+    "ldl",
+    Symmetric,
+    abstract=_abstract_ldl,
+    impl=lambda p: routine("ldl", lower=p.lower, hermitian=p.hermitian),
+    jvp=_jvp_ldl,
+    facts=Facts(raises=True),
+)
+
+
+def ldl(a: Tracer, *, lower: bool, hermitian: bool) -> tuple[Tracer, ...]:
+    """Return L with its rows in the order of `a`, D, and the order in which L is triangular."""
+    return bind(ldl_p, Symmetric(lower, hermitian), a)

@@ -18,9 +18,8 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.scipy.primitives.numerics.quadrature import carlson_integral
-from funcdiff.scipy.primitives.special.family import Op, result_of, special
-from funcdiff.scipy.primitives.special.hypergeometric import hyp2f1
-from funcdiff.scipy.primitives.special.orders import numbered
+from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special
+from funcdiff.scipy.primitives.special.polynomials import hyp2f1
 
 _TERMS: Final = 14
 """Terms of a series in powers of at most `_SMALL`: the rest is below the rounding of float64."""

@@ -2,22 +2,41 @@
 
 SciPy is an optional dependency: nothing here imports it before one of its functions is met.  A
 program that mentions one prints, parses, differentiates and hashes as any other.
+
+Families of functions numbered by integers: the derivatives of each are others of the family.
+
+The numbers are parameters of the equation, so that derivatives of any order are defined without
+a primitive for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.builder import bind
 from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.messages.foreign import handlers
-from funcdiff.ops.families import Elementwise, Partial, Tangent, elementwise, resolver, weights
+from funcdiff.ops.families import (
+    Elementwise,
+    Partial,
+    Tangent,
+    conform,
+    elementwise,
+    resolver,
+    weights,
+)
 from funcdiff.ops.structure.structural import convert
+from funcdiff.space import mul, same_types, sum_tangents
 
 Op: TypeAlias = Callable[..., Any]
 """An operation as a function of tracers."""
@@ -172,3 +191,60 @@ def _of_whole_numbers(slope: Any) -> Op:
         return slope(*(whole_part(convert(n, x.dtype)) for n in numbers), x, y)
 
     return partial
+
+
+Formula: TypeAlias = Callable[..., Any]
+"""``formula(orders, *xs)``: of float64 arrays where it computes, of tracers where it derives."""
+
+
+class Orders(Params):
+    """The numbers of a function in its family."""
+
+    orders: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The functions of a family: ``family(orders, *xs)`` of tracers of one type."""
+
+    primitive: Primitive[Orders]
+
+    def __call__(self, orders: tuple[int, ...], *xs: Tracer) -> Tracer:
+        """Record the function of these numbers."""
+        return bind(self.primitive, Orders(orders), *xs)[0]
+
+
+def numbered(name: str, compute: Formula, *partials: Formula | None, kinds: str = "f") -> Family:
+    """Declare a family by what computes it in float64, and its partial derivatives in each operand.
+
+    Functions of the family occur in derivatives only, so they silence NumPy's warnings.  Complex
+    operands, of kind "c", come in complex128; None is the derivative in a whole number.
+    """
+
+    def abstract(p: Orders, *types: ArrayType) -> Types:
+        if any(t.dtype.kind not in kinds for t in types):
+            raise TypeError(f"{name} needs real operands, got {', '.join(map(repr, types))}")
+        return same_types(p, *types)
+
+    def implement(p: Orders) -> Callable[..., Any]:
+        def run(*xs: Any) -> Any:
+            with np.errstate(all="ignore"):
+                wide = np.result_type(xs[0].dtype, np.float64)
+                y = compute(p.orders, *(np.asarray(x, wide) for x in xs))
+            return np.asarray(y).astype(xs[0].dtype)[()]
+
+        return run
+
+    def forward(p: Orders, xs: Tracers, ts: Tangents) -> Pushed:
+        y = family(p.orders, *xs)
+        terms = [
+            None
+            if t is None or partial is None
+            else mul(t, conform(partial(p.orders, *xs), y.type))
+            for partial, t in zip(partials, ts, strict=True)
+        ]
+        return [y], [sum_tangents(terms)]
+
+    weights[name] = 1000  # an integral, or a series of many terms
+    family = Family(Primitive(name, Orders, abstract, implement, jvp=forward))
+    return family

@@ -13,9 +13,8 @@ import numpy as np
 
 from funcdiff.core.dependencies import Routine, scipy_function
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.primitives.numerics.eigenfunctions import of_distinct
-from funcdiff.scipy.primitives.special.family import Op, special
-from funcdiff.scipy.primitives.special.orders import numbered
+from funcdiff.scipy.primitives.numerics.radial import of_distinct
+from funcdiff.scipy.primitives.special.family import Op, numbered, special
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)

@@ -14,10 +14,9 @@ import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
 from funcdiff.scipy.primitives.numerics.quadrature import smirnov_derivative
-from funcdiff.scipy.primitives.special.family import Op, special
+from funcdiff.scipy.primitives.special.family import Op, numbered, special
 from funcdiff.scipy.primitives.special.losses import log_expit
 from funcdiff.scipy.primitives.special.normal import decay
-from funcdiff.scipy.primitives.special.orders import numbered
 from funcdiff.scipy.primitives.special.powers import boxcox_exponent
 
 _MIDDLE: Final = 0.82

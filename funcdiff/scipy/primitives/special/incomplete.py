@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.scipy.primitives.numerics.quadrature import beta_moment, gamma_moment
-from funcdiff.scipy.primitives.special.family import Op, with_complement
+from funcdiff.scipy.primitives.special.family import Op, numbered, with_complement
 from funcdiff.scipy.primitives.special.gamma import betaln, gammaln, polygamma, psi
 from funcdiff.scipy.primitives.special.inverse import inverse
-from funcdiff.scipy.primitives.special.orders import numbered
 
 
 def _trigamma(x: Any) -> Any:

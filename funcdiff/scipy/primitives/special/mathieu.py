@@ -15,15 +15,14 @@ import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE
 from funcdiff.scipy.primitives.numerics.bessel_products import bessel_products
-from funcdiff.scipy.primitives.numerics.eigenfunctions import (
+from funcdiff.scipy.primitives.numerics.radial import (
     MOST,
     coefficients,
     divided,
     eigenvector_derivatives,
     of_distinct,
 )
-from funcdiff.scipy.primitives.special.family import Op, result_of, special, undefined
-from funcdiff.scipy.primitives.special.orders import numbered
+from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special, undefined
 
 # ---- characteristic values and Fourier coefficients ----------------------------------------------
 

@@ -13,9 +13,8 @@ from funcdiff.scipy.primitives.numerics.contours import (
     chi_square_derivative,
     chi_square_log_density,
 )
-from funcdiff.scipy.primitives.special.family import Op, special
+from funcdiff.scipy.primitives.special.family import Formula, Op, numbered, special
 from funcdiff.scipy.primitives.special.inverse import inverses
-from funcdiff.scipy.primitives.special.orders import Formula, numbered
 
 # ---- the families of their derivatives -----------------------------------------------------------
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE, LN2, LN10
 from funcdiff.scipy.primitives.numerics.quadrature import exprel_derivative, log1p_ratio_derivative
-from funcdiff.scipy.primitives.special.family import Op, special
-from funcdiff.scipy.primitives.special.orders import numbered
+from funcdiff.scipy.primitives.special.family import Op, numbered, special
 
 exprel_derivatives: Op = numbered(
     "exprel_derivatives",

@@ -16,17 +16,17 @@ import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
 from funcdiff.ops.families import Elementwise
-from funcdiff.scipy.primitives.numerics.eigenfunctions import (
+from funcdiff.scipy.primitives.numerics.radial import (
     MOST,
     coefficients,
+    continued,
     divided,
     eigenvector_derivatives,
     multiplied,
     of_distinct,
+    radial_series,
 )
-from funcdiff.scipy.primitives.numerics.radial import continued, radial_series
-from funcdiff.scipy.primitives.special.family import Op, result_of, special, undefined
-from funcdiff.scipy.primitives.special.orders import numbered
+from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special, undefined
 
 _MORE: Final = 50
 """How many coefficients more series of the second kind have."""

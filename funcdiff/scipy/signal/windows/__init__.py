@@ -1,7 +1,7 @@
 """``scipy.signal.windows`` for traced arrays: ``from funcdiff.scipy.signal import windows``."""
 
 import funcdiff.scipy.signal.windows.chebyshev  # noqa: F401
-from funcdiff.scipy.borrowing import borrow_functions
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import namespace
 
 borrow_functions(

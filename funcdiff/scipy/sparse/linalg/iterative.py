@@ -17,8 +17,7 @@ from funcdiff.api.inspection import stop_gradient
 from funcdiff.api.rules.linear_equations import custom_linear_solve
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.scipy.borrowed import borrow, copy_of
-from funcdiff.scipy.borrowing import borrow_classes, borrow_functions
+from funcdiff.scipy.borrowed import borrow, borrow_classes, borrow_functions, copy_of
 from funcdiff.scipy.covered import Holder, covers
 from funcdiff.scipy.sparse.arrays import SparseArray, is_sparse, sparse_array
 from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN

@@ -14,8 +14,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.array_api import is_lazy_array
-from funcdiff.scipy.borrowed import borrow, copy_of, define
-from funcdiff.scipy.borrowing import borrow_classes, method_of
+from funcdiff.scipy.borrowed import borrow, borrow_classes, copy_of, define, method_of
 from funcdiff.scipy.covered import cover, holds_traced, load
 from funcdiff.scipy.places import Private
 
