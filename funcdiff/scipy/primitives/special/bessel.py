@@ -1,4 +1,4 @@
-"""Bessel functions and their relatives, differentiated by those of neighbouring orders.
+"""Bessel functions and their relatives: derivatives are functions of neighbouring orders.
 
 The formulas are those of the NIST Digital Library of Mathematical Functions, sections 10.6 and
 10.29, in the form that divides by nothing, so that all derivatives are right at 0 as well.  A
