@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.core.access import Access
 from funcdiff.core.primitive import Operation
+from funcdiff.ops.products.contract import contract_p
 from tests.properties.every_way import assert_every_way_agrees
 from tests.properties.laws import Draw, few
 
@@ -126,7 +127,12 @@ def test_labels_change_no_batch_and_no_compiled_gradient(data: st.DataObject) ->
         np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-12)
 
 
+LABELS: Any = vars(Operation)["access"].fget
+
+
 def _unlabelled(op: Operation) -> Access:
-    """Return that nothing is known of any axis."""
+    """Return that nothing is known of any axis, but of a contraction, which is its labels."""
+    if op.primitive is contract_p:
+        return LABELS(op)
     sides: Sequence[Any] = (op.results, op.operands)
     return Access(*(tuple((None,) * t.ndim for t in types) for types in sides))  # type: ignore[arg-type]
