@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from funcdiff.api.rules.implicit import custom_root, fixed_point
     from funcdiff.api.rules.linear_equations import custom_linear_solve
     from funcdiff.api.rules.opaque import primitive
-    from funcdiff.api.taps.named import tap, tap_grads, tap_values
+    from funcdiff.api.taps import tap, tap_grads, tap_values
     from funcdiff.api.vectors import ravel_pytree
     from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
     from funcdiff.core.evaluate import evaluate

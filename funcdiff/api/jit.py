@@ -41,7 +41,7 @@ from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import kernel
-from funcdiff.backend.native import compiling
+from funcdiff.backend.native import loops
 from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.quiet import error_state, errors_are_heard
@@ -302,7 +302,7 @@ def _check_engine(engine: Engine) -> None:
             f"jit: engine={engine!r} is neither 'numpy' nor 'llvm', at {user_location()}."
         )
     if engine == "llvm":
-        compiling.require()
+        loops.require()
 
 
 @explains_calls

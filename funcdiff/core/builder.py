@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from funcdiff.core import effects, memory_errors
+from funcdiff.core import effects, snapshot
 from funcdiff.core.atoms import Entry, Literal, Ref, literal
 from funcdiff.core.concrete import Values
 from funcdiff.core.late import late_import
@@ -119,7 +119,7 @@ class Builder:
         if self._taken is not None:
             self._taken.release(exception[1])
         if exception[1] is not None:
-            memory_errors.explain(exception[1], exports=self.exports)
+            snapshot.explain(exception[1], exports=self.exports)
 
     def __repr__(self) -> str:
         return f"the trace of {self.name}"

@@ -6,8 +6,9 @@ watched: their fingerprint is taken when they are used, and compared at each fur
 the trace ends; a change is an error.  Nothing is done to the array itself, for other threads may
 be writing to it, and writing through a view that was made before could not be prevented.
 
-A full fingerprint costs about half of what reading the array for a product costs.  So an array that
-did not change in some calls of a piece of code is looked at in places only, and so is one that
+A full fingerprint reads all of the memory once, and depends on every bit and its place; that costs
+about half of what reading the array for a product costs.  So an array that did not change in some
+calls of a piece of code is looked at in places only, others in every call, and so is one that
 nobody should be able to write to; memory that nobody can write to is not looked at.
 """
 
@@ -15,15 +16,119 @@ from __future__ import annotations
 
 import mmap
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias
 from weakref import ref
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from funcdiff.core.fingerprint import full, same_bits, sparse
 from funcdiff.errors import ChangedArrayError, user_frame, user_location
+
+_COLUMNS: Final = 1 << 10
+_WORDS: Final = 1 << 14
+"""Words of 64 bits that are mixed at a time: they stay in the cache."""
+
+_PLACES: Final = 1 << 10
+"""Elements that a sparse fingerprint looks at."""
+
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _salt() -> NDArray:
+    """Return one odd-looking word per place of a block."""
+    words = np.arange(1, _WORDS + 1, dtype=np.uint64) * _MULTIPLIER
+    words ^= words >> np.uint64(31)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    return words
+
+
+_SALT: Final = _salt()
+
+
+def full_fingerprint(array: NDArray) -> bytes:
+    """Return a number of 8 kB that any change of the array changes, but for accidents of 2⁻⁶⁴.
+
+    The words of a block are told apart by their places and mixed, so that high bits count as low
+    ones do; columns are summed, and the sums of the blocks are the coefficients of a polynomial.
+    All this is modulo 2⁶⁴ and exact.
+    """
+    total = np.zeros(_COLUMNS, np.uint64)
+    mixed, shifted = np.empty(_WORDS, np.uint64), np.empty(_WORDS, np.uint64)
+    for piece in _pieces(memory(array)):
+        data = piece.view(np.uint8)
+        for start in range(0, len(data), 8 * _WORDS):
+            block = data[start : start + 8 * _WORDS]
+            if len(block) == 8 * _WORDS:
+                np.bitwise_xor(block.view(np.uint64), _SALT, out=mixed)
+            else:
+                mixed.fill(0)
+                mixed.view(np.uint8)[: len(block)] = block
+                mixed ^= _SALT
+            np.right_shift(mixed, 29, out=shifted)
+            mixed ^= shifted
+            total *= _MULTIPLIER
+            total += np.add.reduce(mixed.reshape(-1, _COLUMNS), axis=0)
+    return total.tobytes()
+
+
+def sparse_fingerprint(array: NDArray, turn: int) -> bytes:
+    """Return the elements at some places all over the array; in another `turn`, at others."""
+    cells = memory(array)
+    step = max(1, cells.size // _PLACES)
+    first = turn * 7919 % step
+    if cells.ndim == 1:
+        return bytes(cells[first::step].tobytes())
+    places = np.unravel_index(np.arange(first, cells.size, step), cells.shape)
+    return bytes(cells[places].tobytes())
+
+
+def same_bits(x: NDArray, y: NDArray) -> bool:
+    """Whether arrays of one shape and dtype have the same bits, in each element."""
+    if x.flags.f_contiguous:
+        x, y = x.T, y.T
+    if not (x.flags.c_contiguous and y.flags.c_contiguous):
+        return bool(x.tobytes() == y.tobytes())
+    words = np.uint8 if x.nbytes % 8 else np.uint64
+    a, b = (z.view(np.ndarray).reshape(-1).view(words) for z in (x, y))
+    return bool((a == b).all())
+
+
+def memory(array: NDArray) -> NDArray:
+    """Return a view of the elements in the order of memory, flat if they have no gaps.
+
+    What is in memory once is there once, however often the array repeats it.
+    """
+    cells = array.view(np.ndarray)
+    cells = cells[tuple(map(_once, cells.shape, cells.strides))].squeeze()
+    cells = cells.transpose(sorted(range(cells.ndim), key=lambda k: -cells.strides[k]))
+    if cells.flags.c_contiguous:
+        return cells.reshape(-1)
+    size, strides = cells.itemsize, cells.strides
+    extent = size + sum((n - 1) * s for n, s in zip(cells.shape, strides, strict=True))
+    if extent <= cells.nbytes and not any(s % size for s in strides):  # windows that overlap
+        return as_strided(cells, (extent // size,), (size,))
+    return cells
+
+
+def _once(_length: int, stride: int) -> slice:
+    """Return what takes an axis forwards, and one element of an axis that repeats it."""
+    if stride == 0:
+        return slice(0, 1)
+    return slice(None, None, -1) if stride < 0 else slice(None)
+
+
+def _pieces(cells: NDArray) -> Iterator[NDArray]:
+    """Yield the elements as flat arrays without gaps."""
+    if cells.ndim == 1 and cells.flags.c_contiguous:
+        yield cells
+        return
+    rows = max(1, 8 * _WORDS * len(cells) // max(1, cells.nbytes))
+    for start in range(0, len(cells), rows):
+        yield np.ascontiguousarray(cells[start : start + rows]).reshape(-1)
+
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
@@ -199,8 +304,8 @@ class _Watched(_Taken):
     def _fingerprint(self) -> bytes:
         turn = self._turn
         if (turn < _CALLS or turn % _EVERY == 0) and not _is_promised(self.value):
-            return full(self.value)
-        return sparse(self.value, turn)
+            return full_fingerprint(self.value)
+        return sparse_fingerprint(self.value, turn)
 
     def is_unchanged(self, array: NDArray) -> bool:
         """Return whether shape and dtype are as before; `ChangedArrayError` if bytes are not."""
@@ -345,3 +450,53 @@ def _remember(key: _Key, owner: Any, calls: int) -> None:
     if len(_history) >= _KEPT and key not in _history:
         _history.clear()
     _history[key] = ref(owner), calls
+
+
+_READ_ONLY: Final = ("read-only", "readonly", "writable", "writeable")
+_OF_EXPORTS: Final = (
+    "funcdiff: np.asarray(y) of a traced array is a copy of its value, which is read-only, because "
+    "what is written to it would be lost. Write to the traced array itself, y[i] = v or "
+    "np.copyto(y, v), or take a copy that is yours: np.array(y)."
+)
+_NO_MEMORY: Final = ("bytes-like object",)
+_OF_MEMORY: Final = (
+    "funcdiff: a traced array stands for a value without memory, so that nothing else can read or "
+    "write its bytes. Give np.array(y), a copy of the value of an array that has no derivative, "
+    "and write a result into the traced array: y[...] = np.frombuffer(bytes)."
+)
+_OUTPUTS: Final = (
+    "supplied output array",
+    "out must be a numpy array",
+    "output must be an array",
+    "'out' must be an array",
+    "return arrays must be of arraytype",
+)
+_OF_OUTPUTS: Final = (
+    "funcdiff: if the array given as out= is a traced one, this function cannot write to it. Use "
+    "its result, y[...] = f(...), or the function of NumPy's instead of the method, np.take(a, i, "
+    "out=y)."
+)
+
+
+def explain(error: object, *, exports: bool) -> None:
+    """Add a note to an error that leaves a trace, if it is about the memory of an array.
+
+    Parameters
+    ----------
+    error
+        The exception, or None.
+    exports
+        Whether plain arrays were made of traced ones in this trace.
+    """
+    if not isinstance(error, TypeError | ValueError | BufferError):
+        return
+    text = str(error).lower()
+    note = None
+    if any(part in text for part in _OUTPUTS):
+        note = _OF_OUTPUTS
+    elif any(part in text for part in _NO_MEMORY) and "array" in text:
+        note = _OF_MEMORY
+    elif exports and any(part in text for part in _READ_ONLY):
+        note = _OF_EXPORTS
+    if note is not None and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

@@ -141,7 +141,7 @@ def _rewrite_rule(
     spectral = any(primitive.facts.spectral for primitive in primitives)
     tables: tuple[Rules, ...] = (*_bits, kinks.rules)
     if spectral:
-        tables += (late_import("funcdiff.passes.spectra.spectra").rules,)
+        tables += (late_import("funcdiff.passes.spectra").rules,)
     if not primitives.isdisjoint(radii.MAKERS):
         emit = radii.RadialRewriter(*tables).emit
     else:

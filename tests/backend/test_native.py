@@ -17,8 +17,7 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.backend.blocks.grouping import Loop, group
 from funcdiff.backend.kernels.kernels import Kernel
-from funcdiff.backend.native.compiling import compile_loop
-from funcdiff.backend.native.expressions import formula
+from funcdiff.backend.native.loops import compile_loop, formula
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
 from funcdiff.testing.subject import disagreement

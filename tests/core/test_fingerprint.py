@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
-from funcdiff.core.fingerprint import full, memory, sparse
+from funcdiff.core.snapshot import full_fingerprint, memory, sparse_fingerprint
 from tests.together import together
 
 SIZES = (0, 1, 2, 3, 1023, 1024, 1 << 14, (1 << 14) + 1, 100_003)
@@ -28,10 +28,10 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_every_change_is_seen(change: Callable[[Any], Any]) -> None:
     for array in (np.random.default_rng(0).normal(size=100_003), np.arange(1.0, 100_004.0)):
-        before = full(array)
-        assert full(array.copy()) == before
+        before = full_fingerprint(array)
+        assert full_fingerprint(array.copy()) == before
         change(array)
-        assert full(array) != before
+        assert full_fingerprint(array) != before
 
 
 @together
@@ -39,12 +39,12 @@ def test_every_change_is_seen(change: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("dtype", ["?", "i1", "f4", "f8", "c16", "g"])
 def test_every_place_is_seen(size: int, dtype: str) -> None:
     array = np.zeros(size, dtype)
-    before = full(array)
+    before = full_fingerprint(array)
     for k in {0, 1, size // 3, size // 2, size - 1} & set(range(size)):
         array[k] = 1
-        assert full(array) != before
+        assert full_fingerprint(array) != before
         array[k] = 0
-        assert full(array) == before or dtype == "g"  # whose padding may be anything
+        assert full_fingerprint(array) == before or dtype == "g"  # whose padding may be anything
 
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
@@ -65,24 +65,24 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 def test_what_a_view_shows_is_seen_and_no_more(look: Callable[[Any], Any], rows: int) -> None:
     array = np.random.default_rng(0).normal(size=(rows, 4))
     view = look(array)
-    before, places = full(view), sparse(view, 3)
+    before, places = full_fingerprint(view), sparse_fingerprint(view, 3)
     assert memory(view).size <= view.size
     saved, seen = array.copy(), np.isin(array, view)
     for k in np.nonzero(seen.reshape(-1))[0][[0, -1]]:
         array.reshape(-1)[k] += 1
-        assert full(view) != before
+        assert full_fingerprint(view) != before
         array[...] = saved
     array[~seen] += 1
-    assert full(view) == before
-    assert sparse(view, 3) == places
+    assert full_fingerprint(view) == before
+    assert sparse_fingerprint(view, 3) == places
 
 
 def test_the_places_of_a_sparse_fingerprint_change_from_turn_to_turn() -> None:
     array = np.zeros(1 << 14)
-    before = [sparse(array, turn) for turn in range(64)]
+    before = [sparse_fingerprint(array, turn) for turn in range(64)]
     array[1234] = 1
-    seen = [sparse(array, turn) != b for turn, b in enumerate(before)]
+    seen = [sparse_fingerprint(array, turn) != b for turn, b in enumerate(before)]
     assert any(seen)
     assert not all(seen)
     array[:] = 1
-    assert all(sparse(array, turn) != b for turn, b in enumerate(before))
+    assert all(sparse_fingerprint(array, turn) != b for turn, b in enumerate(before))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core import fingerprint, snapshot
+from funcdiff.core import snapshot
 from funcdiff.core.builder import Builder
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.errors import ChangedArrayError
@@ -132,8 +132,10 @@ def test_an_array_that_stays_the_same_is_looked_at_in_places_after_some_calls(
 
         return call
 
-    monkeypatch.setattr(snapshot, "full", counted("full", fingerprint.full))
-    monkeypatch.setattr(snapshot, "sparse", counted("sparse", fingerprint.sparse))
+    monkeypatch.setattr(snapshot, "full_fingerprint", counted("full", snapshot.full_fingerprint))
+    monkeypatch.setattr(
+        snapshot, "sparse_fingerprint", counted("sparse", snapshot.sparse_fingerprint)
+    )
     array, x = np.ones(LARGE), np.ones(LARGE)
     gradient = fd.grad(lambda x: (x * array)[0])
     for _ in range(8):
@@ -166,7 +168,7 @@ def test_a_change_after_many_calls_is_seen() -> None:
 def test_a_read_only_array_is_looked_at_in_places_from_the_first_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(snapshot, "full", None)
+    monkeypatch.setattr(snapshot, "full_fingerprint", None)
     array, x = np.ones((2, LARGE)), np.ones(LARGE)
     before = array[:]
     array.flags.writeable = False
@@ -184,8 +186,8 @@ def test_a_read_only_array_is_looked_at_in_places_from_the_first_call(
 def test_memory_that_nobody_can_write_to_is_not_looked_at(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(snapshot, "full", None)
-    monkeypatch.setattr(snapshot, "sparse", None)
+    monkeypatch.setattr(snapshot, "full_fingerprint", None)
+    monkeypatch.setattr(snapshot, "sparse_fingerprint", None)
     np.ones(LARGE).tofile(tmp_path / "data")
     mapped = np.memmap(tmp_path / "data", mode="r")
     for array in (mapped.view(float), np.frombuffer(bytes(8 * LARGE))):

@@ -14,8 +14,8 @@ from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.ops.products.contract import contract_p
+from funcdiff.passes import spectra
 from funcdiff.passes.simplify import simplify
-from funcdiff.passes.spectra import spectra
 
 A = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 3.0]])
 

@@ -18,8 +18,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.api.compiling.straight import rebuild_results
-from funcdiff.backend.branches.running import Runner
-from funcdiff.backend.branches.tree import Leaf, Tree
+from funcdiff.backend.branches import Leaf, Runner, Tree
 from funcdiff.backend.checking import is_asked_for
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder

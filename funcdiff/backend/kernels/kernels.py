@@ -34,8 +34,7 @@ from funcdiff.backend.code.source import LONGEST, Calls, Quick, Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import solver, triangles
 from funcdiff.backend.kernels.loops import scan, writable_outputs
-from funcdiff.backend.native.compiling import compile_loop
-from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
+from funcdiff.backend.native.loops import compile_loop, formula, is_mostly_loops, is_worth_a_loop
 from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.loops import loop_of_numbers, while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt

@@ -1,22 +1,169 @@
-"""Writes the inner loop of a NumPy ufunc that computes a chain of elementwise equations.
+"""Writes and compiles inner loops of NumPy ufuncs that compute chains of elementwise equations.
 
 Arrays are worked through in pieces that fit the first cache.  Within a piece one loop after the
 other computes what depends on equally many functions in a row, so that the processor, which sees
 some hundred instructions ahead, always has several elements to work on at a time.  Where an
 operand does not lie in order in memory, and at the end, pieces are copied.
+
+NumPy then does what it does for every ufunc: it broadcasts, walks through arrays of any layout,
+converts byte orders, and lets other threads run meanwhile.
 """
 
 from __future__ import annotations
 
+import ctypes
+import importlib
+import math
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from threading import Lock
+from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from funcdiff.backend.blocks.grouping import Loop
-from funcdiff.backend.native.expressions import KINDS, formula, is_function
-from funcdiff.backend.native.vectors import WIDTH, Code, Vector
+from funcdiff.backend.native import vectors
+from funcdiff.backend.native.vectors import WIDTH, Code, Vector, where
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.program import Equation
+from funcdiff.core.program import Equation, Program
+from funcdiff.errors import InputError, user_location
+from funcdiff.ops.structure.structural import convert_p, select_p
+
+Formula: TypeAlias = Callable[..., Vector]
+
+KINDS: Final = {np.dtype(np.float64): "double", np.dtype(np.float32): "float", np.dtype(bool): "i1"}
+"""What vectors there are."""
+
+_NUMBERS: Final = 160
+"""Numbers that Python's floats compute in the time of a few loops of machine code."""
+
+
+def _maximum(x: Vector, y: Vector) -> Vector:
+    return where(x.compare("ogt", y) | x.compare("uno", x), x, y)
+
+
+def _minimum(x: Vector, y: Vector) -> Vector:
+    return where(x.compare("olt", y) | x.compare("uno", x), x, y)
+
+
+def _sign(x: Vector) -> Vector:
+    zero = x.like(0.0)
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, where(x.compare("oeq", 0.0), zero, x)))
+
+
+def _fmax(x: Vector, y: Vector) -> Vector:
+    return where(x.compare("oge", y) | y.compare("uno", y), x, y)
+
+
+def _fmin(x: Vector, y: Vector) -> Vector:
+    return where(x.compare("ole", y) | y.compare("uno", y), x, y)
+
+
+def _compare(predicate: str) -> Formula:
+    return lambda x, y: x.compare(predicate, y)
+
+
+OF_FLOATS: Final[dict[Any, Formula]] = {
+    np.add: lambda x, y: x + y,
+    np.subtract: lambda x, y: x - y,
+    np.multiply: lambda x, y: x * y,
+    np.divide: lambda x, y: x / y,
+    np.negative: lambda x: -x,
+    np.square: lambda x: x * x,
+    np.reciprocal: lambda x: 1.0 / x,
+    np.absolute: lambda x: x.unary("fabs"),
+    np.fabs: lambda x: x.unary("fabs"),
+    np.sqrt: lambda x: x.unary("sqrt"),
+    np.sign: _sign,
+    np.maximum: _maximum,
+    np.minimum: _minimum,
+    np.fmax: _fmax,
+    np.fmin: _fmin,
+    np.less: _compare("olt"),
+    np.less_equal: _compare("ole"),
+    np.greater: _compare("ogt"),
+    np.greater_equal: _compare("oge"),
+    np.equal: _compare("oeq"),
+    np.not_equal: _compare("une"),
+    np.isnan: lambda x: x.compare("uno", x),
+    np.isinf: lambda x: x.unary("fabs").compare("oeq", math.inf),
+    np.isfinite: lambda x: x.unary("fabs") < math.inf,
+    "root_of_squares": lambda x: x.unary("sqrt"),
+}
+OF_DOUBLES: Final[dict[Any, Formula]] = {
+    np.exp: vectors.exp,
+    np.expm1: vectors.expm1,
+    np.log: vectors.log,
+    np.log1p: vectors.log1p,
+    np.sin: vectors.sin,
+    np.cos: vectors.cos,
+    np.sinh: vectors.sinh,
+    np.cosh: vectors.cosh,
+    np.tanh: vectors.tanh,
+    "erf": vectors.erf,
+}
+"""Functions that are computed in double precision (see `code.expansion` for further ones)."""
+_QUICK_OF_SINGLE: Final = frozenset((np.exp, np.log, np.sin, np.cos, np.tanh))
+"""Those of single precision that NumPy computes as quickly itself, by vectors, too."""
+_OF_FLAGS: Final[dict[Any, Formula]] = {
+    np.logical_and: lambda x, y: x & y,
+    np.logical_or: lambda x, y: x | y,
+    np.logical_not: lambda x: x ^ 1,
+}
+
+
+def _key(eq: Equation) -> Any:
+    """Return by what the formula of an equation is found: its name, or the ufunc it calls."""
+    name = eq.primitive.name
+    return name if name in OF_DOUBLES or name in OF_FLOATS else eq.operation.function
+
+
+def is_function(eq: Equation) -> bool:
+    """Whether an equation computes a function that takes a chain of instructions."""
+    return _key(eq) in OF_DOUBLES
+
+
+def is_worth_a_loop(equations: Sequence[Equation]) -> bool:
+    """Whether machine code for equations is quicker than NumPy's functions one by one."""
+    return len(equations) > 1 or any(map(is_function, equations))
+
+
+def is_mostly_loops(program: Program) -> bool:
+    """Whether loops compute most equations, and quicker than Python's floats would."""
+    sizes = [
+        eq.results[0].type.size * (1 + is_function(eq)) for eq in program.equations if formula(eq)
+    ]
+    return 2 * len(sizes) > len(program.equations) and sum(sizes) > _NUMBERS
+
+
+def formula(eq: Equation) -> Formula | None:
+    """Return what computes an equation of vectors; None if nothing here does."""
+    types = [atom.type for atom in (*eq.operands, *eq.results)]
+    if not types[-1].shape or not all(t.dtype in KINDS for t in types):
+        return None
+    given = {KINDS[t.dtype] for t in types[:-1]}
+    if eq.primitive is select_p:
+        return where
+    if eq.primitive is convert_p:
+        kind = KINDS[types[-1].dtype]
+        return None if kind == "i1" else lambda x: x.convert(kind)
+    key = _key(eq)
+    if given == {"i1"}:
+        return _OF_FLAGS.get(key)
+    if key in OF_DOUBLES:
+        by_numpy = key in _QUICK_OF_SINGLE and "double" not in given
+        return None if by_numpy else _in_double_precision(OF_DOUBLES[key], *given)
+    return OF_FLOATS.get(key) if len(given) == 1 else None
+
+
+def _in_double_precision(function: Formula, kind: str) -> Formula:
+    if kind == "double":
+        return function
+    return lambda *xs: function(*[x.convert("double") for x in xs]).convert(kind)
+
 
 _MEMORY: Final = {"double": ("double", 8), "float": ("float", 4), "i1": ("i8", 1)}
 """How each kind lies in memory: type and bytes."""
@@ -211,3 +358,91 @@ def _crossing(phases: Iterable[Sequence[Equation]], stored: dict[Var, int]) -> l
                     found[atom] = None
             made[eq.results[0]] = k
     return list(found)
+
+
+_lock: Final = Lock()
+_FROM_FUNCTIONS: Final = 1
+"""The place of `PyUFunc_FromFuncAndData` in NumPy's table for extension modules."""
+
+
+def require() -> None:
+    """Raise InputError unless LLVM is installed."""
+    try:
+        importlib.import_module("llvmlite.binding")
+    except ImportError as error:
+        raise InputError(
+            "jit: engine='llvm' needs the package llvmlite, which is not installed, at "
+            f'{user_location()}. Install it: python -m pip install "funcdiff[llvm]". Without '
+            "`engine` NumPy computes everything."
+        ) from error
+
+
+class Compiled:
+    """A loop as a ufunc, with the memory that its machine code is in.
+
+    `text` is LLVM's of the function ``loop``, `types` are NumPy's numbers of the dtypes of operands
+    and `results`.
+    """
+
+    def __init__(self, text: str, types: bytes, results: int) -> None:
+        with _lock:
+            self._engine, address = _machine_code(text)
+        # NumPy looks into these as long as the ufunc lives
+        self._kept = ((ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(None), types)
+        # From operands, and arrays for the results, to these.
+        self.function: Callable[..., Any] = _from_functions()(
+            *self._kept, 1, len(types) - results, results, -1, b"loop", b"", 0
+        )
+
+
+_shared: Final[WeakValueDictionary[tuple[str, bytes, int], Compiled]] = WeakValueDictionary()
+"""Those that kernels use, by text, types and number of results."""
+
+
+def compile_loop(loop: Loop) -> Compiled:
+    """Return the ufunc of a loop; loops of one text share it, whatever their shape."""
+    types = bytes(v.type.dtype.num for v in (*loop.operands, *loop.stored))
+    key = (loop_text(loop), types, len(loop.stored))
+    found = _shared.get(key)
+    return found or _shared.setdefault(key, Compiled(*key))
+
+
+@lru_cache(maxsize=1)
+def _from_functions() -> Any:
+    """Return NumPy's C function that makes ufuncs."""
+    table = importlib.import_module("numpy._core._multiarray_umath")._UFUNC_API
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    entries = ctypes.cast(pointer(table, None), ctypes.POINTER(ctypes.c_void_p))
+    arrays, number = [ctypes.c_void_p] * 2, ctypes.c_int
+    kind = ctypes.PYFUNCTYPE(
+        ctypes.py_object, *arrays, ctypes.c_char_p, number, number, number, number,
+        ctypes.c_char_p, ctypes.c_char_p, number,
+    )  # fmt: skip
+    return kind(entries[_FROM_FUNCTIONS] or 0)
+
+
+@lru_cache(maxsize=1)
+def _machine() -> Any:
+    """Return LLVM, made ready for this processor."""
+    llvm = importlib.import_module("llvmlite.binding")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    for name in ("sin", "cos"):  # of arguments that `mathematics` does not reduce
+        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    return llvm
+
+
+def _machine_code(text: str) -> tuple[Any, int]:
+    """Return what holds the machine code of a loop, and its address."""
+    llvm = _machine()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+    )
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine, engine.get_function_address("loop")

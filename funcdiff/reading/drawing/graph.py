@@ -14,8 +14,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.atoms import Literal as Number
 from funcdiff.core.origins import UNKNOWN, Place
+from funcdiff.core.parse import abbreviate
 from funcdiff.core.program import Equation, Program, used_atoms
-from funcdiff.core.tokens import abbreviate
 from funcdiff.core.walk import nested
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.scan import Scan

@@ -13,7 +13,7 @@ from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.passes.spectra.pointwise import Scale, function_of
+from funcdiff.passes.spectra import Scale, function_of
 from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares

@@ -3,10 +3,10 @@
 A *leaf* is the whole program for one sequence of outcomes.  The first leaf is the trunk: what its
 decisions need is computed first, each followed by its guard, and the rest comes last.  A further
 leaf goes along as long as its outcomes are the same.  At the first other one it branches off, and
-has to compute only what is not there yet; the guard hands over what it uses.
+has to compute only what is not there yet; the guard hands over what it uses.  That is found by
+value numbering: equal operations of equal values have one number in all leaves.
 
 So no outcome is taken for granted, and a branch needs no look at what was decided before it.
-Values are numbered across leaves: equal operations of equal values have one number.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from funcdiff.backend.checking import with_check
+from funcdiff.backend.kernels.kernels import fastest, owns_results
+from funcdiff.backend.numbers.unrolling import Unrolled
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.computed import computed
+from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.origins import Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program, equation
+from funcdiff.core.quiet import quiet
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.control.guard import Guard, guard_p
+from funcdiff.ops.control.guard import Diverted, Guard, guard_p
 from funcdiff.ops.user.failing import sharing_results
 
 Value: TypeAlias = int | Literal
@@ -305,3 +310,69 @@ class Tree:
             if fork is None or outcomes[fork.decision] not in fork.branches:
                 return branch, fork
             branch = fork.branches[outcomes[fork.decision]]
+
+
+class Arrival(NamedTuple):
+    """The leaf at which a run ended, and its results, which share no memory with anything."""
+
+    leaf: int
+    results: list[Any]
+
+
+class _Code:
+    """The compiled program of a branch."""
+
+    def __init__(self, branch: Branch, arguments: int, *, native: bool) -> None:
+        program = branch.program(arguments)
+        self.leaf = branch.leaf  # where it leads
+        self._branch, self._arguments, self._native = branch, arguments, native
+        self._next: dict[tuple[int, int], _Code | None] = {}
+        self._captures = branch.captures
+        function = fastest(program, native=native)
+        self._floats = function if isinstance(function, Unrolled) and not function.warns else None
+        self._owns = isinstance(function, Unrolled) or owns_results(program)
+        self._function = with_check(program, function, exact=False)
+        self._is_checked = self._function is not function
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Return the results; raise Diverted where a guard does not hold."""
+        if self._floats is not None and not self._is_checked:
+            try:
+                results: list[Any] = self._floats.quick(*values, *self._captures)
+                return results
+            except (ArithmeticError, ValueError):
+                pass  # NumPy knows what the result is
+        operands = [np.float64(x) if type(x) is float else x for x in (*values, *self._captures)]
+        results = quiet(self._function, *operands)
+        return results if self._owns else copy_aliased(results, operands)
+
+    def elsewhere(self, number: int, outcome: int) -> _Code | None:
+        """Return what goes on from a guard with another outcome, if that was met before."""
+        key = number, outcome
+        if key not in self._next:
+            branch = self._branch.forks[number].branches.get(outcome)
+            self._next[key] = (
+                None if branch is None else _Code(branch, self._arguments, native=self._native)
+            )
+        return self._next[key]
+
+
+class Runner:
+    """The leaves of one kind of arguments, as a function of arrays."""
+
+    def __init__(self, leaves: Sequence[Leaf], *, native: bool) -> None:
+        self.leaves = tuple(leaves)
+        tree = Tree(self.leaves)
+        self._root = _Code(tree.root, tree.arguments, native=native)
+
+    def __call__(self, operands: Sequence[Any]) -> Arrival | None:
+        """Return where the outcomes lead; None if they are those of no leaf."""
+        code: _Code | None = self._root
+        values = operands
+        while code is not None:
+            try:
+                return Arrival(code.leaf, code(values))
+            except Diverted as end:
+                number, outcome, values = end.args
+                code = code.elsewhere(number, outcome)
+        return None

@@ -1,1 +1,0 @@
-"""Values named inside a function, and their gradients."""

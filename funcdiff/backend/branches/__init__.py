@@ -1,1 +1,0 @@
-"""Programs that branch by values: a tree of specializations with shared prefixes."""

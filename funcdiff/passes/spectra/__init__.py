@@ -1,1 +1,0 @@
-"""Recognises functions of matrices, by eigenvalues or singular values, in derivatives."""
