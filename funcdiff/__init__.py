@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from funcdiff.api.rules.opaque import primitive
     from funcdiff.api.taps import tap, tap_grads, tap_values
     from funcdiff.api.vectors import ravel_pytree
-    from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
+    from funcdiff.backend.blocks.running import get_num_threads, set_num_threads
     from funcdiff.core.evaluate import evaluate
     from funcdiff.core.parse import parse
     from funcdiff.core.program import Program
@@ -136,9 +136,9 @@ _HOMES = {
     "api.rules.implicit": "custom_root fixed_point",
     "api.rules.linear_equations": "custom_linear_solve",
     "api.rules.opaque": "primitive",
-    "api.taps.named": "tap tap_grads tap_values",
+    "api.taps": "tap tap_grads tap_values",
     "api.vectors": "ravel_pytree",
-    "backend.blocks.threads": "get_num_threads set_num_threads",
+    "backend.blocks.running": "get_num_threads set_num_threads",
     "core.evaluate": "evaluate",
     "core.parse": "parse",
     "core.program": "Program",

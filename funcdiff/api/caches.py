@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from funcdiff.api.calls.repeated import forget_calls
-from funcdiff.backend.tape.sightings import forget_sightings
+from funcdiff.backend.tape.tape import forget_sightings
 from funcdiff.core.builder import direct
 from funcdiff.core.late import late_import
 from funcdiff.core.memo import caches

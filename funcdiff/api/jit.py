@@ -28,7 +28,6 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.compiling.constants import fastest_with
 from funcdiff.api.compiling.guarded import (
     Guarded,
     RecompilationWarning,
@@ -36,7 +35,7 @@ from funcdiff.api.compiling.guarded import (
 )
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
-from funcdiff.api.compiling.straight import Straight, rebuild_results, shortcut
+from funcdiff.api.compiling.straight import Straight, fastest_with, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.backend.checking import with_check

@@ -16,10 +16,9 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dataflow import last_uses
+from funcdiff.core.dataflow import functions, last_uses
 from funcdiff.core.late import late
 from funcdiff.core.memo import memoised
-from funcdiff.core.overwriting import functions
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.quiet import errors_are_heard

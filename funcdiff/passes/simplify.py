@@ -39,9 +39,8 @@ from funcdiff.passes.rewrites import (
 )
 from funcdiff.passes.rewrites.rewriting import Rewriter, Rules
 from funcdiff.passes.supports import masking
-from funcdiff.passes.supports.nesting import emit_nested
-from funcdiff.passes.supports.support import Support
-from funcdiff.passes.supports.with_supports import Supported
+from funcdiff.passes.supports.nesting import Supported, emit_nested
+from funcdiff.passes.supports.propagation import Support
 from funcdiff.transforms.jvp import Mask
 
 _bits: Final = (algebra.rules, structure.rules, logic.rules)

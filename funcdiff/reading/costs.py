@@ -23,10 +23,9 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.dataflow import last_uses
+from funcdiff.core.dataflow import functions, last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
-from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType

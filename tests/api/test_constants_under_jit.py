@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling import constants
+from funcdiff.api.compiling import straight
 from funcdiff.core.program import Program
 from funcdiff.numpy.border.promotion import array
 
@@ -25,13 +25,13 @@ def _traced(x: Any) -> Any:
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Program, Program]]:
     """Return the programs that are made of others: of constants, and of the rest."""
     found = []
-    split: Callable[..., tuple[Program, Program]] = constants._split
+    split: Callable[..., tuple[Program, Program]] = straight._split
 
     def noted(*args: Any) -> tuple[Program, Program]:
         found.append(split(*args))
         return found[-1]
 
-    monkeypatch.setattr(constants, "_split", noted)
+    monkeypatch.setattr(straight, "_split", noted)
     return found
 
 

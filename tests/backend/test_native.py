@@ -15,7 +15,7 @@ import scipy.special
 from hypothesis import given
 
 import funcdiff as fd
-from funcdiff.backend.blocks.grouping import Loop, group
+from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.backend.native.loops import compile_loop, formula
 from funcdiff.core.program import Program

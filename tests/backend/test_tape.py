@@ -16,7 +16,7 @@ from funcdiff.api.derivatives.programs import (
     linearize_programs,
     vjp_programs,
 )
-from funcdiff.backend.tape import sightings, tape
+from funcdiff.backend.tape import tape
 from funcdiff.backend.tape.steps import NeedsProgramError
 from funcdiff.core.evaluate import executable, patience
 from funcdiff.errors import InternalError
@@ -103,7 +103,7 @@ def test_long_programs_wait_longer() -> None:
         fd.grad(long)(X)
         calls += 1
     assert calls == 202 // 64 + 1
-    sightings.forget_sightings()
+    tape.forget_sightings()
 
 
 @pytest.mark.parametrize("is_loop", [True, False])
@@ -122,7 +122,7 @@ def test_long_loops_wait_less(is_loop: bool, monkeypatch: pytest.MonkeyPatch) ->
         fd.grad(long)(X)
         calls += 1
     assert calls == 7 if is_loop else entries // 64 <= calls <= entries // 64 + 1
-    sightings.forget_sightings()
+    tape.forget_sightings()
 
 
 @pytest.mark.parametrize("f", [

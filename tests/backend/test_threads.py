@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.backend.blocks import threads
+from funcdiff.backend.blocks import running
 from funcdiff.backend.blocks.schedule import Limits
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.evaluate import evaluate
@@ -49,7 +49,7 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
 
 def test_every_job_is_done_once() -> None:
     done: list[int] = []
-    threads.share(done.append, 1000, 3)
+    running.share(done.append, 1000, 3)
     assert sorted(done) == list(range(1000))
 
 
@@ -59,7 +59,7 @@ def test_an_error_in_any_thread_is_raised() -> None:
             raise ZeroDivisionError("in job 17")
 
     with pytest.raises(ZeroDivisionError, match="job 17"):
-        threads.share(work, 1000, 3)
+        running.share(work, 1000, 3)
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.0, True, "two"])
@@ -77,7 +77,7 @@ def test_none_takes_the_cores_there_are() -> None:
 FORKED = """
 import os, sys
 import numpy as np
-from funcdiff.backend.blocks import threads
+from funcdiff.backend.blocks import running as threads
 threads.set_num_threads(2)
 done = []
 threads.share(done.append, 100, 2)

@@ -15,9 +15,8 @@ import funcdiff as fd
 from funcdiff.backend.kernels.kernels import Kernel, kernel
 from funcdiff.backend.numbers import estimates, unrolling
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
-from funcdiff.backend.numbers.loops import while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
-from funcdiff.backend.numbers.unrolling import Unrolled, unroll
+from funcdiff.backend.numbers.unrolling import Unrolled, unroll, while_of_numbers
 from funcdiff.core.evaluate import Executable, as_run
 from funcdiff.core.program import Program
 from funcdiff.ops.control.scan import Scan

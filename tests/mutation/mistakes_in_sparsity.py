@@ -7,11 +7,11 @@ from typing import Final
 from tests.mutation.mutants import Planted
 
 SPARSITY: Final = (
-    Planted("passes/sparsity/progressions.py",
+    Planted("passes/sparsity/parts.py",
             "if found and found[-1][1] == length * step:",
             "if found:",
             "rows of a box are taken to continue each other"),
-    Planted("passes/sparsity/progressions.py",
+    Planted("passes/sparsity/parts.py",
             "return same and first <= start and stop <= end",
             "return first <= start and stop <= end",
             "an element between the places of a line is added to it"),

@@ -51,7 +51,7 @@ TAPE: Final = (
             "if isinstance(base.atom, Literal) and base.atom.value == 0:",
             "if base is not None:",
             "what is added to is forgotten"),
-    Planted("backend/tape/closures.py",
+    Planted("backend/tape/steps.py",
             'return f"c{len(constants) - 1}"',
             'return "c0"',
             "all numbers of a derivative are the first of them"),

@@ -13,7 +13,7 @@ from funcdiff.core.evaluate import as_run
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 from funcdiff.ops.linalg.radial import known_p, radial_p
-from funcdiff.passes.rewrites import jets, radii
+from funcdiff.passes.rewrites import radii
 from funcdiff.passes.simplify import simplify
 
 X = np.array([0.3, -0.4])
@@ -169,7 +169,7 @@ def test_the_root_of_what_is_visibly_a_sum_of_squares_is_a_norm(f: Callable[[Any
 def test_a_sum_of_many_radii_is_followed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each term is at the beginning of a chain that is too long for a mark."""
     found: list[Any] = []
-    jet_of_result = jets.jet_of_result
+    jet_of_result = radii.jet_of_result
 
     def counting(*args: Any, **options: Any) -> Any:
         found.append(args)

@@ -11,8 +11,7 @@ from funcdiff.core.program import Program
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.structure.slicing import Slice, add_slice
 from funcdiff.passes.loops.distribution import distribute
-from funcdiff.passes.loops.repetition import FEWEST, runs
-from funcdiff.passes.loops.rolling import roll
+from funcdiff.passes.loops.rolling import FEWEST, roll, runs
 
 LENGTH = 24
 

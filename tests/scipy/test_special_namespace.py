@@ -13,7 +13,7 @@ import pytest
 from scipy import special as scipy_special
 
 import funcdiff as fd
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.errors import MissingDependencyError, NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import special
 from funcdiff.scipy.covered import load, table

@@ -20,8 +20,7 @@ from funcdiff.api.derivatives.programs import (
     vjp_programs,
 )
 from funcdiff.backend import checking
-from funcdiff.backend.tape.sightings import comes_back
-from funcdiff.backend.tape.tape import Tape, attempt, check_finite
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back
 from funcdiff.core.computed import computed
 from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.memo import Memoised

@@ -14,11 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple
 
-from funcdiff.backend.blocks.grouping import Step
+from funcdiff.backend.blocks.schedule import Grouped as Step
 from funcdiff.backend.code.formulas import is_ufunc
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.dataflow import lifetimes
-from funcdiff.core.overwriting import is_fresh
+from funcdiff.core.dataflow import is_fresh, lifetimes
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
 from funcdiff.space import broadcast_p

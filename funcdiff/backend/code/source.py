@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.formulas import (
     FORMULAS,
     is_gather_of_rows,
@@ -19,10 +18,10 @@ from funcdiff.backend.code.formulas import (
     reduction_ufunc,
     with_new_axes,
 )
+from funcdiff.backend.code.lower import implicit_broadcasts
 from funcdiff.backend.code.memory import in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.dataflow import last_uses
-from funcdiff.core.overwriting import choices
+from funcdiff.core.dataflow import choices, last_uses
 from funcdiff.core.program import Equation, Program
 from funcdiff.space import Axes
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.overwriting import Choice
+from funcdiff.core.dataflow import Choice
 from funcdiff.core.program import Equation
 from funcdiff.ops.axes.indexing import Indexed, scatter_add_p
 

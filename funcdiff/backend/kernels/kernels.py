@@ -17,9 +17,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from funcdiff.backend.blocks.grouping import Loop, Step, group
 from funcdiff.backend.blocks.running import Blocks
-from funcdiff.backend.blocks.schedule import Limits, Region, schedule
+from funcdiff.backend.blocks.schedule import Grouped as Step
+from funcdiff.backend.blocks.schedule import Limits, Loop, Region, group, schedule
 from funcdiff.backend.code.columns import turn
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
 from funcdiff.backend.code.lower import hoist_constants, lower
@@ -36,13 +36,12 @@ from funcdiff.backend.code.triangles import solver, triangles
 from funcdiff.backend.kernels.loops import scan, writable_outputs
 from funcdiff.backend.native.loops import compile_loop, formula, is_mostly_loops, is_worth_a_loop
 from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
-from funcdiff.backend.numbers.loops import loop_of_numbers, while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
-from funcdiff.backend.numbers.unrolling import Unrolled, unroll
+from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.dataflow import is_fresh
 from funcdiff.core.evaluate import as_run, executable, is_repeatable
 from funcdiff.core.memo import memoised
-from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType

@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from funcdiff.backend.blocks.grouping import Loop
+from funcdiff.backend.blocks.schedule import Loop
 from funcdiff.backend.native import vectors
 from funcdiff.backend.native.vectors import WIDTH, Code, Vector, where
 from funcdiff.core.atoms import Atom, Literal, Var

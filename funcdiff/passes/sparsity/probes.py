@@ -20,9 +20,7 @@ from funcdiff.core.types import BOOL
 from funcdiff.core.walk import rearrange
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.passes.sparsity.links import Blocks, Shared, Sums, shared_axes
-from funcdiff.passes.supports.propagation import Supports
-from funcdiff.passes.supports.rules import rule_of
-from funcdiff.passes.supports.support import Maybe, from_mask
+from funcdiff.passes.supports.propagation import Maybe, Supports, from_mask, rule_of
 from funcdiff.transforms.vmap import batch_outputs
 
 MOST_PROBED: Final = 1 << 22

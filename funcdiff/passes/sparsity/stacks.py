@@ -24,8 +24,7 @@ from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.passes import factored
 from funcdiff.passes.factored import Factored
 from funcdiff.passes.sparsity.images import Images, Parts, UnknownImageError, unit_parts
-from funcdiff.passes.sparsity.parts import Entries, Term, added, progression_step
-from funcdiff.passes.sparsity.progressions import write
+from funcdiff.passes.sparsity.parts import Entries, Term, added, progression_step, write
 from funcdiff.space import broadcast, mul, splat, zeros
 from funcdiff.transforms.vmap import batch_equation
 

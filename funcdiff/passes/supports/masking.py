@@ -3,8 +3,8 @@
 Where ``np.where(x > 0, np.sqrt(x), 0)`` is differentiated, the cotangent is masked first and then
 multiplied by 1/(2√x), which is infinite at 0: 0·∞ = NaN, although the branch was not taken.  In a
 linear program the two commute, so the mask goes last: ``mask(ct)·c = mask(ct·c)``.  The same holds
-for all zeros that the program knows of (see `funcdiff.passes.supports.support`): what is multiplied
-is masked by its support.
+for all zeros that the program knows of (see `propagation`): what is multiplied is masked by its
+support.
 
 The rules hold for exact zeros that are structural, so they apply only to equations that depend
 on a tangent or cotangent.
@@ -38,9 +38,7 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
 from funcdiff.passes.rewrites import logic
 from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rule, Rules
-from funcdiff.passes.supports.propagation import Supports
-from funcdiff.passes.supports.rules import is_product, shift_by_one
-from funcdiff.passes.supports.support import Support
+from funcdiff.passes.supports.propagation import Support, Supports, is_product, shift_by_one
 from funcdiff.space import mul_p, splat, zeros
 
 Bounds: TypeAlias = dict[Label, tuple[int, int, int]]

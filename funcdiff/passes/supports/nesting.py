@@ -4,37 +4,286 @@ Such an equation is extended: it takes the supports of its linear operands as fu
 which its programs use as masks, and gives those of its results as further results.  What is
 recorded of that is a restriction, to the results proper or, once they are needed, to the supports;
 what neither needs falls away.
+
+Propagates supports through scans and while loops, as part of the carry.
+
+A carry that starts at zero, as the cotangent of a last carry that nobody uses does, has a support
+in the first iteration, even if it may differ from zero everywhere after that.
+
+Propagates supports through branches and checkpointed functions.
+
+Extends equations that hold programs so that they compute supports beside their results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from funcdiff.core.builder import bind
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation
+from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL
+from funcdiff.core.walk import inline, rearrange
+from funcdiff.ops.control import scan, sweeps
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.restricted_loops import restrict_scan, restrict_while
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
-from funcdiff.passes.supports import branches, loops
-from funcdiff.passes.supports.propagation import Supports
-from funcdiff.passes.supports.support import Support
-from funcdiff.passes.supports.with_supports import Call, Extended, Restricted, Simplify
+from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
+from funcdiff.passes.supports.propagation import Maybe, Support, Supports, booleans
 from funcdiff.transforms.jvp import Mask
 
+
+class Supported(NamedTuple):
+    """A linear program, simplified, that computes supports, too."""
+
+    program: Program  # ``(*xs, *supports) -> (*ys, *supports)``
+    mask: Mask  # which results have a support; the others may be nonzero everywhere
+
+
+Simplify: TypeAlias = Callable[[Program, Mask, Mask], Supported]
+"""``simplify(program, linear, given)``: the linear inputs marked in `given` have a support."""
+
+
+class Call(NamedTuple):
+    """An equation that is about to be recorded."""
+
+    params: Params
+    operands: list[Tracer]
+    linear: Mask  # in which operands it is linear
+    supports: list[Maybe]  # of all operands
+
+
+class Extended(NamedTuple):
+    """An equation that takes supports of operands, and computes those of its results."""
+
+    params: Params
+    operands: list[Tracer | Support]
+    results: list[int]  # indices of its results proper
+    supports: list[int | None]  # index of each result's support, None for everywhere
+
+
+Restricted: TypeAlias = tuple[Params, list[int], list[int]]
+"""An equation restricted to some results: parameters, operands kept, places of the results."""
+
+
+def select_marked(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """Return the values that are marked."""
+    return [x for x, flag in zip(values, flags, strict=True) if flag]
+
+
+def with_support(linear: Mask, supports: Sequence[Maybe]) -> Mask:
+    """Return which linear operands may differ from zero only in some places."""
+    return tuple(flag and s is not True for flag, s in zip(linear, supports, strict=True))
+
+
+def number_marked(mask: Sequence[bool], first: int) -> list[int | None]:
+    """Number what is marked, from `first` on."""
+    places = iter(range(first, first + sum(mask)))
+    return [next(places) if flag else None for flag in mask]
+
+
+def wanted_supports(
+    ys: Sequence[Tracer], found: Mask, wanted: Sequence[bool], supports: Iterator[Tracer]
+) -> list[Tracer]:
+    """Return the supports of the results where wanted, True where none was found."""
+    return [
+        next(supports) if has else constant(True, y.type.with_dtype(BOOL))
+        for y, has, want in zip(ys, found, wanted, strict=True)
+        if want
+    ]
+
+
+def extend_cond(p: Cond, call: Call, simplify: Simplify) -> Extended:
+    """Extend a choice; a result has a support if it has one in any branch."""
+    linear, given = call.linear[1:], with_support(call.linear, call.supports)[1:]
+    found = [simplify(branch, linear, given) for branch in p.branches]
+    mask = tuple(any(flags) for flags in zip(*(f.mask for f in found), strict=True))
+    return _extend(Cond(tuple(_complete_branch(f, mask) for f in found)), call, mask)
+
+
+def _complete_branch(found: Supported, mask: Mask) -> Program:
+    if found.mask == mask:
+        return found.program
+    with Builder("cond", SHARED) as builder:
+        xs = [builder.input(t) for t in found.program.input_types]
+        results = inline(found.program, xs)
+        ys, supports = results[: len(mask)], iter(results[len(mask) :])
+        return builder.program([*ys, *wanted_supports(ys, found.mask, mask, supports)])
+
+
+def extend_checkpoint(p: Checkpoint, call: Call, simplify: Simplify) -> Extended:
+    """Extend a piece that is computed again."""
+    found = simplify(p.body, call.linear, with_support(call.linear, call.supports))
+    return _extend(replace(p, body=found.program), call, found.mask)
+
+
+def _extend(p: Params, call: Call, mask: Mask) -> Extended:
+    given = with_support(call.linear, call.supports)
+    pairs = select_marked(list(zip(call.operands, call.supports, strict=True)), given)
+    operands = [*call.operands, *(booleans(x, s) for x, s in pairs)]
+    return Extended(p, operands, list(range(len(mask))), number_marked(mask, len(mask)))
+
+
+def restrict_cond(p: Cond, wanted: list[int]) -> Restricted:
+    """Restrict every branch."""
+    branches, kept = _restrict(p.branches, wanted)
+    return Cond(branches), [0, *(k + 1 for k in kept)], list(range(len(wanted)))
+
+
+def restrict_checkpoint(p: Checkpoint, wanted: list[int]) -> Restricted:
+    """Restrict the body."""
+    (body,), kept = _restrict([p.body], wanted)
+    return replace(p, body=body), kept, list(range(len(wanted)))
+
+
+def _restrict(
+    programs: Sequence[Program], wanted: Sequence[int]
+) -> tuple[tuple[Program, ...], list[int]]:
+    """Return the programs without outputs that are not wanted and inputs that none reads."""
+    every = range(len(programs[0].inputs))
+    programs = [rearrange(program, every, wanted) for program in programs]
+    pairs = [(program, used_atoms(program)) for program in programs]
+    kept = [k for k in every if any(program.inputs[k] in read for program, read in pairs)]
+    return tuple(rearrange(program, kept, range(len(wanted))) for program in programs), kept
+
+
+def _first_supports(
+    xs: Sequence[Tracer], supports: Sequence[Maybe], given: Sequence[bool], carried: Sequence[bool]
+) -> list[Support | Tracer]:
+    """Return the first supports of carries; those not given may differ from zero everywhere."""
+    return [
+        booleans(x, s if has else True)
+        for x, s, has, want in zip(xs, supports, given, carried, strict=True)
+        if want
+    ]
+
+
+def _boolean(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [t.with_dtype(BOOL) for t in select_marked(values, flags)]
+
+
+# ---- loops of fixed length -----------------------------------------------------------------------
+
+
+def extend_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
+    """Extend a loop by the supports of constants, carry and rows."""
+    linear = scan.linear_inputs(p, call.linear)
+    constants, carry, rows = p.split(with_support(linear, call.supports))
+    supports = p.split(call.supports)
+    given = constants, carry, rows
+    found = simplify(p.body, linear, (*constants, *carry, *rows))
+    carried = [a or b for a, b in zip(carry, found.mask, strict=False)]
+    xs = p.split(call.operands)
+    wanted = constants, carried, rows
+    constants, carry, rows = (
+        [*xs[k], *_first_supports(xs[k], supports[k], given[k], wanted[k])] for k in range(3)
+    )
+    stacked = found.mask[p.carries :]
+    last = len(carry) + len(stacked)
+    return Extended(
+        Scan(_scan_body(p, found, given, carried), len(constants), len(carry), p.length, p.reverse),
+        [*constants, *carry, *rows],
+        [*range(p.carries), *range(len(carry), last)],
+        [*number_marked(carried, p.carries), *number_marked(stacked, last)],
+    )
+
+
+def _scan_body(
+    p: Scan, found: Supported, given: Sequence[Sequence[bool]], carried: Sequence[bool]
+) -> Program:
+    """Put the supports next to what they are of: constants, carry, rows and results."""
+    types = p.split(p.body.input_types)
+    count = len(found.mask)
+    with Builder("scan", SHARED) as builder:
+        xs: list[Tracer] = []
+        supports: list[Tracer] = []
+        for group, has, want in zip(types, given, (given[0], carried, given[2]), strict=True):
+            xs += [builder.input(t) for t in group]
+            masks = [builder.input(t) for t in _boolean(group, want)]
+            supports += select_marked(masks, select_marked(has, want))
+        results = inline(found.program, [*xs, *supports])
+        ys, rest = results[:count], iter(results[count:])
+        after = ys[: p.carries]
+        ends = wanted_supports(after, found.mask[: p.carries], carried, rest)
+        return builder.program([*after, *ends, *ys[p.carries :], *rest])
+
+
+# ---- loops of unknown length ---------------------------------------------------------------------
+
+
+def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
+    """Extend every sweep by the supports of constants, carry and the rows left before it."""
+    flags = sweeps.linear_inputs(p, call.linear)
+    xs, carries = p.split(call.operands)
+    constants, starts = p.split(call.supports)
+    given = with_support(flags[0][: p.constants], constants)
+    shared = _first_supports(xs, constants, given, given)
+    assembly = Assembly([x.type for x in (*xs, *shared)])
+    plain: list[int] = []
+    masks: list[int | None] = []
+    groups: list[list[Support | Tracer]] = []
+    results: list[int] = []
+    supports: list[int | None] = []
+    for k, (body, carry) in enumerate(zip(p.sweeps, carries, strict=True)):
+        n = len(carry)
+        first = with_support(flags[k][p.constants : p.constants + n], starts[k])
+        rows = [place is not None for place in masks]
+        found = simplify(body, flags[k], (*given, *first, *rows))
+        carried = [a or b for a, b in zip(first, found.mask, strict=False)]
+        places = list(plain), [place for place in masks if place is not None]
+        step = _extend_step(p, k, found, (first, carried), places)
+        group = [*carry, *_first_supports(carry, starts[k], first, carried)]
+        left = assembly.add([x.type for x in group], step, reverse=p.reverse[k])
+        count = len(found.mask) - n
+        plain += left[:count]
+        masks += [None if j is None else left[j] for j in number_marked(found.mask[n:], count)]
+        before = sum(map(len, groups))
+        results += range(before, before + n)
+        supports += number_marked(carried, before + n)
+        groups.append(group)
+    test = rearrange(p.test, range(len(p.test.inputs)), [0])
+    loop = assembly.loop(lambda c, s: apply(test, c[: p.constants], s[: p.carries[0]])[0])
+    operands = [*xs, *shared, *(x for group in groups for x in group)]
+    return Extended(loop, operands, results, supports)
+
+
+def _extend_step(
+    p: While,
+    k: int,
+    found: Supported,
+    flags: tuple[Sequence[bool], Sequence[bool]],
+    places: tuple[list[int], list[int]],
+) -> Step:
+    """Return what a sweep does; rows and their supports are at these places of all rows."""
+    n, count = p.carries[k], len(found.mask)
+    has, carried = flags
+    plain, masks = places
+
+    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
+        xs = [*c[: p.constants], *s[:n], *(r[j] for j in plain)]
+        supports = [*c[p.constants :], *select_marked(s[n:], select_marked(has, carried))]
+        results = apply(found.program, xs, supports, [r[j] for j in masks])
+        ys, rest = results[:count], iter(results[count:])
+        ends = wanted_supports(ys[:n], found.mask[:n], carried, rest)
+        return [*ys[:n], *ends], [*ys[n:], *rest]
+
+    return step
+
+
 _EXTENSIONS: Final[dict[type[Params], Callable[[Any, Call, Simplify], Extended]]] = {
-    Cond: branches.extend_cond,
-    Checkpoint: branches.extend_checkpoint,
-    Scan: loops.extend_scan,
-    While: loops.extend_while,
+    Cond: extend_cond,
+    Checkpoint: extend_checkpoint,
+    Scan: extend_scan,
+    While: extend_while,
 }
 _RESTRICTIONS: Final[dict[type[Params], Callable[[Any, list[int]], Restricted]]] = {
-    Cond: branches.restrict_cond,
-    Checkpoint: branches.restrict_checkpoint,
+    Cond: restrict_cond,
+    Checkpoint: restrict_checkpoint,
     Scan: restrict_scan,
     While: restrict_while,
 }

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import Routine, scipy_function
+from funcdiff.core.late import Routine, scipy_function
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation
 from funcdiff.errors import FuncdiffError

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.formulas import axes_first, index, is_ufunc, with_new_axes
+from funcdiff.backend.code.lower import implicit_broadcasts
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT

@@ -33,7 +33,7 @@ import funcdiff.scipy.primitives.special.polynomials
 import funcdiff.scipy.primitives.special.powers
 import funcdiff.scipy.special.elementary
 import funcdiff.scipy.special.results  # noqa: F401
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.errors import MissingDependencyError
 from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import handlers, operation_of

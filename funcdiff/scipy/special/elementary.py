@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.dispatch import unsupported

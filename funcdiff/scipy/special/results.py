@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.messages.foreign import handlers

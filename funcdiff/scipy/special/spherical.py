@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.derivatives.linear_maps import jvp
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.promotion import WEAK, Traced, dtype_of
 from funcdiff.numpy.messages.foreign import handlers

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 
 
 def bessel_products(

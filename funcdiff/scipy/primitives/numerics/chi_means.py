@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.scipy.primitives.numerics.quadrature import Order, in_blocks
 
 _COUNT: Final = 192

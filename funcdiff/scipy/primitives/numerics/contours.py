@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.scipy.primitives.numerics.quadrature import Order, in_blocks
 
 _STEP: Final = 1 / 32

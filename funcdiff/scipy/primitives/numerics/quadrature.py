@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 
 Order: TypeAlias = tuple[int, ...]
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 
 MOST: Final = 1000
 """The largest order of a function, the largest parameter being its square."""

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from funcdiff.core.access import along
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import Params, Tangents, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import Routine, scipy_function
+from funcdiff.core.late import Routine, scipy_function
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.numerics.radial import of_distinct
 from funcdiff.scipy.primitives.special.family import Op, numbered, special

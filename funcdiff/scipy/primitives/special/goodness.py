@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.scipy.primitives.numerics.quadrature import smirnov_derivative
 from funcdiff.scipy.primitives.special.family import Op, numbered, special
 from funcdiff.scipy.primitives.special.losses import log_expit

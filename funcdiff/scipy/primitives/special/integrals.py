@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.dependencies import Routine
+from funcdiff.core.late import Routine
 from funcdiff.core.types import INT
 from funcdiff.scipy.primitives.special.bessel import spherical_in, spherical_jn, spherical_yn
 from funcdiff.scipy.primitives.special.family import Op, result_of, special

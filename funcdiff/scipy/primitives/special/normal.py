@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.ops.elementwise.mathematics import exp
 from funcdiff.ops.families import by_ufunc, elementwise

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.core.types import real_dtype
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special.family import Op, special

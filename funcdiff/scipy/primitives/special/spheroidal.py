@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.ops.families import Elementwise
 from funcdiff.scipy.primitives.numerics.radial import (
     MOST,
