@@ -127,7 +127,7 @@ def test_labels_change_no_batch_and_no_compiled_gradient(data: st.DataObject) ->
         np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-12)
 
 
-LABELS: Any = vars(Operation)["access"].fget
+LABELS: Callable[[Operation], Access] = vars(Operation)["access"].fget
 
 
 def _unlabelled(op: Operation) -> Access:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -135,6 +135,7 @@ def record(
     builder = Builder(name, policy, taps=taps)
     builder.decisions = decisions and decisions(builder, operands)
     is_output = None if not has_aux else _is_traced if keeps_aux else is_numeric
+    parts = partial(_parts, name, is_output)
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
@@ -151,9 +152,7 @@ def record(
             check_arguments(operands, before, name)
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
-            (outputs, structure, numeric, others), aux_parts = _parts(returned, name, is_output)
-            if builder.may_raise and builder.records_user:
-                need_what_raises(builder, outputs)
+            (outputs, structure, numeric, others), aux_parts = parts(builder, returned)
             ended = builder
             if outside is not None or decisions is not None:  # somebody may decide
                 ended, outputs = finish(builder, outputs)
@@ -166,10 +165,7 @@ def record(
         def repeat_call(again: Builder) -> Recording:
             values = first_examples(operands, given)
             returned = call(_inputs(again, given, values, weak, operands))
-            outputs = _parts(returned, name, is_output)[0][0]
-            if again.may_raise and again.records_user:
-                need_what_raises(again, outputs)
-            return again.recording(outputs)
+            return again.recording(parts(again, returned)[0][0])
 
         return Trace(
             recording, ended.captures, structure, numeric, others, aux_parts,
@@ -236,15 +232,21 @@ _Outputs: TypeAlias = tuple[list[Tracer], pytree.Structure, tuple[bool, ...], li
 
 
 def _parts(
-    returned: Any, name: FunctionName, is_output: Callable[[Any], bool] | None
+    name: FunctionName, is_output: Callable[[Any], bool] | None, builder: Builder, returned: Any
 ) -> tuple[_Outputs, Aux | None]:
-    """Take a result apart, and what is beside it if `is_output` says what of that is an output."""
-    if is_output is None:
-        return _outputs(returned), None
-    result, aux = _pair(returned, name)
+    """Take a result apart, and what is beside it if `is_output` says what of that is an output.
+
+    Checks that no output needs are computed with them.
+    """
+    result = returned if is_output is None else _pair(returned, name)[0]
     outputs, structure, numeric, others = _outputs(result)
-    more = _outputs(aux, is_output)
-    return (outputs + more[0], structure, numeric, others), Aux(*more[1:])
+    aux_parts = None
+    if is_output is not None:
+        more = _outputs(returned[1], is_output)
+        outputs, aux_parts = outputs + more[0], Aux(*more[1:])
+    if builder.may_raise and builder.records_user:
+        need_what_raises(builder, outputs)
+    return (outputs, structure, numeric, others), aux_parts
 
 
 def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Outputs:
