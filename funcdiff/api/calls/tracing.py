@@ -134,8 +134,7 @@ def record(
     taps = outside.taps if taps is None and outside is not None else taps
     builder = Builder(name, policy, taps=taps)
     builder.decisions = decisions and decisions(builder, operands)
-    is_output = None if not has_aux else _is_traced if keeps_aux else is_numeric
-    parts = partial(_parts, name, is_output)
+    parts = partial(_parts, name, (_is_traced if keeps_aux else is_numeric) if has_aux else None)
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
