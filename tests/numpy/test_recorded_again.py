@@ -212,3 +212,11 @@ def test_integers_out_of_range_are_refused_each_time() -> None:
             fd.trace(lambda k: k + 300)(small)
         assert "i8[2]" in str(fd.trace(lambda k: k + 3)(small))
         np.testing.assert_array_equal(fd.trace(lambda k: k < 300)(small).output_types[0].shape, 2)
+
+
+def test_a_traced_axis_decides_in_every_call_what_is_recorded() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    for f in (np.sum, np.cumsum, np.expand_dims):
+        jitted = fd.jit(lambda x, axes, f=f: f(x, axes[0]))
+        for axis in (0, 1, 0):
+            np.testing.assert_array_equal(jitted(x, np.array([axis, 0])), f(x, axis))
