@@ -350,3 +350,9 @@ def test_branches_by_numbers_in_containers_are_guarded() -> None:
         expected = g({"x": X, "s": s}, scale=scale)
         assert np.array_equal(jitted({"x": X, "s": s}, scale=scale), expected)
     assert jitted.cache_info().leaves == 2
+
+
+def test_a_number_of_python_and_one_of_numpy_are_compiled_apart() -> None:
+    f = fd.jit(lambda x: x * np.ones(2, np.float32))
+    for x, dtype in ((2.0, np.float32), (np.float64(2.0), np.float64), (2.0, np.float32)):
+        assert f(x).dtype == dtype
