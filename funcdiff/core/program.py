@@ -112,7 +112,7 @@ class Program:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Program):
+        if not isinstance(other, type(self)):  # no global name: at exit it may be gone
             return NotImplemented
         return self is other or (
             self._hash == other._hash

@@ -8,13 +8,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeAlias
 
-from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.atoms import Atom, Literal, Var, literal
 from funcdiff.core.builder import Builder, bind, current_builder
 from funcdiff.core.origins import Copying, Origin, note
 from funcdiff.core.policy import CLOSED, SHARED, Policy
 from funcdiff.core.primitive import Operation, P, Params, Primitive, names_of_programs
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InternalError
 
 Rule: TypeAlias = Callable[[Equation, list[Any]], Sequence[Any]]
@@ -225,3 +226,10 @@ def live_equations(
             places.add(index)
             wanted.update(x for x in eq.operands if x not in given)
     return places
+
+
+def with_a_result(program: Program) -> Program:
+    """Return a program without outputs with one, which is true: an equation has a result."""
+    return Program(
+        program.inputs, program.equations, (literal(True, ArrayType((), BOOL)),), program.origins
+    )

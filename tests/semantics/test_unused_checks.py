@@ -57,6 +57,21 @@ def checked_by_an_unused_scan(x: Any) -> Any:
     return np.sum(x**3)
 
 
+def checked_in_a_scan_without_results(x: Any) -> Any:
+    fd.scan(lambda c, shift: (c, [_check(x, shift)][1:]), (), np.array([0.1, 0.2]))
+    return np.sum(x * x)
+
+
+def checked_in_a_cond_without_results(x: Any) -> Any:
+    fd.cond(x[1] > 0, lambda x: [_check(x)][1:], lambda x: [], x)
+    return np.sum(x * x)
+
+
+def checked_in_a_checkpoint_without_results(x: Any) -> Any:
+    fd.checkpoint(lambda x: [_check(x)][1:])(x)
+    return np.sum(x * x)
+
+
 def checked_in_a_cond(x: Any) -> Any:
     return fd.cond(x[1] > 0, checked, np.sum, x)
 
@@ -74,7 +89,8 @@ def checked_by_an_unused_gradient(x: Any) -> Any:
 FUNCTIONS: Final = (
     checked, checked_by_an_unused_chain, checked_in_a_branch, checked_in_a_while_loop,
     checked_in_a_scan, checked_by_an_unused_scan, checked_in_a_cond, checked_by_an_unused_call,
-    checked_by_an_unused_gradient,
+    checked_by_an_unused_gradient, checked_in_a_scan_without_results,
+    checked_in_a_cond_without_results, checked_in_a_checkpoint_without_results,
 )  # fmt: skip
 
 Function = Callable[[Any], Any]

@@ -62,7 +62,7 @@ def cond(
     -------
     any
         The result of the branch that was taken.  Under `vmap` with a batched `pred`, both
-        branches run and the results are selected.
+        branches run for all examples, and may raise for any; the results are selected.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def switch(
     -------
     any
         The result of the branch that was taken.  Under `vmap` with a batched `index`, all
-        branches run and the results are selected.
+        branches run for all examples, and may raise for any; the results are selected.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, rearrange, walk
+from funcdiff.core.walk import inline, rearrange, walk, with_a_result
 from funcdiff.ops.families import OF_BODY, abstract_body, linear, run_body
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
@@ -160,4 +160,8 @@ checkpoint_p: Final = Primitive(
 
 def checkpoint(body: Program, operands: Tracers, keep: tuple[str, ...] = ()) -> Tracers:
     """Apply a program whose derivatives compute it again, but for the taps named in `keep`."""
-    return bind(checkpoint_p, Checkpoint(body, keep), *operands) if body.outputs else []
+    if body.outputs:
+        return bind(checkpoint_p, Checkpoint(body, keep), *operands)
+    if body.ends:
+        bind(checkpoint_p, Checkpoint(with_a_result(body), keep), *operands)
+    return []

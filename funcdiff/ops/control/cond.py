@@ -18,7 +18,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.walk import inline, with_a_result
 from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import select
@@ -173,6 +173,8 @@ cond_p: Final = Primitive(
 
 def cond(index: Tracer, branches: tuple[Program, ...], operands: Tracers) -> Tracers:
     """Apply the branch that the int64 scalar `index`, kept in range, chooses."""
-    if not branches[0].outputs:
-        return []
-    return bind(cond_p, Cond(branches), index, *operands)
+    if branches[0].outputs:
+        return bind(cond_p, Cond(branches), index, *operands)
+    if any(branch.ends for branch in branches):  # a check, as elsewhere
+        bind(cond_p, Cond(tuple(map(with_a_result, branches))), index, *operands)
+    return []

@@ -68,7 +68,7 @@ def has_hidden(
 
     `trusts_rules` takes functions with rules of their own for what their rules say; otherwise
     those that other equations hold may hide anything.  What the outputs, or some of them, do not
-    need does not count.
+    need does not count, but for checks.
     """
     ends = program.outputs if outputs is None else [program.outputs[k] for k in outputs]
     equations = [program.equations[k] for k in sorted(live_equations(program, ends))]
