@@ -3,11 +3,6 @@
 Every operator takes a function and returns one of the same arguments.  `argnum` is the position of
 the argument to differentiate by, or several in a tuple or a list, of which the results are tuples.
 Gradients are like the argument: an array, or a container of arrays.
-
-Derivatives by VJPs alone, where a primitive has only a VJP rule: Jacobians by their rows.
-
-Others are taken in one batched pass or forward, which asks a VJP rule to be linear and to take what
-has no values.  Rules written for autograd need not: it calls them once for each row.
 """
 
 from __future__ import annotations
@@ -46,6 +41,12 @@ from funcdiff.autograd.spaces import apply_pullback, cast_at, conj_leaves, match
 from funcdiff.core.late import late
 from funcdiff.core.scope import setting
 from funcdiff.errors import OutputError, user_location
+
+# --------------------------------------------------------------------------------------------------
+# Derivatives by VJPs alone, where a primitive has only a VJP rule: Jacobians by their rows.
+#
+# Others are taken in one batched pass or forward, which asks a VJP rule to be linear and to take
+# what has no values. Rules written for autograd need not: it calls them once for each row.
 
 
 class NeedsRows(BaseException):  # no error, and not for users' `except Exception`

@@ -4,8 +4,6 @@ Rules are kept as autograd keeps them, for a set of arguments: ``vjpmaker(argnum
 kwargs)`` returns the function from a covector of `ans` to those of the arguments,
 ``jvpmaker(argnums, gs, ans, args, kwargs)`` the tangent of `ans`.  Either serves both modes, to any
 order.
-
-The rules of primitives, by function: ``primitive_vjps`` and ``primitive_jvps``.
 """
 
 from __future__ import annotations
@@ -49,6 +47,9 @@ __all__ = [
     "primitive_vjps",
     "vspace",
 ]
+
+
+# ---- The rules of primitives, by function: ``primitive_vjps`` and ``primitive_jvps`` -------------
 
 
 Maker = Callable[..., Any]

@@ -1,9 +1,4 @@
-"""Vector spaces of arrays and containers, and the convention for covectors.
-
-autograd's convention for covectors: linear forms ``Re Σ g·t``, without a conjugation.
-
-So its vector-Jacobian products are the conjugates of funcdiff's of conjugates.
-"""
+"""Vector spaces of arrays and containers, and the convention for covectors."""
 
 from __future__ import annotations
 
@@ -18,6 +13,10 @@ from funcdiff import pytree
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
+
+# ---- autograd's convention for covectors: linear forms ``Re Σ g·t``, without a conjugation -------
+#
+# So its vector-Jacobian products are the conjugates of funcdiff's of conjugates.
 
 
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:

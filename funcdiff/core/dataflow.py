@@ -1,11 +1,4 @@
-"""Data flow of programs: dependence, last uses, and which operands may be overwritten.
-
-Finds the equations that may overwrite an operand in place, by aliasing and liveness.
-
-A chain of writes then works in one buffer, as a loop over ``y[i] = f(y[i-1])`` did in NumPy.  An
-array is known by the equation that gave it memory: its *owner*.  What may look into the memory of
-an owner lives and dies with it, but for a view that outlives a write: that one is copied.
-"""
+"""Data flow of programs: dependence, last uses, and which operands may be overwritten."""
 
 from __future__ import annotations
 
@@ -115,6 +108,13 @@ def variables_reached(
             leaving = flow(eq.params, arriving) if flow else [True for _ in eq.results]
             reached.update(v for v, flag in zip(eq.results, leaving, strict=True) if flag)
     return reached
+
+
+# ---- Finds the equations that may overwrite an operand in place, by aliasing and liveness --------
+#
+# A chain of writes then works in one buffer, as a loop over ``y[i] = f(y[i-1])`` did in NumPy.  An
+# array is known by the equation that gave it memory: its *owner*.  What may look into the memory of
+# an owner lives and dies with it, but for a view that outlives a write: that one is copied.
 
 
 def on_copy(in_place: Variant) -> Variant:

@@ -1,10 +1,4 @@
-"""Interprets a program with NumPy, equation by equation: the reference for every backend.
-
-To derive an equation and to compile it take some 60 µs, and save one or two of each run on small
-arrays.  Programs that come back a few times, as where derivatives are held against differences, are
-many, so the work waits for some runs: a loop of a hundred calls loses little by that.  The larger
-the arrays, the more is saved.
-"""
+"""Interprets a program with NumPy, equation by equation: the reference for every backend."""
 
 from __future__ import annotations
 
@@ -26,6 +20,14 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.core.walk import map_nested, nested, walk
 from funcdiff.errors import InputError, InternalError, user_location
+
+# ---- How often a program runs as it is, until it is worth making it quicker ----------------------
+#
+# To derive an equation and to compile it take some 60 µs, and save one or two of each run on small
+# arrays.  Programs that come back a few times, as where derivatives are held against differences,
+# are many, so the work waits for some runs: a loop of a hundred calls loses little by that.  The
+# larger the arrays, the more is saved.
+
 
 _ELEMENTS: Final = 256
 _EQUATIONS_A_RUN: Final = 64
@@ -49,6 +51,9 @@ def runs_before(sizes: Sequence[int], equations: int = 0) -> int:
     elements = sum(sizes) / max(len(sizes), 1)
     runs = min(max(equations // _EQUATIONS_A_RUN, patience.least), _MOST)
     return min(runs, int(_MOST / (1 + elements / _ELEMENTS)))
+
+
+# ---- The interpreter -----------------------------------------------------------------------------
 
 
 def as_run(program: Program) -> Program:

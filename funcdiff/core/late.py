@@ -2,8 +2,6 @@
 
 A child that is forked while another thread imports would find that module's lock held for ever.
 Bodies of modules import what they need as usual: a late import there could wait for itself.
-
-Optional dependencies: functions of SciPy, imported when they are called.
 """
 
 from __future__ import annotations
@@ -93,6 +91,9 @@ def late(module: str, name: str) -> Callable[..., Any]:
 
 close_matches: Final = late("difflib", "get_close_matches")
 """Find what is meant by a name that is not known, for messages."""
+
+
+# ---- Optional dependencies: functions of SciPy, imported when they are called --------------------
 
 
 @cache

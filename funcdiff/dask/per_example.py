@@ -1,7 +1,4 @@
-"""Results with a row for each example: Jacobians by parameters, functions of one example.
-
-Builds the arrays of Dask that have a row for each example.
-"""
+"""Results with a row for each example: Jacobians by parameters, functions of one example."""
 
 from __future__ import annotations
 
@@ -24,6 +21,8 @@ from funcdiff.dask.data import Data
 from funcdiff.dask.library import da, delayed
 from funcdiff.dask.shipping import Step, step_of
 from funcdiff.errors import OutputError, user_location
+
+# ---- Builds the arrays of Dask that have a row for each example ----------------------------------
 
 
 @dataclass(frozen=True, eq=False)

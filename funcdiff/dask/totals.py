@@ -1,17 +1,4 @@
-"""Tree reductions over all blocks: placement of tasks and of their transfers.
-
-Partitions Dask graphs by block: the nodes that load each block, and shared nodes.
-
-Puts blocks together that one task computes, since a task of a cluster costs a millisecond.
-
-A batch has blocks that lie on one machine, and loads one after the other.  Each thread gets one
-batch of little work, or several of some, by what blocks of these data took before.
-
-Adds results of blocks as a binary tree that the numbers of the blocks decide.
-
-The sum of n blocks is that of the first ones, as many as the largest power of two below n, and of
-the others.  So what one task adds, and what the next ones, changes no bit.
-"""
+"""Tree reductions over all blocks: placement of tasks and of their transfers."""
 
 from __future__ import annotations
 
@@ -32,6 +19,9 @@ from funcdiff.dask.data import Data
 from funcdiff.dask.library import Callback, HighLevelGraph, flatten, get_scheduler, optimize
 from funcdiff.dask.per_example import unique_name
 from funcdiff.dask.shipping import Code, Given, Step
+
+# ---- Partitions Dask graphs by block: the nodes that load each block, and shared nodes -----------
+
 
 _known: Final[dict[tuple[Any, ...], Blocks]] = {}
 """By graphs and names of arrays, as long as the graphs live."""
@@ -110,6 +100,12 @@ def _future(data: Data, key: Any) -> Any:
     return next(x.dask[key] for x in data.arrays if key in x.dask)
 
 
+# ---- Adds results of blocks as a binary tree that the numbers of the blocks decide ---------------
+#
+# The sum of n blocks is that of the first ones, as many as the largest power of two below n, and of
+# the others.  So what one task adds, and what the next ones, changes no bit.
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """Results of consecutive blocks."""
@@ -149,6 +145,13 @@ def _add(left: Part, right: Part) -> Part:
     else:
         leaves = list(map(operator.add, left.leaves, right.leaves))
     return Part(left.start, 2 * left.size, leaves, left.seconds + right.seconds)
+
+
+# --------------------------------------------------------------------------------------------------
+# Puts blocks together that one task computes, since a task of a cluster costs a millisecond.
+#
+# A batch has blocks that lie on one machine, and loads one after the other.  Each thread gets one
+# batch of little work, or several of some, by what blocks of these data took before.
 
 
 _LEAST_SECONDS: Final = 0.005

@@ -1,7 +1,4 @@
-"""Activations and softmax, without overflow, and right in the tails.
-
-Softmax, log-softmax and log-sum-exp, without overflow.
-"""
+"""Activations and softmax, without overflow, and right in the tails."""
 
 from __future__ import annotations
 
@@ -207,6 +204,9 @@ def _limits(x: Any) -> tuple[Any, Any]:
     """Return x where Φ is not 0, so that -∞·0 is not met, and of these where it is not 1 either."""
     above: Any = np.maximum(x, -_SATURATED)
     return above, np.minimum(above, _SATURATED)
+
+
+# ---- Softmax, log-softmax and log-sum-exp, without overflow --------------------------------------
 
 
 Axes: TypeAlias = int | tuple[int, ...] | None

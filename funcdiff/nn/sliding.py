@@ -1,9 +1,4 @@
-"""Convolution and pooling: kernels and windows that slide over one to three axes of space.
-
-Pooling: the largest entry or the mean of a window that slides over the axes of space.
-
-The convolution of networks: a kernel slides over one to three axes of space.
-"""
+"""Convolution and pooling: kernels and windows that slide over one to three axes of space."""
 
 from __future__ import annotations
 
@@ -118,6 +113,9 @@ def check_layout(name: str, layout: Any) -> None:
             f"{name}: layout must be 'channels_first' or 'channels_last', not {layout!r}, at "
             f"{user_location()}"
         )
+
+
+# ---- Pooling: the largest entry or the mean of a window that slides over the axes of space -------
 
 
 @of_floats
@@ -278,6 +276,9 @@ def _entries(x: Any, slides: Sliding, lengths: tuple[int, ...], first: int, fill
             for tap in np.ndindex(lengths)
         ]
     )
+
+
+# ---- The convolution of networks: a kernel slides over one to three axes of space ----------------
 
 
 Number = TypeVar("Number", bound=np.number[Any])

@@ -2,8 +2,6 @@
 
 Each function does NumPy's own steps on traced coefficients.  How many zeros are cut off, and
 whether complex roots come in pairs, is looked at in the values and counts as constant.
-
-Convolution and correlation: sums over shifted copies.
 """
 
 from __future__ import annotations
@@ -337,6 +335,9 @@ def _check_fit(x: Tracer, y: Tracer, deg: Any, w: Tracer | None) -> None:
         raise TypeError("expected a 1-d array for weights")
     if w is not None and w.shape[0] != y.shape[0]:
         raise TypeError("expected w and y to have the same length")
+
+
+# ---- Convolution and correlation: sums over shifted copies ---------------------------------------
 
 
 _MODES: Final = ("full", "same", "valid")

@@ -5,8 +5,6 @@ implementation and a transpose, and knows what linearity means for tangents; of 
 operation the transpose is known, too; ``multilinear`` is for products, ``unary`` for functions of
 one operand, ``reduction`` for ``ufunc.reduce``, and ``constant_op`` for operations without a
 derivative.
-
-Operations that apply a program among their parameters: `p.body`.
 """
 
 from __future__ import annotations
@@ -360,6 +358,9 @@ def several(function: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
         return results[0] if len(results) == 1 else tuple(results)
 
     return run
+
+
+# ---- Operations that apply a program among their parameters: `p.body` ----------------------------
 
 
 def abstract_body(p: Any, *types: ArrayType) -> Types:

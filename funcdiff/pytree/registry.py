@@ -1,15 +1,4 @@
-"""The registry of container classes: built in, recognised by fields, or registered.
-
-Classes of containers: how a `Kind` takes them apart and rebuilds them, and its errors.
-
-Classes that are containers by their fields: named tuples, dataclasses, attrs classes.
-
-A class is known by its looks, so attrs is never imported.  Instances are rebuilt field by field,
-without ``__init__``, ``__post_init__`` and validators: these are for users' values and would
-reject tracers.
-
-The containers of Python and its standard library.
-"""
+"""The registry of container classes: built in, recognised by fields, or registered."""
 
 from __future__ import annotations
 
@@ -23,6 +12,8 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 
 from funcdiff.errors import PytreeError
+
+# ---- Classes of containers: how a `Kind` takes them apart and rebuilds them, and its errors ------
 
 
 class ContainerError(Exception):
@@ -61,6 +52,13 @@ def must_be_hashable(entry: str, what: str, value: Any) -> None:
             "hashable: it is part of cache keys. Make it a tuple or another hashable value, or "
             "no longer static",
         ) from None
+
+
+# ---- Classes that are containers by their fields: named tuples, dataclasses, attrs classes -------
+#
+# A class is known by its looks, so attrs is never imported.  Instances are rebuilt field by field,
+# without ``__init__``, ``__post_init__`` and validators: these are for users' values and would
+# reject tracers.
 
 
 def record_kind(cls: type) -> Kind | None:
@@ -162,6 +160,9 @@ def _refuse_further_attributes(tree: Any, fields: frozenset[str]) -> None:
             "it as a field, with `init=False` and perhaps `metadata={'static': True}`, or make it "
             "a `functools.cached_property`",
         )
+
+
+# ---- The containers of Python and its standard library -------------------------------------------
 
 
 def _show_list(_: Any, shown: list[str]) -> str:

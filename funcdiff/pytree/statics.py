@@ -2,8 +2,6 @@
 
 Python's ``==`` takes 1 for 1.0 and for True, 0.0 for -0.0, and a nan for nothing, not even for
 another nan.  What is remembered for one of them must not be handed out for another.
-
-Bit patterns of numbers, which tell nans, zeros and the digits of a longdouble apart.
 """
 
 from __future__ import annotations
@@ -19,6 +17,9 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
+
+# ---- Bit patterns of numbers, which tell nans, zeros and the digits of a longdouble apart --------
+
 
 _LONGDOUBLE_BYTES: Final = (
     10 if np.finfo(np.longdouble).nmant == 63 else np.dtype(np.longdouble).itemsize

@@ -1,7 +1,4 @@
-"""Trees as flat lists and a structure: taking them apart, putting them together, mapping them.
-
-The walks over a tree: taking it apart, putting it together, mapping it.
-"""
+"""Trees as flat lists and a structure: taking them apart, putting them together, mapping them."""
 
 from __future__ import annotations
 
@@ -114,6 +111,9 @@ def same_value(a: Any, b: Any) -> bool:
                 return False
         return True
     return static_key(a) == static_key(b)
+
+
+# ---- The walks over a tree: taking it apart, putting it together, mapping it ---------------------
 
 
 Tree = TypeVar("Tree")

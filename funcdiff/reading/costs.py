@@ -2,16 +2,6 @@
 
 The counts follow the program as the interpreter runs it, equation by equation.  Nothing is
 measured: they are sums over types that are known before anything runs.
-
-Counts the floating-point operations of an equation, to leading order.
-
-What has no formula here is counted by the facts on its record: see `flops`.
-
-One addition, multiplication or comparison of real numbers counts as one.  Of other elementwise
-functions, the weights are round numbers for how much longer they take in a current processor.
-Factorizations count as in G. Golub, C. Van Loan, "Matrix Computations", 4th edition, 2013 (GVL
-below, with section numbers), LAPACK's solvers as in its Users' Guide, and Fourier transforms as
-5·N·log₂N (M. Frigo, S. Johnson, "The Design and Implementation of FFTW3", 2005, section VI).
 """
 
 from __future__ import annotations
@@ -45,6 +35,17 @@ from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.provenance import comment, origin_of
 from funcdiff.reading.tables import Cell, table_html
+
+# ---- Counts the floating-point operations of an equation, to leading order -----------------------
+#
+# What has no formula here is counted by the facts on its record: see `flops`.
+#
+# One addition, multiplication or comparison of real numbers counts as one.  Of other elementwise
+# functions, the weights are round numbers for how much longer they take in a current processor.
+# Factorizations count as in G. Golub, C. Van Loan, "Matrix Computations", 4th edition, 2013 (GVL
+# below, with section numbers), LAPACK's solvers as in its Users' Guide, and Fourier transforms as
+# 5·N·log₂N (M. Frigo, S. Johnson, "The Design and Implementation of FFTW3", 2005, section VI).
+
 
 Flops: TypeAlias = Callable[[Equation], float]
 

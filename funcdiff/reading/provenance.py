@@ -2,10 +2,6 @@
 
 A tracer that a local variable holds has that name, and an entry of a recording has the line that
 made it.  This is for looking at programs only: nothing that computes depends on it.
-
-Labels of variables: names and lines as a reader sees them.
-
-Traces a call without running it, with names and lines: for `source`, `cost`, `draw`.
 """
 
 from __future__ import annotations
@@ -196,6 +192,9 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
             yield from zip(pytree.paths(structure), leaves, strict=True)
 
 
+# ---- Labels of variables: names and lines as a reader sees them ----------------------------------
+
+
 _LONGEST: Final = 64
 """Characters of a line of the user's that a comment has."""
 
@@ -240,6 +239,9 @@ def source_of(place: Place | None) -> str:
 
 def _shorten(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
+
+
+# ---- Traces a call without running it, with names and lines: for `source`, `cost`, `draw` --------
 
 
 class Examined(NamedTuple):

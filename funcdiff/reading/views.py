@@ -1,7 +1,4 @@
-"""Implements `source`, `export`, `cost`, `explain` and `draw`, of functions and derivatives.
-
-Programs that run elsewhere: the text of one for a library of arrays, and a call of it.
-"""
+"""Implements `source`, `export`, `cost`, `explain` and `draw`, of functions and derivatives."""
 
 from __future__ import annotations
 
@@ -28,6 +25,9 @@ from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.provenance import Examined
 from funcdiff.reading.text.module import module
 from funcdiff.reading.text.writer import Dialect
+
+# ---- Programs that run elsewhere: the text of one for a library of arrays, and a call of it ------
+
 
 Target: TypeAlias = Literal["cupy", "jax", "numpy", "torch"]
 

@@ -5,8 +5,6 @@ Much of SciPy is Python code over NumPy, a few compiled functions, and other suc
 covered function of SciPy's is ours (also a compiled one, of a private module), and every other
 function and class of SciPy's is borrowed in turn, when it is first met.  Values, keywords, kinds of
 results and errors are SciPy's by construction; derivatives are those of what is called.
-
-Functions, classes and methods of SciPy's that are covered by their own, borrowed code.
 """
 
 from __future__ import annotations
@@ -337,6 +335,9 @@ def _member(value: Any, cells: dict[int, CellType]) -> Any:
         found.__set_name__(type, value.attrname or value.func.__name__)
         return found
     return value
+
+
+# ---- Functions, classes and methods of SciPy's that are covered by their own, borrowed code ------
 
 
 F = TypeVar("F", bound=Callable[..., Any])

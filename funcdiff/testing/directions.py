@@ -1,13 +1,4 @@
-"""Derivatives along directions against central differences, and the report of where they differ.
-
-Looks for the entries in which a linear function differs from another, by halving.
-
-Recognises functions of symmetric matrices that read one triangle of their argument.
-
-``eigh`` and ``cholesky`` take the other triangle for the mirror image of the one they read, and
-their derivatives, by convention, are those of a function of symmetric matrices: symmetric
-themselves.  Differences agree with these along symmetric directions alone.
-"""
+"""Derivatives along directions against central differences, and the report of where they differ."""
 
 from __future__ import annotations
 
@@ -29,6 +20,9 @@ from funcdiff.testing.subject import (
     rounding,
     scales,
 )
+
+# ---- Looks for the entries in which a linear function differs from another, by halving -----------
+
 
 _MOST_REPORTED: Final = 5
 
@@ -73,6 +67,13 @@ def search(
             together.append((part, found))
     left = np.sort(np.concatenate([np.zeros(0, int), *(part for part, _ in faulty)]))
     return Found(single, together, left, tried)
+
+
+# ---- Recognises functions of symmetric matrices that read one triangle of their argument ---------
+#
+# ``eigh`` and ``cholesky`` take the other triangle for the mirror image of the one they read, and
+# their derivatives, by convention, are those of a function of symmetric matrices: symmetric
+# themselves.  Differences agree with these along symmetric directions alone.
 
 
 def square(xs: Sequence[Any]) -> list[int]:

@@ -1,7 +1,4 @@
-"""`check_grads`, `check_jvp`, `check_vjp`: derivatives against central differences.
-
-`check_jvp`, `check_vjp`: checks hand-written derivatives against central differences.
-"""
+"""`check_grads`, `check_jvp`, `check_vjp`: derivatives against central differences."""
 
 from __future__ import annotations
 
@@ -171,6 +168,9 @@ def _reverse_derivative(f: Subject, vs: list[Any]) -> Subject:
         name=f"the vjp of {f.name}",
         outputs=[f"gradient of {path}" for path in f.inputs],
     )
+
+
+# ---- `check_jvp`, `check_vjp`: checks hand-written derivatives against central differences -------
 
 
 def check_jvp(

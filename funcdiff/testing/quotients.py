@@ -10,8 +10,6 @@ References
 C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering
 Software 4 (1982).  J. J. Moré, S. M. Wild, "Estimating Derivatives of Noisy Simulations", ACM
 Transactions on Mathematical Software 38 (2012).
-
-Evaluates a function next to a point, and measures the noise of its values there.
 """
 
 from __future__ import annotations
@@ -25,6 +23,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.testing.subject import Function, Layout, Values, is_smooth, precision
+
+# ---- Evaluates a function next to a point, and measures the noise of its values there ------------
+
 
 JITTERS: Final = 3
 """At how many points next to the given one noise is measured."""

@@ -1,11 +1,4 @@
-"""`check_rules`: everything that the rules of an operation promise, checked at one point.
-
-Holds the labels of an operation's axes against what it computes.
-
-If results at each place along a label follow from operands at that place, and everywhere in the
-same way, then operands that are everywhere what they are at one place give results that are
-everywhere what they were there; and only then.
-"""
+"""`check_rules`: everything that the rules of an operation promise, checked at one point."""
 
 from __future__ import annotations
 
@@ -37,6 +30,12 @@ from funcdiff.transforms.jvp import Mask, jvp
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
+
+# ---- Holds the labels of an operation's axes against what it computes ----------------------------
+#
+# If results at each place along a label follow from operands at that place, and everywhere in the
+# same way, then operands that are everywhere what they are at one place give results that are
+# everywhere what they were there; and only then.
 
 
 def check_labels(eq: Equation, operands: Sequence[Any], values: Sequence[Any]) -> None:

@@ -1,9 +1,4 @@
-"""The function under test, of one row of real numbers, and the agreement of its results.
-
-Arrays as one row of real numbers, in which every entry has a place, a name and a scale.
-
-Agreement of two results: tolerances follow from the precision of the dtypes.
-"""
+"""The function under test, of one row of real numbers, and the agreement of its results."""
 
 from __future__ import annotations
 
@@ -18,6 +13,9 @@ from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand
 from funcdiff.core.progress import Progress
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
+
+# ---- Agreement of two results: tolerances follow from the precision of the dtypes ----------------
+
 
 Values: TypeAlias = list[Any]
 Function: TypeAlias = Callable[[Sequence[Any]], Values]
@@ -85,6 +83,9 @@ def _error(left: Any, right: Any) -> Any:
         distance = np.asarray(np.abs(left - right))
     same = (left == right) | (np.isnan(left) & np.isnan(right))
     return np.where(same, 0.0, np.where(np.isfinite(distance), distance, np.inf))
+
+
+# ---- Arrays as one row of real numbers, in which every entry has a place, a name and a scale -----
 
 
 _SPREAD: Final = 1e-3

@@ -1,9 +1,4 @@
-"""Compiled functions that do not branch: one program, whose constants are computed once.
-
-Constant folding: computes once, for a compiled function, terms in captured arrays alone.
-
-They have, for good, the values that they had when it was traced.
-"""
+"""Compiled functions that do not branch: one program, whose constants are computed once."""
 
 from __future__ import annotations
 
@@ -88,6 +83,11 @@ def shortcut(
         return rebuild(trace.structure, trace.numeric, results, trace.others)
 
     return call
+
+
+# ---- Constant folding: computes once, for a compiled function, terms in captured arrays alone ----
+#
+# They have, for good, the values that they had when it was traced.
 
 
 _FEWEST: Final = 1024

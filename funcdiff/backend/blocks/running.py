@@ -1,7 +1,4 @@
-"""Runs fused regions block by block, in one or several threads, whose pool is kept here.
-
-Keeps the thread pool for blocks of elementwise work, and sets how many threads there are.
-"""
+"""Runs fused regions block by block, in one or several threads, whose pool is kept here."""
 
 from __future__ import annotations
 
@@ -15,6 +12,9 @@ import numpy as np
 
 from funcdiff.backend.blocks.schedule import Region
 from funcdiff.errors import InputError, user_location
+
+# --------------------------------------------------------------------------------------------------
+# Keeps the thread pool for blocks of elementwise work, and sets how many threads there are.
 
 
 def _available() -> int:

@@ -6,11 +6,6 @@ cache.  Steps are ordered by *stages*: what a region sums up over all its rows i
 it, so that what uses the sum comes in a later one.
 
 Without regions a chain of tanh (n = 10⁶) takes 1.3 times as long, Black-Scholes 1.2 times.
-
-Groups elementwise equations of one shape, so that one loop over the elements computes them all.
-
-An equation joins the last group of its shape unless what it needs is computed behind that: a group
-is closed as soon as an equation outside needs a result of it.
 """
 
 from __future__ import annotations
@@ -255,6 +250,13 @@ def _region(
         length, block, tuple(blocked), tuple(whole), tuple(stored), tuple(combined),
         tuple(equations),
     )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------
+# Groups elementwise equations of one shape, so that one loop over the elements computes them all.
+#
+# An equation joins the last group of its shape unless what it needs is computed behind that: a
+# group is closed as soon as an equation outside needs a result of it.
 
 
 Shape: TypeAlias = tuple[int, ...]

@@ -10,12 +10,6 @@ it a Gaussian mixture (d = 32, K = 50) takes 1.1 times as long, larger ones the 
 
 Equations that depend on no input are computed once.  Without it the Jacobian of hand tracking takes
 1.3 times as long.
-
-Removes explicit broadcasts where the ufuncs that use them broadcast by themselves.
-
-A broadcast needs no array of its own where everything that uses it computes the shape that the
-program states without one.  What stands for it then is a view of its operand with axes of length
-1 for those that are new; at the front of the shape these are needed only if nothing else has them.
 """
 
 from __future__ import annotations
@@ -181,6 +175,13 @@ def hoist_constants(
     used = [v for v in read if isinstance(v, Var) and v in values]
     changed = cut(program, [*program.inputs, *used], program.outputs, CLOSED)
     return changed, [values[atom] for atom in used]
+
+
+# ---- Removes explicit broadcasts where the ufuncs that use them broadcast by themselves ----------
+#
+# A broadcast needs no array of its own where everything that uses it computes the shape that the
+# program states without one. What stands for it then is a view of its operand with axes of length 1
+# for those that are new; at the front of the shape these are needed only if nothing else has them.
 
 
 Shape: TypeAlias = tuple[int, ...]

@@ -9,11 +9,6 @@ rearranges elements works on that as it does on numbers.
 
 Long lists of assignments are split into functions of bounded length: Python's compiler takes
 kilobytes of memory for each statement of a function.
-
-Writes loops by Python floats, which have the statements of their bodies in them.
-
-Rows are taken apart, and results put together, some thousand at a time: a list of floats takes four
-times the memory of an array.
 """
 
 from __future__ import annotations
@@ -478,6 +473,12 @@ def _terms(eq: Equation, x: Any, y: Any) -> Iterator[list[str]]:
             at = dict(zip((*p.out, *inner), (*place, *rest), strict=True))
             pairs += [x[tuple(at[k] for k in p.left)], y[tuple(at[k] for k in p.right)]]
         yield pairs
+
+
+# ---- Writes loops by Python floats, which have the statements of their bodies in them ------------
+#
+# Rows are taken apart, and results put together, some thousand at a time: a list of floats takes
+# four times the memory of an array.
 
 
 _BLOCK: Final = 1 << 12

@@ -3,11 +3,6 @@
 By the rules and the transforms that whole programs go through: an operation is a program of one
 equation.  What is derived is kept with the operation, so that a loop of ten thousand equations of
 ten kinds asks for ten derivatives.
-
-Makes Python functions of programs of a few equations: one call after the other, no loop.
-
-All programs of one form, which differ in functions and literals alone, share the code of one
-function: to make the next one of them is to make a closure.
 """
 
 from __future__ import annotations
@@ -31,6 +26,12 @@ from funcdiff.ops.linalg.degeneracy import eigen_differential_p
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push_operation
 from funcdiff.transforms.transpose import transpose
+
+# ---- Makes Python functions of programs of a few equations: one call after the other, no loop ----
+#
+# All programs of one form, which differ in functions and literals alone, share the code of one
+# function: to make the next one of them is to make a closure.
+
 
 _MOST: Final = 12
 """Equations of a program that holds on to its values until it returns."""

@@ -3,8 +3,6 @@
 At first sight this takes a fraction of the time that deriving a program does.  What only a whole
 program shows, that an infinite coefficient meets the zero of a mask, say, is not seen here: where
 a number is not finite there is no result, and the program has to be derived.
-
-Tiering: counts the runs of recordings on tapes, until deriving a program is worth its cost.
 """
 
 from __future__ import annotations
@@ -234,6 +232,10 @@ def are_finite(values: Sequence[Any]) -> bool:
     """Whether all numbers are finite."""
     count = np.count_nonzero  # half the time of ndarray.all on small arrays
     return all([count(np.isfinite(x)) == x.size for x in values if x is not None])  # noqa: C419
+
+
+# --------------------------------------------------------------------------------------------------
+# Tiering: counts the runs of recordings on tapes, until deriving a program is worth its cost.
 
 
 _SIGHTS_OF_A_LOOP: Final = 6

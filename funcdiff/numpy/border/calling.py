@@ -1,15 +1,4 @@
-"""Dispatches NumPy functions that meet traced arrays to their implementations here.
-
-Recipes of NumPy calls: records the same equations again for operands of the same types.
-
-What most functions record is decided by the types of their arrays and by their other arguments.
-The entries of a first call are kept as a *recipe*, by which later ones are recorded.
-
-Functions that return arrays even without axes, where others return NumPy scalars.
-
-A ufunc, a reduction or an index makes a scalar of what has no axes.  Views have an array's type if
-NumPy's have it (see `funcdiff.numpy.memory.views.view`).
-"""
+"""Dispatches NumPy functions that meet traced arrays to their implementations here."""
 
 from __future__ import annotations
 
@@ -31,6 +20,12 @@ from funcdiff.numpy.border.dispatch import by_types, implementation, qualified_n
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS, remember, scalar
 from funcdiff.numpy.messages.mistakes import explain
 from funcdiff.ops.user.failing import fails_p
+
+# ---- Recipes of NumPy calls: records the same equations again for operands of the same types -----
+#
+# What most functions record is decided by the types of their arrays and by their other arguments.
+# The entries of a first call are kept as a *recipe*, by which later ones are recorded.
+
 
 _NUMBERS: Final = frozenset({int, float, complex})
 _DECIDING: Final = frozenset({bool, int, str, type, type(None), type(np._NoValue)})
@@ -229,6 +224,12 @@ def _picker(places: list[int]) -> Callable[[Sequence[Ref]], Iterable[Ref]]:
     if len(places) < 2:
         return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
     return itemgetter(*places)
+
+
+# ---- Functions that return arrays even without axes, where others return NumPy scalars -----------
+#
+# A ufunc, a reduction or an index makes a scalar of what has no axes. Views have an array's type if
+# NumPy's have it (see `funcdiff.numpy.memory.views.view`).
 
 
 OF_ARRAYS: Final[frozenset[Callable[..., Any]]] = frozenset(

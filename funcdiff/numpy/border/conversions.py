@@ -1,20 +1,6 @@
 """Conversions of traced arrays to truth values, numbers, integers and text.
 
 Where a derivative would be lost, or there is no value, these raise.
-
-Rounding of traced numbers to Python integers: `round`, `math.floor`, `ceil`, `trunc`.
-
-The result is a traced Python integer.  It is constant almost everywhere, so no derivative is lost
-on the way; where the trace has values, it may be an index or the length of a ``range``.
-
-Text of traced values: text of the value where it goes on into the computation, or an error.
-
-`str` and `format` give NumPy's text where the value is known and has no derivative.  What has one
-is marked by a tilde, ``~2.500``, which people read and no parser takes: of ``float(f"{x}")`` the
-derivative would be lost without a word.  Where there are no values, integers and booleans decide,
-as an index does.  All else is its type then, and the trace is refused at its end: the message of an
-error that ends it may have such a text, what it computes may not.  `repr` of what can have a
-derivative describes the traced value.
 """
 
 from __future__ import annotations
@@ -46,6 +32,12 @@ from funcdiff.numpy.border.values import (
 )
 from funcdiff.ops.elementwise.logic import isfinite, isnan
 from funcdiff.ops.structure.structural import convert
+
+# ---- Rounding of traced numbers to Python integers: `round`, `math.floor`, `ceil`, `trunc` -------
+#
+# The result is a traced Python integer.  It is constant almost everywhere, so no derivative is lost
+# on the way; where the trace has values, it may be an index or the length of a ``range``.
+
 
 _LIMIT: Final = 2.0**63
 """The first float that is no integer of 64 bits."""
@@ -116,6 +108,17 @@ def _refuse_others(x: Tracer, rounded: Callable[[Any], Any], name: str) -> None:
             f"{name}(x) takes a real number, not {x.type}, at {user_location()}. Use "
             f"np.{rounded.__name__}(x)."
         )
+
+
+# --------------------------------------------------------------------------------------------------
+# Text of traced values: text of the value where it goes on into the computation, or an error.
+#
+# `str` and `format` give NumPy's text where the value is known and has no derivative. What has one
+# is marked by a tilde, ``~2.500``, which people read and no parser takes: of ``float(f"{x}")`` the
+# derivative would be lost without a word. Where there are no values, integers and booleans decide,
+# as an index does. All else is its type then, and the trace is refused at its end: the message of
+# an error that ends it may have such a text, what it computes may not. `repr` of what can have a
+# derivative describes the traced value.
 
 
 _CURE: Final = (

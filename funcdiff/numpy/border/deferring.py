@@ -1,11 +1,6 @@
 """Operators with operands of other libraries: ufunc overrides, and SciPy's sparse arrays.
 
 Reference: N. J. Smith, R. Gommers et al., NEP 13, "A mechanism for overriding ufuncs", 2017.
-
-Sparse arrays of SciPy in operators with traced arrays: ``A @ x``, ``x @ A``.
-
-They know no protocol for others.  But what they can make no array of, their operators leave to the
-other operand: so a traced array shows them its own class, and no values, where they ask.
 """
 
 from __future__ import annotations
@@ -22,6 +17,12 @@ import numpy as np
 from funcdiff.core.late import late_import
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
+
+# ---- Sparse arrays of SciPy in operators with traced arrays: ``A @ x``, ``x @ A`` ----------------
+#
+# They know no protocol for others. But what they can make no array of, their operators leave to the
+# other operand: so a traced array shows them its own class, and no values, where they ask.
+
 
 _HOME: Final = "scipy.sparse._"
 """What the modules of its classes are called."""

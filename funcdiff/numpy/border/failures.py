@@ -2,11 +2,6 @@
 
 What catches the error, ``try: s = float(x)`` and ``except TypeError: s = 0.0``, goes on as another
 function than the one that was to be differentiated or compiled; so its trace must fail.
-
-Evaluates operations that may raise at once, where the plain call would raise as well.
-
-That is where the user's code could catch the exception, and wherever floating-point errors raise.
-Where there are no values, whether it raises is a decision like the outcome of an ``if``.
 """
 
 from __future__ import annotations
@@ -130,6 +125,12 @@ def _inputs(builder: Recorder, atom: Ref, *, of_derivative: bool) -> Iterator[in
                 for place, (ref, type_) in enumerate(zip(refs, op.operands, strict=True))
                 if type_.differentiable and _passes_on(op, place)
             )
+
+
+# ---- Evaluates operations that may raise at once, where the plain call would raise as well -------
+#
+# That is where the user's code could catch the exception, and wherever floating-point errors raise.
+# Where there are no values, whether it raises is a decision like the outcome of an ``if``.
 
 
 def attempt(builder: Builder, number: int) -> int:

@@ -2,8 +2,6 @@
 
 The value is cast and broadcast as NumPy does it, but a cast that would drop a derivative, or half
 of a complex number, is an error.
-
-``x.flat``: the elements of an array in C order, to be read, iterated over and written.
 """
 
 from __future__ import annotations
@@ -265,6 +263,9 @@ def _rounds(found: Advanced, size: int) -> Iterator[np.ndarray[Any, Any]]:
     turn[order] = np.arange(size) - first
     for k in range(int(turn.max(initial=-1)) + 1):
         yield np.flatnonzero(turn == k)
+
+
+# ---- ``x.flat``: the elements of an array in C order, to be read, iterated over and written ------
 
 
 class Flat:

@@ -2,12 +2,6 @@
 
 Where the shape of a result depends on values (`nonzero`, `compress`, masks), these are looked at
 and count as constants: only an eager trace has them.
-
-Functions that put values into an array: `copyto`, `put`, `place`, `putmask` and so on.
-
-The array has to be a traced one.  An ordinary array takes values that have no derivative only.
-
-Positions in the flat array, and the indices along each axis that they stand for.
 """
 
 from __future__ import annotations
@@ -52,6 +46,8 @@ from funcdiff.ops.axes.indexing import take_along
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
+
+# ---- Positions in the flat array, and the indices along each axis that they stand for ------------
 
 
 def _integers(name: str, value: Any) -> Any:
@@ -330,6 +326,11 @@ def apply_along_axis(
     table = reshape(table, (*around, *values[0].shape))
     order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
     return views.fresh(transpose(table, order))
+
+
+# ---- Functions that put values into an array: `copyto`, `put`, `place`, `putmask` and so on ------
+#
+# The array has to be a traced one.  An ordinary array takes values that have no derivative only.
 
 
 def _into_traced(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:

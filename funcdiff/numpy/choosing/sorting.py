@@ -1,10 +1,4 @@
-"""Sorting, searching and sets: sorted values have derivatives, positions have none.
-
-Arrays as sets.  How many elements a set has depends on the values, which count as constant.
-
-Of equal elements, the derivative belongs to the one that NumPy returns: the first one, and that
-of the first array where there are two.
-"""
+"""Sorting, searching and sets: sorted values have derivatives, positions have none."""
 
 from __future__ import annotations
 
@@ -155,6 +149,13 @@ def _way(bins: Any) -> Any:
 
 
 # ---- distinct elements -------------------------------------------------------------------------
+
+
+# --------------------------------------------------------------------------------------------------
+# Arrays as sets.  How many elements a set has depends on the values, which count as constant.
+#
+# Of equal elements, the derivative belongs to the one that NumPy returns: the first one, and that
+# of the first array where there are two.
 
 
 @implements(np.unique)

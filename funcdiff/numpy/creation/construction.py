@@ -4,10 +4,6 @@ NumPy asks only the arguments of a function, not the elements of lists in them, 
 ``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own, but
 for buffers: what `zeros`, `ones`, `empty`, `full` and their ``_like`` make while a function is
 being traced takes traced values, as ``out[0] = x``.
-
-``fnp.r_[x, 1:3]`` and ``fnp.c_[x, y]``: arrays joined by indexing notation.
-
-Functions of the array API standard that do more than NumPy's functions of that name.
 """
 
 from __future__ import annotations
@@ -363,6 +359,9 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) 
     return array(items, dtype) if is_traced(items) else np.fromiter(items, dtype, count, **keywords)
 
 
+# ---- ``fnp.r_[x, 1:3]`` and ``fnp.c_[x, y]``: arrays joined by indexing notation -----------------
+
+
 class Concatenator:
     """What stands for ``np.r_`` or ``np.c_``; with nothing traced it is NumPy's own."""
 
@@ -400,6 +399,9 @@ def _has_traced(item: Any) -> bool:
 
 r_: Final = Concatenator("r_", np.r_, concatenate)
 c_: Final = Concatenator("c_", np.c_, np.column_stack)
+
+
+# ---- Functions of the array API standard that do more than NumPy's functions of that name --------
 
 
 def sort(

@@ -1,9 +1,4 @@
-"""NumPy's factorizations of matrices, singular values, and the norms made of them.
-
-NumPy's functions of singular values and vectors: svd, pseudoinverse, least squares, rank.
-
-Norms of vectors and matrices: zero has the derivative zero, and ties share theirs.
-"""
+"""NumPy's factorizations of matrices, singular values, and the norms made of them."""
 
 from __future__ import annotations
 
@@ -139,6 +134,10 @@ def _all_real(name: str, x: Tracer, w: Any) -> bool:
             f"np.linalg.{name}(x.astype(complex)), which is always complex, or call it on the "
             "whole stack outside."
         ) from error
+
+
+# --------------------------------------------------------------------------------------------------
+# NumPy's functions of singular values and vectors: svd, pseudoinverse, least squares, rank.
 
 
 _SVDResult: Final[Any] = type(np.linalg.svd(np.eye(1)))
@@ -277,6 +276,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     elif known < columns or rows <= columns:
         squares = constant(0, squares.type.with_shape((0,)))
     return reshape(x, (columns,)) if vector else x, squares, rank, s
+
+
+# ---- Norms of vectors and matrices: zero has the derivative zero, and ties share theirs ----------
 
 
 @implements(np.linalg.norm, operands=1)

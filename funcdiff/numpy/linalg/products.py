@@ -1,7 +1,4 @@
-"""Products of vectors, matrices and tensors: every one is a `contract`.
-
-``np.einsum``: labels are parsed, then every step is a diagonal, a sum or a pair of operands.
-"""
+"""Products of vectors, matrices and tensors: every one is a `contract`."""
 
 from __future__ import annotations
 
@@ -211,6 +208,10 @@ def cross(
     v: Any = np.moveaxis(y, -1, 0)
     product = [u[k - 2] * v[k - 1] - u[k - 1] * v[k - 2] for k in range(3)]
     return np.stack(product, axis=axisc)
+
+
+# --------------------------------------------------------------------------------------------------
+# ``np.einsum``: labels are parsed, then every step is a diagonal, a sum or a pair of operands.
 
 
 Labels: TypeAlias = tuple[int, ...]

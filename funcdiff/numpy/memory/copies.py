@@ -1,12 +1,6 @@
 """Copies between traced and plain arrays: `numpy.array` and its like, and exports.
 
 Nested lists and tuples may hold traced values; the dtype is that of all their leaves together.
-
-Plain arrays of traced ones for NumPy and other libraries: read-only copies.
-
-NumPy would hand out the array itself, and a write to that would be seen.  A write to a copy would
-be lost, so that it has to fail, with a note that says what to write instead.  A change of the
-traced array is written to the copies that somebody still has.
 """
 
 from __future__ import annotations
@@ -138,6 +132,13 @@ def on_cpu(name: str, device: Any) -> None:
     """Refuse a device other than NumPy's."""
     if device != "cpu":
         refuse(name, device=device)
+
+
+# ---- Plain arrays of traced ones for NumPy and other libraries: read-only copies -----------------
+#
+# NumPy would hand out the array itself, and a write to that would be seen.  A write to a copy would
+# be lost, so that it has to fail, with a note that says what to write instead.  A change of the
+# traced array is written to the copies that somebody still has.
 
 
 PROTOCOLS: Final = (

@@ -3,17 +3,6 @@
 Slices, integers, None and Ellipsis become slices, reversals and reshapes.  Integer and boolean
 arrays become one gather; their axes go where NumPy puts them.  So do traced integers, but what
 they take is a view.
-
-Normalizes indices to a canonical form, the one place that looks at types of indices.
-
-NumPy asks an item of an index, in this order, whether it is None, ``...`` or a slice; whether it
-has an ``__index__``; and else for an array of it, whatever it is: a list, a tuple inside a tuple,
-a range, a deque, a pandas Series.  Only that array's dtype decides.
-
-Boolean selections ``y[mask]`` of unknown length, which can be stored into the same places.
-
-So ``y[y <= 0] *= 0.2`` and ``y[m] = np.exp(y[m]) + 1`` are a choice between elements, as
-``y[m] = 0.0`` is, for examples that differ in the count, and in the body of a loop.
 """
 
 from __future__ import annotations
@@ -43,6 +32,12 @@ from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
 from funcdiff.ops.structure.structural import convert, inverse, permute, reshape, reverse
 from funcdiff.pytree.registry import register
+
+# --------------------------------------------------------------------------------------------------
+# Boolean selections ``y[mask]`` of unknown length, which can be stored into the same places.
+#
+# So ``y[y <= 0] *= 0.2`` and ``y[m] = np.exp(y[m]) + 1`` are a choice between elements, as
+# ``y[m] = 0.0`` is, for examples that differ in the count, and in the body of a loop.
 
 
 class Chosen(NDArrayOperatorsMixin):
@@ -127,6 +122,13 @@ def _never(x: Chosen) -> NoReturn:
 
 
 register(Chosen, _never, lambda _aux, children: children[0])
+
+
+# ---- Normalizes indices to a canonical form, the one place that looks at types of indices --------
+#
+# NumPy asks an item of an index, in this order, whether it is None, ``...`` or a slice; whether it
+# has an ``__index__``; and else for an array of it, whatever it is: a list, a tuple inside a tuple,
+# a range, a deque, a pandas Series.  Only that array's dtype decides.
 
 
 Arrays: TypeAlias = "np.ndarray[Any, Any] | Tracer"

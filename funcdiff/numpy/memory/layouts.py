@@ -3,11 +3,6 @@
 An equation is evaluated by NumPy itself, which lays the result out as it does in the user's code.
 But an identity in our programs may be a copy in another order there, or written over an array that
 has a layout: of these a note is made.
-
-Where in an array the elements of a view of it are, worked out from address and strides.
-
-Both are arrays that nobody ever fills: memory that is not touched costs nothing, and NumPy itself
-says what a view of a view is.
 """
 
 from __future__ import annotations
@@ -42,6 +37,12 @@ from funcdiff.ops.structure.structural import (
     select_p,
 )
 from funcdiff.space import kept_axes
+
+# ---- Where in an array the elements of a view of it are, worked out from address and strides -----
+#
+# Both are arrays that nobody ever fills: memory that is not touched costs nothing, and NumPy itself
+# says what a view of a view is.
+
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 

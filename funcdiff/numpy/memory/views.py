@@ -4,8 +4,6 @@ A view remembers its base and how it was made.  Whether NumPy would have given a
 and of which elements, is asked of NumPy itself, by making the same view of an array without
 content.  Where the elements are chosen by traced numbers, the view itself says how it is written
 into its base.
-
-Whether arrays share memory, as far as that is known of traced ones.
 """
 
 from __future__ import annotations
@@ -275,6 +273,9 @@ def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
         return np.empty(type_.shape, type_.dtype, order)
     like = layout(record.origin, settle=True)
     return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
+
+
+# ---- Whether arrays share memory, as far as that is known of traced ones -------------------------
 
 
 Question: TypeAlias = Callable[[NDArray, NDArray], bool]

@@ -1,12 +1,4 @@
-"""Explains calls that traced arrays meet in other libraries: protocols, SciPy, subclasses.
-
-Explains calls of SciPy with traced arrays, and names the function in `funcdiff.scipy`.
-
-Subclasses of ndarray that compute in a way of their own, which a traced array would lose.
-
-``*`` of `numpy.matrix` is the product of matrices, and a masked array leaves elements out.
-`numpy.memmap` and `numpy.recarray` only keep their memory elsewhere, and compute as ndarrays.
-"""
+"""Explains calls that traced arrays meet in other libraries: protocols, SciPy, subclasses."""
 
 from __future__ import annotations
 
@@ -21,6 +13,9 @@ import numpy as np
 
 from funcdiff.core.late import late, late_import
 from funcdiff.ops.families import Elementwise
+
+# ---- Explains calls of SciPy with traced arrays, and names the function in `funcdiff.scipy` ------
+
 
 cure: Final = late("funcdiff.scipy.covered", "cure")
 """``cure(module, name, code)``: what to write instead of a call of SciPy's, and why."""
@@ -151,6 +146,13 @@ def answer_protocols() -> None:
         if theirs in sys.modules:
             _protocols.pop(theirs, None)
             late_import(ours)
+
+
+# --------------------------------------------------------------------------------------------------
+# Subclasses of ndarray that compute in a way of their own, which a traced array would lose.
+#
+# ``*`` of `numpy.matrix` is the product of matrices, and a masked array leaves elements out.
+# `numpy.memmap` and `numpy.recarray` only keep their memory elsewhere, and compute as ndarrays.
 
 
 _COMPUTING: Final = (

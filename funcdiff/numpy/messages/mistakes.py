@@ -1,14 +1,4 @@
-"""Explains errors of code that meets traced arrays: the expression at fault, and its replacement.
-
-Explains errors of code that knows no traced arrays: adds the line in the code, and the cure.
-
-json, statistics, numba, NumPy's iterators and Python's calls raise errors of their own where they
-meet a traced array, or a keyword of another library.  They stay what they are; a note is added.
-
-Explains errors of wrong calls: the function, shapes and dtypes, and the line.
-
-The errors themselves are NumPy's own, in type and wording; what NumPy does not know is noted.
-"""
+"""Explains errors of code that meets traced arrays: the expression at fault and its cure."""
 
 from __future__ import annotations
 
@@ -317,6 +307,13 @@ def attribute_cure(name: str) -> str:
     return f". Use np.{name}({operands})."
 
 
+# --------------------------------------------------------------------------------------------------
+# Explains errors of code that knows no traced arrays: adds the line in the code, and the cure.
+#
+# json, statistics, numba, NumPy's iterators and Python's calls raise errors of their own where they
+# meet a traced array, or a keyword of another library.  They stay what they are; a note is added.
+
+
 _KEYWORDS: Final = {
     "axes": "axis",
     "correction": "ddof",
@@ -444,6 +441,11 @@ def _cure_of_keyword(function: str, keyword: str) -> str:
     if known is None or keyword not in _KEYWORDS:
         return ""
     return f"np.{function} is NumPy's, which says {_KEYWORDS[keyword]} for {keyword}"
+
+
+# ---- Explains errors of wrong calls: the function, shapes and dtypes, and the line ---------------
+#
+# The errors themselves are NumPy's own, in type and wording; what NumPy does not know is noted.
 
 
 def explain(

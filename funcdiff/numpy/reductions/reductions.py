@@ -3,11 +3,6 @@
 The keywords mean what they mean to NumPy.  An entry left out by ``where=`` is replaced by the
 neutral element before reducing, so that it gets a derivative of zero; ``initial=`` is one more
 entry, with a derivative of its own if it is traced.
-
-Families of reductions: one function for all members, and for their forms that leave NaN out.
-
-``np.nansum`` is ``np.sum`` of the array where NaN is replaced by what does not count.  What becomes
-of a slice of nothing but NaN, the function of the family says.
 """
 
 from __future__ import annotations
@@ -44,6 +39,13 @@ from funcdiff.ops.structure.structural import concatenate, convert, permute, res
 from funcdiff.space import kept_axes, reduce_sum
 
 # ---- members -----------------------------------------------------------------------------------
+
+
+# --------------------------------------------------------------------------------------------------
+# Families of reductions: one function for all members, and for their forms that leave NaN out.
+#
+# ``np.nansum`` is ``np.sum`` of the array where NaN is replaced by what does not count. What
+# becomes of a slice of nothing but NaN, the function of the family says.
 
 
 class Member(NamedTuple):

@@ -1,13 +1,4 @@
-"""Rearrangements: turned, shifted and repeated arrays, diagonals, triangles and windows.
-
-Diagonals and triangles of matrices.
-
-A diagonal is every (n+1)-th element of the flat matrix, so it is read by reshaping and slicing;
-triangles are masks computed from the positions.  Nothing here needs array data of its own, so
-derivative rules may use these functions too.
-
-``np.lib.stride_tricks``: windows that slide over an array.
-"""
+"""Rearrangements: turned, shifted and repeated arrays, diagonals, triangles and windows."""
 
 from __future__ import annotations
 
@@ -141,6 +132,13 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     return matrix if increasing else flip(matrix, 1)
 
 
+# ---- Diagonals and triangles of matrices ---------------------------------------------------------
+#
+# A diagonal is every (n+1)-th element of the flat matrix, so it is read by reshaping and slicing;
+# triangles are masks computed from the positions.  Nothing here needs array data of its own, so
+# derivative rules may use these functions too.
+
+
 @implements(np.diagonal)
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     """Return a read-only view of a diagonal over two axes, which becomes the last axis."""
@@ -235,6 +233,9 @@ def _at_or_below(x: Tracer, offset: int) -> Any:
     rows, columns = ops.iota(grid.shape, 0), ops.iota(grid.shape, 1)
     mask = less(columns, add(rows, constant(offset + 1, grid)))
     return broadcast_to(mask, x.shape)
+
+
+# ---- ``np.lib.stride_tricks``: windows that slide over an array ----------------------------------
 
 
 @implements(sliding_window_view)

@@ -1,7 +1,4 @@
-"""Joining arrays along an axis, splitting them again, and padding, which joins.
-
-``np.pad``: one axis after the other, each joined with the padding before and behind it.
-"""
+"""Joining arrays along an axis, splitting them again, and padding, which joins."""
 
 from __future__ import annotations
 
@@ -169,6 +166,9 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 def concrete_index(index: Any) -> Any:
     """Return an index whose values decide shapes, traced or not, as NumPy can use it."""
     return np.asarray(index) if isinstance(index, Tracer) else index
+
+
+# ---- ``np.pad``: one axis after the other, each joined with the padding before and behind it -----
 
 
 Widths: TypeAlias = tuple[int, int]

@@ -1,19 +1,4 @@
-"""Methods and protocols of traced arrays: ndarray's, class identity, the array API standard.
-
-Class identity of traced values: ``isinstance``, ``match`` and dispatch by type.
-
-``isinstance``, ``match``, ``functools.singledispatch`` and abstract base classes ask a value for
-its ``__class__``; abstract base classes also look for methods in the bases of its type.
-
-The array API standard: traced arrays have a namespace of their own, `funcdiff.numpy`.
-
-Code for any array library asks an array for its namespace.  That of plain arrays is another one,
-and the library with which such code asks (array-api-compat, of which SciPy and scikit-learn have
-copies) refuses arguments of both.  But functions of ours take plain arrays, too.  So, when a traced
-array is first asked, the function of each copy that finds the namespace of a class learns to leave
-plain arrays out of account beside traced ones.  Another one learns that traced scalars, as NumPy's,
-cannot be written, so that a copy of them is made for it.
-"""
+"""Methods and protocols of traced arrays: ndarray's, class identity, the array API standard."""
 
 from __future__ import annotations
 
@@ -178,6 +163,12 @@ class Methods(Convertible):
         )
 
 
+# ---- Class identity of traced values: ``isinstance``, ``match`` and dispatch by type -------------
+#
+# ``isinstance``, ``match``, ``functools.singledispatch`` and abstract base classes ask a value for
+# its ``__class__``; abstract base classes also look for methods in the bases of its type.
+
+
 class StandsFor(type):
     """The class of classes that show the bases of another, ``_stands_for``, as theirs.
 
@@ -233,6 +224,16 @@ class Absent:
     def __get__(self, instance: Any, owner: Any = None) -> NoReturn:
         cure = cure_in_scipy() or self._cure
         raise NoSuchMethodError(f"{self._problem}, at {user_location()}. {cure}")
+
+
+# ---- The array API standard: traced arrays have a namespace of their own, `funcdiff.numpy` -------
+#
+# Code for any array library asks an array for its namespace. That of plain arrays is another one,
+# and the library with which such code asks (array-api-compat, of which SciPy and scikit-learn have
+# copies) refuses arguments of both. But functions of ours take plain arrays, too. So, when a traced
+# array is first asked, the function of each copy that finds the namespace of a class learns to
+# leave plain arrays out of account beside traced ones. Another one learns that traced scalars, as
+# NumPy's, cannot be written, so that a copy of them is made for it.
 
 
 _FOUND_BY: Final = "_cls_to_namespace"

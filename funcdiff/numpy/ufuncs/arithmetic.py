@@ -1,7 +1,4 @@
-"""Ufuncs and functions of numbers that are more than one elementwise operation.
-
-Rounding, limiting, repairing and testing values, and functions built from pieces.
-"""
+"""Ufuncs and functions of numbers that are more than one elementwise operation."""
 
 from __future__ import annotations
 
@@ -100,6 +97,9 @@ def imag(val: Any) -> Traced:
 
 
 # ---- rounding --------------------------------------------------------------------------------
+
+
+# ---- Rounding, limiting, repairing and testing values, and functions built from pieces -----------
 
 
 @implements(np.round, np.around)

@@ -1,11 +1,4 @@
-"""Ufuncs on traced arrays: promotion and broadcasting by NumPy's rules, then a strict operation.
-
-Comparisons of traced values with None, texts, and objects that have a way of their own.
-
-NumPy answers for the value of the traced operand or, where no value matters, for any of its type.
-
-Calls of ufuncs with keywords: NumPy itself says in which dtypes it computes.
-"""
+"""Ufuncs on traced arrays: promotion and broadcasting by NumPy's rules, then a strict operation."""
 
 from __future__ import annotations
 
@@ -53,6 +46,11 @@ from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structure.structural import convert, reshape, select
 from funcdiff.space import splat
+
+# ---- Comparisons of traced values with None, texts, and objects that have a way of their own -----
+#
+# NumPy answers for the value of the traced operand or, where no value matters, for any of its type.
+
 
 OPERATORS: Final[dict[np.ufunc, Callable[[Any, Any], Any]]] = {
     np.equal: operator.eq, np.not_equal: operator.ne, np.less: operator.lt,
@@ -303,6 +301,9 @@ def _power_dtype(dtype: np.dtype[Any], one: Any, number: Any) -> np.dtype[Any]:
 
 
 _POWERS: Final[dict[Any, np.ufunc]] = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+
+
+# ---- Calls of ufuncs with keywords: NumPy itself says in which dtypes it computes ----------------
 
 
 CORE = ("axes", "axis", "keepdims")

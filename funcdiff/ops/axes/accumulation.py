@@ -4,13 +4,6 @@ The values are those of NumPy's own loop.  The derivative is a linear recurrence
 dy[k] = ∂f/∂u·dy[k-1] + ∂f/∂v·dx[k], with the partial derivatives of all steps at once.
 For running maxima and minima it follows the entries that are the extremum so far; equal entries
 share it equally, as in the maximum of the beginning that ends there.
-
-The linear recurrence of first order, y[k] = a[k]·y[k-1] + b[k], along an axis.
-
-Derivatives of cumulative functions are of this form.  It is evaluated by halves: of two steps
-one is made, the steps at odd places are a recurrence of half the length, and those at even places
-follow from them (G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, section
-1.4).  That is linear in the length, and divides by nothing.
 """
 
 from __future__ import annotations
@@ -40,6 +33,14 @@ from funcdiff.ops.families import Elementwise, unary
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import Axis, concatenate, convert, reverse, select
 from funcdiff.space import mul, sum_tangents, zeros
+
+# ---- The linear recurrence of first order, y[k] = a[k]·y[k-1] + b[k], along an axis --------------
+#
+# Derivatives of cumulative functions are of this form.  It is evaluated by halves: of two steps
+# one is made, the steps at odd places are a recurrence of half the length, and those at even places
+# follow from them (G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, section
+# 1.4).  That is linear in the length, and divides by nothing.
+
 
 _WIDE: Final = 256
 """Elements of one step from which on it is cheaper to go step by step."""

@@ -3,12 +3,6 @@
 The values are NumPy's own, also where an unstable algorithm leaves equal elements in an order of
 its own (-0.0 and 0.0, NaNs).  The derivative takes the stable permutation: of equal elements the
 one that comes first in the operand comes first in the result.
-
-Order statistics: the entries along an axis that would stand at given positions if sorted.
-
-The derivative of one is that of the entries equal to it, in equal shares, as for the maximum.
-Neither takes longer than it has to: few are found by partitioning, in linear time, many by
-sorting.
 """
 
 from __future__ import annotations
@@ -226,6 +220,14 @@ def searchsorted(a: Tracer, v: Tracer, side: Side) -> Tracer:
     All axes of `a` but the last are batch axes, which `v` has in front, too.
     """
     return bind(searchsorted_p, Search(side), a, v)[0]
+
+
+# --------------------------------------------------------------------------------------------------
+# Order statistics: the entries along an axis that would stand at given positions if sorted.
+#
+# The derivative of one is that of the entries equal to it, in equal shares, as for the maximum.
+# Neither takes longer than it has to: few are found by partitioning, in linear time, many by
+# sorting.
 
 
 _FEW: Final = 16

@@ -1,10 +1,6 @@
 """Rematerialization: `checkpoint`, whose derivative keeps operands and values named by `tap` only.
 
 The derivative computes the others once more where it needs them.
-
-Named intermediate values: `tap`, the identity, which gives a value in a program a name.
-
-Derivatives go through it as if it were not there, so in a derived program it names the value.
 """
 
 from __future__ import annotations
@@ -26,6 +22,10 @@ from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import batch_outputs
+
+# ---- Named intermediate values: `tap`, the identity, which gives a value in a program a name -----
+#
+# Derivatives go through it as if it were not there, so in a derived program it names the value.
 
 
 class Tap(Params):

@@ -2,10 +2,6 @@
 
 The programs of `jit` have them where Python decided by values.  They are put in when everything is
 derived, each before all that it protects; until then what decides is among the outputs.
-
-Demands: `demand`, a value that a program uses only where a condition holds nowhere.
-
-NumPy's functions raise for some values.  Where a trace has none, the program raises when it runs.
 """
 
 from __future__ import annotations
@@ -83,6 +79,11 @@ guard_p: Final = constant_op(
 def guard(predicate: Tracer, p: Guard, *values: Tracer) -> Tracer:
     """Return a predicate, known to have an outcome."""
     return bind(guard_p, p, predicate, *values)[0]
+
+
+# ---- Demands: `demand`, a value that a program uses only where a condition holds nowhere ---------
+#
+# NumPy's functions raise for some values.  Where a trace has none, the program raises when it runs.
 
 
 class Demand(Params):

@@ -5,11 +5,6 @@ sweep walks over these iterations again, forward or backward, and reads the rows
 before it have left at each.  Reverse mode is a sweep that leaves residuals and one that reads them
 backwards; a derivative of that is four sweeps.  How many rows there are is known to the running
 loop only, and no type has to say it.
-
-Reverse mode of loops of unknown length: the linear sweeps, turned around.
-
-What is known runs forward as before; the linear sweeps follow in the opposite order, each in the
-opposite direction.
 """
 
 from __future__ import annotations
@@ -156,6 +151,12 @@ def _without_unread_rows(p: While) -> While:
         rows = [head + j for j in range(starts[k]) if j in read]
         sweeps[k] = rearrange(body, [*range(head), *rows], range(len(body.outputs)))
     return While(p.test, tuple(sweeps), p.constants, p.carries, p.reverse)
+
+
+# ---- Reverse mode of loops of unknown length: the linear sweeps, turned around -------------------
+#
+# What is known runs forward as before; the linear sweeps follow in the opposite order, each in the
+# opposite direction.
 
 
 class Transposed(NamedTuple):

@@ -1,9 +1,4 @@
-"""Elementwise operations without a derivative: comparisons, logic, bits, checked integers.
-
-Checked integer arithmetic: unbounded integers, with an error where 64 bits overflow.
-
-``exact_add``, ``exact_mul`` and the others are operators of integers without a derivative.
-"""
+"""Elementwise operations without a derivative: comparisons, logic, bits, checked integers."""
 
 from __future__ import annotations
 
@@ -48,6 +43,11 @@ not_equal: Final = operations["not_equal"]
 def same(x: Tracer, y: Tracer) -> Tracer:
     """Return where elements are equal, NaN and NaN, too."""
     return logical_or(equal(x, y), logical_and(isnan(x), isnan(y)))
+
+
+# ---- Checked integer arithmetic: unbounded integers, with an error where 64 bits overflow --------
+#
+# ``exact_add``, ``exact_mul`` and the others are operators of integers without a derivative.
 
 
 _BITS: Final = 63

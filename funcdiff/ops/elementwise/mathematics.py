@@ -3,16 +3,6 @@
 A partial derivative is a number or a formula in plain ``np`` of the operands and the result `y`.
 The formulas are elementary (Abramowitz and Stegun, chapters 3 and 4) and hold for complex
 operands where the ufunc accepts them, by analytic continuation.
-
-The special functions that NumPy has itself: sinc(x) = sin(πx)/(πx), and the Bessel function i0.
-
-The derivatives of sinc do not cancel at 0, where it is 1.  The formulas of i0, and of i1, which is
-its derivative, are those of Abramowitz and Stegun, section 9.6.
-
-Elementwise maximum and minimum: the derivative follows the operand that wins.
-
-Equal operands share the derivative equally.  The rule selects between tangents instead of
-multiplying them by 0 and 1, so that an infinite slope of the loser does not matter.
 """
 
 from __future__ import annotations
@@ -262,6 +252,13 @@ def _half(x: Any) -> Any:
 
 # ---- i0 and i1 -----------------------------------------------------------------------------------
 
+# --------------------------------------------------------------------------------------------------
+# The special functions that NumPy has itself: sinc(x) = sin(πx)/(πx), and the Bessel function i0.
+#
+# The derivatives of sinc do not cancel at 0, where it is 1. The formulas of i0, and of i1, which is
+# its derivative, are those of Abramowitz and Stegun, section 9.6.
+
+
 _NODES: Final = 512
 
 
@@ -313,6 +310,12 @@ def _slope(x: Any, y: Any) -> Any:
 
 
 normalized_sinc: Final = elementwise("sinc", lambda x: np.sinc(x)[()], _slope)
+
+
+# ---- Elementwise maximum and minimum: the derivative follows the operand that wins ---------------
+#
+# Equal operands share the derivative equally.  The rule selects between tangents instead of
+# multiplying them by 0 and 1, so that an infinite slope of the loser does not matter.
 
 
 Compare: TypeAlias = Callable[[Tracer, Tracer], Tracer]

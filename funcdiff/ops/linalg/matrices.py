@@ -1,17 +1,4 @@
-"""Stacks of matrices, the last two axes: products, triangles, and symmetry by one triangle.
-
-Symmetric and Hermitian matrices by convention: the value reads one triangle alone.
-
-What happens to such a matrix when all its elements change by T is
-
-    X + Xᴴ,   X = S∘T,
-
-S the shares of the elements.  Where the matrix is symmetric, up to rounding errors of the rest of
-row and column, they are ½, so that gradients are symmetric, both triangles, whichever of them is
-read.  Elsewhere they are 1 in the triangle that is read and 0 in the other, as the value has it: of
-``[[p, 0], [q, r]]`` the lower one counts, except at ``q = 0``.  Both are right for what changes
-symmetrically.
-"""
+"""Stacks of matrices, the last two axes: products, triangles, and symmetry by one triangle."""
 
 from __future__ import annotations
 
@@ -198,6 +185,19 @@ def factorizable(type_: ArrayType) -> ArrayType:
     if type_.ndim < 2 or type_.dtype.char not in "fdFD":
         raise TypeError(f"matrices of f32, f64, c64 or c128 are needed, got {type_}")
     return type_
+
+
+# ---- Symmetric and Hermitian matrices by convention: the value reads one triangle alone ----------
+#
+# What happens to such a matrix when all its elements change by T is
+#
+#     X + Xᴴ,   X = S∘T,
+#
+# S the shares of the elements. Where the matrix is symmetric, up to rounding errors of the rest of
+# row and column, they are ½, so that gradients are symmetric, both triangles, whichever of them is
+# read. Elsewhere they are 1 in the triangle that is read and 0 in the other, as the value has it:
+# of ``[[p, 0], [q, r]]`` the lower one counts, except at ``q = 0``. Both are right for what changes
+# symmetrically.
 
 
 class OneTriangle(Params):

@@ -6,15 +6,6 @@ derivative is one more equation of the kind, with a further direction, so that t
 order to the next, and none differentiates a vector.  What a factorization adds are its factors,
 and the formula of the derivative along directions: `spectral` that of a Hermitian matrix, and
 `singular_functions` that of [[0, A], [Aᴴ, 0]], of which the function is one of two blocks.
-
-Functions of a Hermitian matrix, V·f(w)·Vᴴ, and their trace Σ f(w).
-
-Their derivatives are (Yu. Daletskii, S. Krein, 1965; N. Higham, "Functions of Matrices", SIAM 2008,
-theorem 3.11)
-
-    d(V·f(w)·Vᴴ) = V·(Φ∘(Vᴴ·dA·V))·Vᴴ,   Φ[i, j] = (f(w[i]) - f(w[j]))/(w[i] - w[j]),
-
-with Φ[i, j] = f'(w[i]) between equal eigenvalues, and d(Σ f(w)) = tr(f'(A)·dA).
 """
 
 from __future__ import annotations
@@ -374,6 +365,16 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
         facts=Facts(hands_on=True, spectral=True),
     )
     return declared
+
+
+# ---- Functions of a Hermitian matrix, V·f(w)·Vᴴ, and their trace Σ f(w) --------------------------
+#
+# Their derivatives are (Yu. Daletskii, S. Krein, 1965; N. Higham, "Functions of Matrices", SIAM
+# 2008, theorem 3.11)
+#
+#     d(V·f(w)·Vᴴ) = V·(Φ∘(Vᴴ·dA·V))·Vᴴ,   Φ[i, j] = (f(w[i]) - f(w[j]))/(w[i] - w[j]),
+#
+# with Φ[i, j] = f'(w[i]) between equal eigenvalues, and d(Σ f(w)) = tr(f'(A)·dA).
 
 
 class Spectral(MatrixFunction):

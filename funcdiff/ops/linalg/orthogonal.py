@@ -9,16 +9,6 @@ Algorithms for Square, Wide, and Deep Matrices", 2020, arXiv:2009.10071):
     Ω = K - Kᴴ + i·Im(diag B),   dR = Qᴴ·dA - Ω·R,   dQ = Q·Ω + (1 - Q·Qᴴ)·dA·U⁻¹,
 
 with K the strict lower triangle of B.
-
-Householder's reflectors, by which LAPACK represents the Q of a factorization.
-
-Q = H₁·H₂ ⋯ with Hₖ = 1 - τₖ·vₖ·vₖᴴ, and the first element of vₖ that is not 0 is a 1 in row k.
-With the columns of V the vectors, E those of the unit matrix, and T upper triangular with diagonal
-τ, that is Q = E - V·T·V₁ᴴ, V₁ the leading square block: Q - E has the LU factors V and
-U = -T·V₁ᴴ (G. Ballard et al., "Reconstructing Householder Vectors from Tall-Skinny QR", 2014).
-So V and τ = -diag U move as the factors of an LU decomposition do,
-
-    V₁⁻¹·dV₁ = L,   dU = V₁⁻¹·dQ₁ - L·U,   L the strict lower triangle of V₁⁻¹·dQ₁·U⁻¹.
 """
 
 from __future__ import annotations
@@ -58,6 +48,16 @@ from funcdiff.ops.linalg.matrices import rows as take_rows
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import concatenate, iota, select
 from funcdiff.space import add, neg, zeros
+
+# ---- Householder's reflectors, by which LAPACK represents the Q of a factorization ---------------
+#
+# Q = H₁·H₂ ⋯ with Hₖ = 1 - τₖ·vₖ·vₖᴴ, and the first element of vₖ that is not 0 is a 1 in row k.
+# With the columns of V the vectors, E those of the unit matrix, and T upper triangular with
+# diagonal τ, that is Q = E - V·T·V₁ᴴ, V₁ the leading square block: Q - E has the LU factors V and U
+# = -T·V₁ᴴ (G. Ballard et al., "Reconstructing Householder Vectors from Tall-Skinny QR", 2014). So V
+# and τ = -diag U move as the factors of an LU decomposition do,
+#
+#     V₁⁻¹·dV₁ = L,   dU = V₁⁻¹·dQ₁ - L·U,   L the strict lower triangle of V₁⁻¹·dQ₁·U⁻¹.
 
 
 def reflector_tangents(

@@ -10,11 +10,6 @@ gaps of the values instead of those of their squares)
 
 for A with no fewer rows than columns.  The phase of complex vectors is free, and shared by both.
 Where values are equal or zero, `degeneracy` and the gauge of null spaces say what exists.
-
-Singular vectors of the singular value zero: on each side an arbitrary basis of a null space.
-
-Unlike those of equal positive values they turn on either side alone, and where the matrix is not
-square, together with directions that are no singular vectors.
 """
 
 from __future__ import annotations
@@ -69,6 +64,13 @@ from funcdiff.ops.structure.structural import concatenate, convert, reshape, sel
 from funcdiff.space import add, instantiate, mul, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
+
+
+# --------------------------------------------------------------------------------------------------
+# Singular vectors of the singular value zero: on each side an arbitrary basis of a null space.
+#
+# Unlike those of equal positive values they turn on either side alone, and where the matrix is not
+# square, together with directions that are no singular vectors.
 
 
 def _check(ct: Any, zero: Any) -> Any:

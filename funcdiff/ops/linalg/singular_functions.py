@@ -1,19 +1,6 @@
 """Functions of singular values, U·f(s)·Vᴴ, and Σ f(s): derivatives by the Hermitian dilation.
 
 At zero, ±s are singular values alike.
-
-Derivatives of functions of singular values, by the Hermitian dilation of the matrix.
-
-U·f(s)·Vᴴ is one block of a function of [[0, A], [Aᴴ, 0]], of the odd function that f is of s > 0;
-the other block is V·f(s)·Uᴴ.  Its derivatives along [[0, X], [Y, 0]], of every order, are blocks
-in the same places.  The first one is (V. Noferini, "A formula for
-the Fréchet derivative of a generalized matrix function", SIAM J. Matrix Anal. Appl. 38, 2017), with
-H and K the Hermitian and the skew part of Uᴴ·dA·V,
-
-    d(U·f(s)·Vᴴ) = U·(Φ∘H + Ψ∘K)·Vᴴ + (1 - U·Uᴴ)·dA·V·(f(s)/s)·Vᴴ,
-    Φ[i, j] = (f(s[i]) - f(s[j]))/(s[i] - s[j]),  Ψ[i, j] = (f(s[i]) + f(s[j]))/(s[i] + s[j]),
-
-where A has no fewer rows than columns.  At zero, f has to be zero, and quotients are f'(0).
 """
 
 from __future__ import annotations
@@ -61,6 +48,20 @@ from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
 from funcdiff.space import Maybe, add, broadcast, instantiate, mul, neg, sum_tangents, zeros
 from funcdiff.transforms.jvp import present
+
+# ---- Derivatives of functions of singular values, by the Hermitian dilation of the matrix --------
+#
+# U·f(s)·Vᴴ is one block of a function of [[0, A], [Aᴴ, 0]], of the odd function that f is of s > 0;
+# the other block is V·f(s)·Uᴴ. Its derivatives along [[0, X], [Y, 0]], of every order, are blocks
+# in the same places. The first one is (V. Noferini, "A formula for the Fréchet derivative of a
+# generalized matrix function", SIAM J. Matrix Anal. Appl. 38, 2017), with H and K the Hermitian and
+# the skew part of Uᴴ·dA·V,
+#
+#     d(U·f(s)·Vᴴ) = U·(Φ∘H + Ψ∘K)·Vᴴ + (1 - U·Uᴴ)·dA·V·(f(s)/s)·Vᴴ,
+#     Φ[i, j] = (f(s[i]) - f(s[j]))/(s[i] - s[j]),  Ψ[i, j] = (f(s[i]) + f(s[j]))/(s[i] + s[j]),
+#
+# where A has no fewer rows than columns.  At zero, f has to be zero, and quotients are f'(0).
+
 
 Pair: TypeAlias = tuple[Tracer, Tracer]
 """The blocks X and Y of [[0, X], [Y, 0]]."""

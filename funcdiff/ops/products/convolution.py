@@ -6,20 +6,6 @@ and o this is the convolution of signals (1, 1, 1, 0), the cross-correlation of 
 (1, -dilation, stride, -padding), and the transposes of both: solved for another place, the equation
 has the same form.  So the transposes are convolutions of as many products, and the batch rule
 prepends a label, as that of `contract` does.
-
-Convolution by matrix products (im2col): windows of an array, copied into columns by blocks.
-
-The operands and the result of a convolution are alike: arrays of which those entries meet whose
-places q, t and p fulfil ``a·q + b·t = c·p + o``.  One of the three has few places, the kernel or
-its gradient: these are the *taps*.  Another one is taken as it is, *place* by place.  The third
-one is seen through *windows*: the entries that meet the first tap, the second tap, ...
-
-The windows of some places are a matrix with a row for every tap: a factor of a product that BLAS
-computes or, if it is the result that has windows, such a product, whose rows are then added up.
-Which of the three takes which part is a matter of cost only.
-
-K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document
-Processing", Workshop on Frontiers in Handwriting Recognition, 2006.
 """
 
 from __future__ import annotations
@@ -39,6 +25,22 @@ from funcdiff.core.primitive import Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import Contraction, exchange, labelled_product, renumber
+
+# --------------------------------------------------------------------------------------------------
+# Convolution by matrix products (im2col): windows of an array, copied into columns by blocks.
+#
+# The operands and the result of a convolution are alike: arrays of which those entries meet whose
+# places q, t and p fulfil ``a·q + b·t = c·p + o``.  One of the three has few places, the kernel or
+# its gradient: these are the *taps*.  Another one is taken as it is, *place* by place.  The third
+# one is seen through *windows*: the entries that meet the first tap, the second tap, ...
+#
+# The windows of some places are a matrix with a row for every tap: a factor of a product that BLAS
+# computes or, if it is the result that has windows, such a product, whose rows are then added up.
+# Which of the three takes which part is a matter of cost only.
+#
+# K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document
+# Processing", Workshop on Frontiers in Handwriting Recognition, 2006.
+
 
 Shape: TypeAlias = tuple[int, ...]
 Labels: TypeAlias = tuple[int, ...]

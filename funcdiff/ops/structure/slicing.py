@@ -1,13 +1,6 @@
 """Slices and windows along axes: taking them, and adding into them, which is the transpose.
 
 Of zeros, `add_slice` pads.  A chain of additions and replacements works in place in one buffer.
-
-Windows that slide along an axis, which are views of it, and their sum, which is the transpose.
-
-    y[i, …, k] = x[i + k, …]        and        x[j, …] = Σₖ y[j - k, …, k]
-
-Adding up costs as many operations as the windows have elements (overlap-add, as in A. V.
-Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", section 8.7).
 """
 
 from __future__ import annotations
@@ -189,6 +182,15 @@ def replace_slice(x: Tracer, v: Tracer, p: Slice) -> Tracer:
         assert result_type(replace_slice_p, p, x, v) is x.type
         return v
     return bind(replace_slice_p, p, x, v)[0]
+
+
+# --------------------------------------------------------------------------------------------------
+# Windows that slide along an axis, which are views of it, and their sum, which is the transpose.
+#
+# y[i, …, k] = x[i + k, …]        and        x[j, …] = Σₖ y[j - k, …, k]
+#
+# Adding up costs as many operations as the windows have elements (overlap-add, as in A. V.
+# Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", section 8.7).
 
 
 class Window(Params):

@@ -4,14 +4,6 @@ Operands at one place in the body, iteration by iteration, must be one of these:
 value; what the same iteration has made, or the one before it, a carry; or values from before the
 loop, whose rows it walks along: what another loop has stacked, slices that move on by the same
 step, or different numbers.
-
-Finds repeated sequences of equations in a program: candidates for loop rerolling.
-
-A Python loop is recorded iteration by iteration, and so is the backward pass of its derivative.
-Equations that say the same, up to which variables they are of and where slices begin, stand one
-period apart, for as many periods as there are iterations.
-
-Loop rerolling: classifies operands of repeated equations as constants, carries or rows.
 """
 
 from __future__ import annotations
@@ -35,6 +27,13 @@ from funcdiff.ops.structure.structural import concatenate, reshape, reverse
 from funcdiff.passes.loops.boxes import Path, add_boxes, path, take_boxes
 from funcdiff.passes.loops.distribution import can_batch
 from funcdiff.space import add_p, broadcast, reduce_sum
+
+# ---- Finds repeated sequences of equations in a program: candidates for loop rerolling -----------
+#
+# A Python loop is recorded iteration by iteration, and so is the backward pass of its derivative.
+# Equations that say the same, up to which variables they are of and where slices begin, stand one
+# period apart, for as many periods as there are iterations.
+
 
 FEWEST: Final = 16
 """Iterations from which equations are taken for a loop."""
@@ -158,6 +157,9 @@ def _windows(words: Any) -> Any:
         shifted[: len(words) - k] = mixed[k:]
         total = total * np.uint64(1_000_003) + shifted
     return total
+
+
+# ---- Loop rerolling: classifies operands of repeated equations as constants, carries or rows -----
 
 
 class _NoLoopError(Exception):

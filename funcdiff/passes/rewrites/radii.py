@@ -4,11 +4,6 @@ A radius is what has a kink, or a vertical tangent, where its square has none: a
 What elementwise operations make of it is followed by value and slope at 0, as far as these are
 known.  Where a slope vanishes, or may, as in ``(1 + r)·exp(-r)``, the result is marked as `radial`:
 the value stays, and the derivatives are those by the square.
-
-Computes first-order jets, value and slope at 0, of functions of a radius.
-
-A value is a number only if it is one in every recording: other numbers of the user's become inputs
-or literals, by the way the function is called, and what is known of it must not depend on that.
 """
 
 from __future__ import annotations
@@ -38,6 +33,12 @@ from funcdiff.ops.structure.structural import convert_p, permute, select_p
 from funcdiff.passes.rewrites.kinks import is_sum_of_squares
 from funcdiff.passes.rewrites.rewriting import Rewriter, is_same
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
+
+# ---- Computes first-order jets, value and slope at 0, of functions of a radius -------------------
+#
+# A value is a number only if it is one in every recording: other numbers of the user's become
+# inputs or literals, by the way the function is called, and what is known of it must not depend on
+# that.
 
 
 def is_analytic(head: Operation) -> bool:

@@ -3,11 +3,6 @@
 An element is a sum of multiples of elements of the inputs, which are numbered through.  A part of
 such a sum has at most one of them for each element, or a list of any of them.  Coefficients are
 recorded arrays; where only the pattern is asked for, there are none.
-
-Writes elements into an array by slices, where their places are arithmetic progressions.
-
-Diagonals of a matrix are such places, and so are those of a stencil on a grid, but for its borders:
-boxes of elements whose places grow evenly along each axis.  What is irregular is scattered.
 """
 
 from __future__ import annotations
@@ -268,6 +263,13 @@ def distinct(rows: Array, columns: Array) -> tuple[Array, Array]:
     keys = np.sort(rows * width + columns, kind="stable")
     keys = keys[np.diff(keys, prepend=-1) != 0]
     return keys // width, keys % width
+
+
+# ---- Writes elements into an array by slices, where their places are arithmetic progressions -----
+#
+# Diagonals of a matrix are such places, and so are those of a stencil on a grid, but for its
+# borders: boxes of elements whose places grow evenly along each axis. What is irregular is
+# scattered.
 
 
 _MOST: Final = 8

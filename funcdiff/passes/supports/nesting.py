@@ -4,15 +4,6 @@ Such an equation is extended: it takes the supports of its linear operands as fu
 which its programs use as masks, and gives those of its results as further results.  What is
 recorded of that is a restriction, to the results proper or, once they are needed, to the supports;
 what neither needs falls away.
-
-Propagates supports through scans and while loops, as part of the carry.
-
-A carry that starts at zero, as the cotangent of a last carry that nobody uses does, has a support
-in the first iteration, even if it may differ from zero everywhere after that.
-
-Propagates supports through branches and checkpointed functions.
-
-Extends equations that hold programs so that they compute supports beside their results.
 """
 
 from __future__ import annotations
@@ -36,6 +27,8 @@ from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
 from funcdiff.passes.supports.propagation import Maybe, Support, Supports, booleans
 from funcdiff.transforms.jvp import Mask
+
+# ---- Extends equations that hold programs so that they compute supports beside their results -----
 
 
 class Supported(NamedTuple):
@@ -98,6 +91,9 @@ def wanted_supports(
     ]
 
 
+# ---- Propagates supports through branches and checkpointed functions -----------------------------
+
+
 def extend_cond(p: Cond, call: Call, simplify: Simplify) -> Extended:
     """Extend a choice; a result has a support if it has one in any branch."""
     linear, given = call.linear[1:], with_support(call.linear, call.supports)[1:]
@@ -150,6 +146,12 @@ def _restrict(
     pairs = [(program, used_atoms(program)) for program in programs]
     kept = [k for k in every if any(program.inputs[k] in read for program, read in pairs)]
     return tuple(rearrange(program, kept, range(len(wanted))) for program in programs), kept
+
+
+# ---- Propagates supports through scans and while loops, as part of the carry ---------------------
+#
+# A carry that starts at zero, as the cotangent of a last carry that nobody uses does, has a support
+# in the first iteration, even if it may differ from zero everywhere after that.
 
 
 def _first_supports(

@@ -1,15 +1,6 @@
 """Propagates supports through a recording, and records them as booleans where they are used.
 
 A support that depends on shapes only is evaluated, too: if it is everywhere, no mask is needed.
-
-A support: where a tangent or cotangent may be nonzero, as a small program of booleans.
-
-Masks, padding and scattering put zeros in places that the program knows.  Such a support is
-itself a small program of booleans, in which most linear operations stand for themselves: what
-moves numbers moves booleans, a sum becomes "any", an addition "or".  It is kept as a tree and
-recorded only where it is needed.
-
-Propagation rules for supports, from the facts of operations and a table for the others.
 """
 
 from __future__ import annotations
@@ -50,6 +41,13 @@ from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.passes.rewrites import logic, structure
 from funcdiff.passes.rewrites.rewriting import Rewriter
 from funcdiff.space import Axes, Broadcast, broadcast_p, kept_axes, splat
+
+# ---- A support: where a tangent or cotangent may be nonzero, as a small program of booleans ------
+#
+# Masks, padding and scattering put zeros in places that the program knows.  Such a support is
+# itself a small program of booleans, in which most linear operations stand for themselves: what
+# moves numbers moves booleans, a sum becomes "any", an addition "or".  It is kept as a tree and
+# recorded only where it is needed.
 
 
 class Support:
@@ -97,6 +95,9 @@ def booleans(x: Tracer, support: Maybe) -> Support | Tracer:
     if isinstance(support, Support):
         return support
     return constant(support, ArrayType(x.shape, BOOL))
+
+
+# ---- Propagation rules for supports, from the facts of operations and a table for the others -----
 
 
 K = TypeVar("K")

@@ -1,7 +1,4 @@
-"""The graph of a program as it is drawn: nodes, edges, and bands for source lines.
-
-Topological sorting of equations that keeps source lines together.
-"""
+"""The graph of a program as it is drawn: nodes, edges, and bands for source lines."""
 
 from __future__ import annotations
 
@@ -20,6 +17,8 @@ from funcdiff.core.walk import nested
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.scan import Scan
 from funcdiff.reading.provenance import origin_of, source_of
+
+# ---- Topological sorting of equations that keeps source lines together ---------------------------
 
 
 def drawing_order(program: Program, keys: Sequence[Hashable]) -> list[int]:

@@ -1,9 +1,4 @@
-"""The drawing of a call, as SVG and as text for graphviz, and how programs show in notebooks.
-
-Writes a graph as SVG: source lines at the left, as bands, and the graph beside them.
-
-Writes a graph as text for graphviz.
-"""
+"""The drawing of a call, as SVG and as text for graphviz, and how programs show in notebooks."""
 
 from __future__ import annotations
 
@@ -28,6 +23,9 @@ from funcdiff.errors import InputError, MissingDependencyError, user_location
 from funcdiff.reading.drawing.graph import FOLDED_ABOVE, Edge, Graph, Kind, Labelled, Node, graph_of
 from funcdiff.reading.drawing.layout import CHARACTER, ROW, SMALL, Layout, layout_of, port_width
 from funcdiff.reading.provenance import origin_of
+
+# ---- Writes a graph as SVG: source lines at the left, as bands, and the graph beside them --------
+
 
 COLOURS: Final[dict[Kind, tuple[str, str]]] = {
     "input": ("#ffffff", "#5b6270"),
@@ -189,6 +187,9 @@ def _legend_text(signs: Sequence[_Sign], y: float) -> Iterator[str]:
             f'<text x="{x + 28:.1f}" y="{y + 4:.1f}" font-size="11" fill="#1c1e21">{text}</text>'
         )
         x += 28 + len(text) * SMALL * 1.25 + 24
+
+
+# ---- Writes a graph as text for graphviz ---------------------------------------------------------
 
 
 def dot(graph: Graph, name: str) -> str:

@@ -1,11 +1,4 @@
-"""Traces a call with names and lines, and reports on it: on a tape, or else by its program.
-
-Explains a call on a tape, as a gradient is computed at first sight: no program is derived.
-
-That does where all numbers are finite and no operation holds a program of its own, as loops do.
-
-Makes a report of a sweep: faults in order, and the costs of lines.
-"""
+"""Traces a call with names and lines, and reports on it: on a tape, or else by its program."""
 
 from __future__ import annotations
 
@@ -62,6 +55,9 @@ from funcdiff.reading.explanation.sweep import (
 )
 from funcdiff.reading.explanation.watching import Swept, Watching, unused_arguments
 from funcdiff.reading.provenance import check_outside, origin_of, taking_notes
+
+# ---- Makes a report of a sweep: faults in order, and the costs of lines --------------------------
+
 
 _OPERANDS: Final = 3
 """So many operands of an equation are shown."""
@@ -194,6 +190,12 @@ def lines_of(counts: Counts, seconds: Mapping[Origin, float]) -> list[LineCost]:
         pair = times[0], times[1]
         lines.append(LineCost(places[key], pair, (operations[0], operations[1]), memory))
     return sorted(lines, key=lambda line: -line.total_seconds)
+
+
+# --------------------------------------------------------------------------------------------------
+# Explains a call on a tape, as a gradient is computed at first sight: no program is derived.
+#
+# That does where all numbers are finite and no operation holds a program of its own, as loops do.
 
 
 class _Plan(NamedTuple):

@@ -1,12 +1,6 @@
 """Inspects an equation: formulas that lose digits or time, and kinks near its operands.
 
 A formula is found in the program; whether it does harm is decided by the values of this call.
-
-Finds points without a derivative: how far the operands are from the kinks of an operation.
-
-What has no entry here has no kink, or is made of what has one.
-
-Formats equations as NumPy expressions in the names of the code, and values in a few digits.
 """
 
 from __future__ import annotations
@@ -25,6 +19,10 @@ from funcdiff.reading.explanation.report import Advice, Kink
 from funcdiff.reading.provenance import origin_of
 from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
 from funcdiff.reading.text.templates import TEMPLATES
+
+# --------------------------------------------------------------------------------------------------
+# Formats equations as NumPy expressions in the names of the code, and values in a few digits.
+
 
 _DEPTH: Final = 3
 """So many operations deep an expression goes into what has no name."""
@@ -324,6 +322,12 @@ _RULES: Final[dict[str, _Rule]] = {
     "cumsum": _sum_of_many,
 }
 """Formulas by the operation that ends them, or that is to be looked at.  Default: no advice."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Finds points without a derivative: how far the operands are from the kinks of an operation.
+#
+# What has no entry here has no kink, or is made of what has one.
 
 
 Looked: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Kink | None]

@@ -1,13 +1,4 @@
-"""The report of a call, as text for a terminal and as a page.
-
-Findings of an explanation by line: faults, masked values, kinks, advice and costs.
-
-Phrases findings as sentences, and costs of lines in a few digits.
-
-Renders a report as a page of HTML: source lines shaded by their time, with the findings.
-
-The page is one file without scripts, and needs nothing from elsewhere.
-"""
+"""The report of a call, as text for a terminal and as a page."""
 
 from __future__ import annotations
 
@@ -22,6 +13,8 @@ from typing import Final, NamedTuple
 from funcdiff.core.origins import Place
 from funcdiff.reading.costs import bytes_text, count_text
 from funcdiff.reading.provenance import source_of
+
+# ---- Findings of an explanation by line: faults, masked values, kinks, advice and costs ----------
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +146,9 @@ class LineCost:
         return sum(self.seconds)
 
 
+# ---- Phrases findings as sentences, and costs of lines in a few digits ---------------------------
+
+
 class Mark(NamedTuple):
     """A sentence about a line."""
 
@@ -255,6 +251,11 @@ def seconds_text(seconds: float) -> str:
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+# ---- Renders a report as a page of HTML: source lines shaded by their time, with the findings ----
+#
+# The page is one file without scripts, and needs nothing from elsewhere.
 
 
 _AROUND: Final = 2

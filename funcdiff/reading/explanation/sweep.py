@@ -1,7 +1,4 @@
-"""Interprets a program equation by equation: times each, and inspects its results.
-
-Root causes of nan and inf: traces them back to equations that made them of finite operands.
-"""
+"""Interprets a program equation by equation: times each, and inspects its results."""
 
 from __future__ import annotations
 
@@ -25,6 +22,10 @@ from funcdiff.reading.explanation.inspections import Advisor, Looked, advisors, 
 from funcdiff.reading.explanation.report import Advice, Kink, Masked
 from funcdiff.reading.provenance import origin_of
 from funcdiff.space import Axes, instantiate
+
+# --------------------------------------------------------------------------------------------------
+# Root causes of nan and inf: traces them back to equations that made them of finite operands.
+
 
 _FEW: Final = 64
 

@@ -1,13 +1,6 @@
 """Rewrites NumPy's syntax trees for another library, and formulas that libraries share.
 
 Everything here is written in NumPy's names, which every library spells in its own way.
-
-Formulas of SciPy's functions that a library lacks, in functions that it may have.
-
-They hold where SciPy's do, to rounding, for real arguments.  Where a formula divides by what may be
-zero, or takes a logarithm of it, another number stands there that is not chosen.
-
-Rewrites NumPy syntax trees for another library: names, keywords, calls, methods.
 """
 
 from __future__ import annotations
@@ -35,6 +28,9 @@ from funcdiff.reading.text.expressions import (
 )
 from funcdiff.reading.text.templates import Template
 from funcdiff.reading.text.writer import Body, Writing
+
+# ---- Rewrites NumPy syntax trees for another library: names, keywords, calls, methods ------------
+
 
 Call: TypeAlias = Callable[[Sequence[ast.expr], Mapping[str, ast.expr]], ast.expr]
 """From the arguments and keywords of a call, in the other library, to what replaces it."""
@@ -303,6 +299,12 @@ def has_double_precision(program: Program) -> bool:
         if any(map(has_double_precision, nested(eq.params))):
             return True
     return any(atom.type.dtype.name in ("float64", "complex128") for atom in atoms)
+
+
+# ---- Formulas of SciPy's functions that a library lacks, in functions that it may have -----------
+#
+# They hold where SciPy's do, to rounding, for real arguments. Where a formula divides by what may
+# be zero, or takes a logarithm of it, another number stands there that is not chosen.
 
 
 _SIGN: Final = (

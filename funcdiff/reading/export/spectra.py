@@ -1,8 +1,6 @@
 """Writes the helpers of spectral derivatives: equal values, and existence of the derivative.
 
 NumPy raises where a derivative does not exist; what runs on a device cannot, and gives NaN there.
-
-Writes the helpers of Hermitian derivatives: shares of triangles, nearly equal eigenvalues.
 """
 
 from __future__ import annotations
@@ -29,6 +27,9 @@ from funcdiff.reading.text.expressions import (
     name,
 )
 from funcdiff.reading.text.writer import Body, Writing
+
+# --------------------------------------------------------------------------------------------------
+# Writes the helpers of Hermitian derivatives: shares of triangles, nearly equal eigenvalues.
 
 
 def let(b: Body, wanted: str, formula: str, **parts: ast.expr) -> ast.expr:

@@ -1,7 +1,4 @@
-"""Writes programs for PyTorch: its names of NumPy's functions, and Python's own control flow.
-
-Writes operations that PyTorch has for other dtypes than NumPy, or in other ways.
-"""
+"""Writes programs for PyTorch: its names of NumPy's functions, and Python's own control flow."""
 
 from __future__ import annotations
 
@@ -46,6 +43,8 @@ from funcdiff.reading.text.expressions import (
 )
 from funcdiff.reading.text.templates import TEMPLATES, Template
 from funcdiff.reading.text.writer import IN_PLACE, Body, Dialect, Writing
+
+# ---- Writes operations that PyTorch has for other dtypes than NumPy, or in other ways ------------
 
 
 def _plain(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:

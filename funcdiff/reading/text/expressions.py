@@ -1,12 +1,4 @@
-"""Python expressions as syntax trees: operators, literals, operands that record calls.
-
-Writes numbers and arrays as Python expressions that evaluate to the same bits.
-
-Symbolic operands, which record calls of NumPy as expressions.
-
-An implementation that is one expression is run on symbols, which gives its text; whatever else
-needs to know a value raises `UnwritableError`.
-"""
+"""Python expressions as syntax trees: operators, literals, operands that record calls."""
 
 from __future__ import annotations
 
@@ -104,6 +96,9 @@ def public_name(function: Any) -> str | None:
         if vars(module).get(word) is function:  # without warnings of old names
             return f"{path}.{word}"
     return None
+
+
+# ---- Writes numbers and arrays as Python expressions that evaluate to the same bits --------------
 
 
 _LARGEST: Final = 1 << 4096
@@ -292,6 +287,12 @@ def python_value(value: Any) -> ast.expr | None:
     if kind is tuple:
         return items(parts)
     return call(kind.__name__, *(parts if kind is not frozenset else [items(parts)]))
+
+
+# ---- Symbolic operands, which record calls of NumPy as expressions -------------------------------
+#
+# An implementation that is one expression is run on symbols, which gives its text; whatever else
+# needs to know a value raises `UnwritableError`.
 
 
 class UnwritableError(Exception):

@@ -1,9 +1,4 @@
-"""The lines of a function that is being written: statements, layout, comments, names.
-
-Lays statements out: indents lines, and breaks long ones at commas.
-
-Chooses unique names for the variables of a text: from the code, or a short word.
-"""
+"""The lines of a function that is being written: statements, layout, comments, names."""
 
 from __future__ import annotations
 
@@ -18,6 +13,9 @@ from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from funcdiff.reading.text.expressions import is_simple, name, text_of
+
+# ---- Lays statements out: indents lines, and breaks long ones at commas --------------------------
+
 
 WIDTH: Final = 92
 _INDENT: Final = "    "
@@ -108,6 +106,9 @@ def in_docstring(text: str) -> str:
     \"\"\" \\d
     """
     return on_one_line(text.replace("\\", "\\\\").replace('"' * 3, '\\"' * 3))
+
+
+# ---- Chooses unique names for the variables of a text: from the code, or a short word ------------
 
 
 _MODULES: Final = ("np", "scipy", "math", "jax", "jnp", "torch", "cupy")

@@ -1,9 +1,4 @@
-"""Writes equations as statements: which results get a name, which are written inline.
-
-Writes updates of slices and scattered elements as in-place assignments.
-
-Analyses a program before it is written: counts uses, finds broadcasts and views.
-"""
+"""Writes equations as statements: which results get a name, which are written inline."""
 
 from __future__ import annotations
 
@@ -44,6 +39,9 @@ from funcdiff.reading.text.expressions import (
 from funcdiff.reading.text.helpers import Helpers
 from funcdiff.reading.text.lines import SHORT_WORDS, Lines, Names, Translate
 from funcdiff.reading.text.templates import SIGNS, Template
+
+# ---- Writes updates of slices and scattered elements as in-place assignments ---------------------
+
 
 Statement: TypeAlias = Callable[[Equation, ast.expr, Sequence[ast.expr]], str]
 """Of an equation, the array that is written into, and the further operands."""
@@ -88,6 +86,9 @@ IN_PLACE: Final[dict[str, Statement]] = {
     "scatter": _scatter,
 }
 """Statements that write into the first operand."""
+
+
+# ---- Analyses a program before it is written: counts uses, finds broadcasts and views ------------
 
 
 def is_elementwise(eq: Equation) -> bool:

@@ -1,11 +1,4 @@
-"""The compiled functions under ``scipy.fft``, as transforms of one axis after the other.
-
-How plain ``scipy.fft`` reaches traced arrays: a backend that answers for them alone.
-
-The functions of ``scipy.fft`` ask backends, in the protocol of uarray, before they compute.  Ours
-is registered by the first trace that finds ``scipy.fft`` imported.  It declines every call without
-a traced argument, within a microsecond, and backends that the user sets are asked before it.
-"""
+"""The compiled functions under ``scipy.fft``, as transforms of one axis after the other."""
 
 from __future__ import annotations
 
@@ -113,6 +106,13 @@ def _enter(name: str) -> None:
 
 _enter("dct")
 _enter("dst")
+
+
+# ---- How plain ``scipy.fft`` reaches traced arrays: a backend that answers for them alone --------
+#
+# The functions of ``scipy.fft`` ask backends, in the protocol of uarray, before they compute. Ours
+# is registered by the first trace that finds ``scipy.fft`` imported. It declines every call without
+# a traced argument, within a microsecond, and backends that the user sets are asked before it.
 
 
 class TracedBackend:

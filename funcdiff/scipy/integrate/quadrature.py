@@ -1,9 +1,4 @@
-"""`quad` and `quad_vec` of traced integrands: integrals of programs, by SciPy's routines.
-
-`quad_vec` of traced problems: integrals of functions with values in a vector space.
-
-`simpson` of an even number of samples at given places, where SciPy's code converts by hand.
-"""
+"""`quad` and `quad_vec` of traced integrands: integrals of programs, by SciPy's routines."""
 
 from __future__ import annotations
 
@@ -342,6 +337,9 @@ def _on_values(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *xs: pytree.map(lambda x: value_of(x) if isinstance(x, Tracer) else x, f(*xs))
 
 
+# ---- `quad_vec` of traced problems: integrals of functions with values in a vector space ---------
+
+
 @entry("scipy.integrate", "quad_vec", note="full_output and workers need plain arrays.")
 def quad_vec(
     f: Callable[..., Any],
@@ -405,6 +403,10 @@ def quad_vec(
     found = integrate_program("quad_vec", g._replace(program=program), a, b, points, options)
     value, error = found
     return value.astype(own.type.dtype if own.type.differentiable else FLOAT), error
+
+
+# --------------------------------------------------------------------------------------------------
+# `simpson` of an even number of samples at given places, where SciPy's code converts by hand.
 
 
 @covers("scipy.integrate")

@@ -1,14 +1,4 @@
-"""`solve_bvp` of traced problems.
-
-Boundary value problems: SciPy's solution, and the implicit function theorem at its mesh.
-
-The solution is a cubic spline that satisfies the equation at the nodes and in the middle between
-them.  Its values at the nodes are a function, by the theorem, of all that the equations contain;
-the mesh moves with the ends of the interval and else stays as SciPy refined it.
-
-Reference: J. Kierzenka, L. F. Shampine, "A BVP Solver Based on Residual Control and the MATLAB
-PSE", ACM Trans. Math. Softw. 27 (2001).
-"""
+"""`solve_bvp` of traced problems."""
 
 from __future__ import annotations
 
@@ -47,6 +37,16 @@ from funcdiff.scipy.integrate.closures import (
 from funcdiff.scipy.integrate.implicit import implicit
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.places import Private
+
+# ---- Boundary value problems: SciPy's solution, and the implicit function theorem at its mesh ----
+#
+# The solution is a cubic spline that satisfies the equation at the nodes and in the middle between
+# them.  Its values at the nodes are a function, by the theorem, of all that the equations contain;
+# the mesh moves with the ends of the interval and else stays as SciPy refined it.
+#
+# Reference: J. Kierzenka, L. F. Shampine, "A BVP Solver Based on Residual Control and the MATLAB
+# PSE", ACM Trans. Math. Softw. 27 (2001).
+
 
 _KEPT: Final = 8
 _ITERATIONS: Final = 6

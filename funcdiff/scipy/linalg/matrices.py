@@ -1,7 +1,4 @@
-"""Matrices of a special form, made of vectors: products and systems of Toeplitz matrices.
-
-Toeplitz and circulant matrices: products and systems, by transforms and by recursion.
-"""
+"""Matrices of a special form, made of vectors: products and systems of Toeplitz matrices."""
 
 from __future__ import annotations
 
@@ -122,6 +119,9 @@ borrow_functions(
     "scipy.linalg",
     "block_diag companion convolution_matrix fiedler fiedler_companion khatri_rao kron",
 )
+
+
+# ---- Toeplitz and circulant matrices: products and systems, by transforms and by recursion -------
 
 
 def _operands(c_or_cr: Any, x: Any) -> tuple[Traced, Traced, Traced, bool]:

@@ -2,8 +2,6 @@
 
 SciPy's Python code is run as it is; what it has compiled is a convolution of the image that goes
 on beyond its borders, linear in image and weights, or a reduction over windows.
-
-Filters in the frequency domain: factors that are functions of the frequency.
 """
 
 from __future__ import annotations
@@ -199,6 +197,9 @@ borrow_functions(
     "percentile_filter grey_erosion grey_dilation grey_opening grey_closing "
     "morphological_gradient morphological_laplace white_tophat black_tophat",
 )
+
+
+# ---- Filters in the frequency domain: factors that are functions of the frequency ----------------
 
 
 _COMPILED_FOURIER = "scipy.ndimage._nd_image"

@@ -4,11 +4,6 @@ The spline's coefficients are a matrix times the image along each axis, which Sc
 Which pixels a place sees is a constant; their weights are polynomials of where it is between them.
 
 P. Thévenaz, T. Blu, M. Unser, "Interpolation revisited", IEEE Trans. Medical Imaging 19, 2000.
-
-Images beyond their borders: which pixel stands for a place outside, and where for a coordinate.
-
-Everything here is a matter of integers, but for coordinates, which are reflected and wrapped by
-sums and differences: these have their derivatives by the coordinate.
 """
 
 from __future__ import annotations
@@ -24,6 +19,13 @@ from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.ndimage.outputs import write
 from funcdiff.scipy.places import place
+
+# --------------------------------------------------------------------------------------------------
+# Images beyond their borders: which pixel stands for a place outside, and where for a coordinate.
+#
+# Everything here is a matter of integers, but for coordinates, which are reflected and wrapped by
+# sums and differences: these have their derivatives by the coordinate.
+
 
 NEAREST, WRAP, REFLECT, MIRROR, CONSTANT, GRID_WRAP, GRID_CONSTANT = range(7)
 """SciPy's codes of its modes; filters have the first five, and take wrap for grid-wrap."""

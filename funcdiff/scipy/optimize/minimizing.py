@@ -1,7 +1,4 @@
-"""`minimize` and `minimize_scalar`: minima within bounds and under constraints.
-
-`minimize_scalar`: minima of functions of one number.
-"""
+"""`minimize` and `minimize_scalar`: minima within bounds and under constraints."""
 
 from __future__ import annotations
 
@@ -223,6 +220,9 @@ def minimize_keywords(
     ]
     names = ("method", "tol", "callback", "options")
     return {**given, **{name: settings[name] for name in names}}
+
+
+# ---- `minimize_scalar`: minima of functions of one number ----------------------------------------
 
 
 _REPORTS: Final = {"bounded": "success status nit nfev"}

@@ -6,14 +6,6 @@ limit``; derivatives of the solution are those of the implicit function of these
 
 Reference: A. V. Fiacco, "Introduction to Sensitivity and Stability Analysis in Nonlinear
 Programming", Academic Press 1983, section 3.2.
-
-Which bounds and constraints hold a minimum, by their multipliers.
-
-At a minimum the gradient is a combination of the gradients of the constraints that are met with
-equality, with multipliers that are not negative for inequalities.  Those with a positive one are
-*active*: they stay equations where the problem moves a little.
-
-Reference: J. Nocedal, S. J. Wright, "Numerical Optimization", Springer 2006, section 12.3.
 """
 
 from __future__ import annotations
@@ -30,6 +22,15 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import user_location
 from funcdiff.scipy.optimize.programs import Closed
 from funcdiff.scipy.optimize.solvers import call_solver, scipys
+
+# ---- Which bounds and constraints hold a minimum, by their multipliers ---------------------------
+#
+# At a minimum the gradient is a combination of the gradients of the constraints that are met with
+# equality, with multipliers that are not negative for inequalities.  Those with a positive one are
+# *active*: they stay equations where the problem moves a little.
+#
+# Reference: J. Nocedal, S. J. Wright, "Numerical Optimization", Springer 2006, section 12.3.
+
 
 _WIDTHS: Final = (1e-12, 1e-8, 1e-6, 1e-4, 1e-2)
 """How far from a bound a solver may have stopped, relative to the bound: the least that explains

@@ -1,7 +1,4 @@
-"""Roots of equations and systems, and fixed points, by SciPy's solvers.
-
-Roots of one equation for one number, and of many such at once.
-"""
+"""Roots of equations and systems, and fixed points, by SciPy's solvers."""
 
 from __future__ import annotations
 
@@ -289,6 +286,9 @@ def _fixed_point(
     functions: Sequence[Closed], arrays: Sequence[Any], settings: Mapping[str, Any]
 ) -> tuple[Any]:
     return (scipys("fixed_point")(functions[0], arrays[0], **settings),)
+
+
+# ---- Roots of one equation for one number, and of many such at once ------------------------------
 
 
 _REPORT: Final = Report("converged iterations function_calls")

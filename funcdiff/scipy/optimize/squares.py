@@ -1,11 +1,4 @@
-"""Sums of squares, or of other losses of residuals: `least_squares`, `leastsq`, `curve_fit`.
-
-Losses ρ(z) of squared residuals z, with ρ' and ρ'', under SciPy's names.
-
-Reference: B. Triggs and others, "Bundle adjustment: a modern synthesis", 1999, section 4.3.
-
-`curve_fit`: parameters of a curve through points, and their covariance.
-"""
+"""Sums of squares, or of other losses of residuals: `least_squares`, `leastsq`, `curve_fit`."""
 
 from __future__ import annotations
 
@@ -26,6 +19,10 @@ from funcdiff.scipy.optimize.minimum import Problem, minimum_at, without_bounds
 from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, value_or_zeros, vector
 from funcdiff.scipy.optimize.roots import start_of
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
+
+# ---- Losses ρ(z) of squared residuals z, with ρ' and ρ'', under SciPy's names --------------------
+#
+# Reference: B. Triggs and others, "Bundle adjustment: a modern synthesis", 1999, section 4.3.
 
 
 def _soft_l1(z: Any) -> tuple[Any, Any, Any]:
@@ -213,6 +210,9 @@ def _leastsq(
         function, arrays[0], Dfun=function.jacobian, full_output=True, **settings
     )
     return found[0], Report("ier nfev").numbers({**found[2], "ier": found[4]}, found[3])
+
+
+# ---- `curve_fit`: parameters of a curve through points, and their covariance ---------------------
 
 
 _REPORT_OF_FIT: Final = Report("ier nfev")

@@ -2,15 +2,6 @@
 
 ``a * y = b * x + zi`` in the ring of sequences, in which `zi` is what SciPy's transposed direct
 form starts with; what is left behind the last sample is the state that it ends with.
-
-Comb filters, of few coefficients among many zeros.
-
-Savitzky-Golay filters: polynomials fitted to windows, which is one convolution with constants.
-
-References
-----------
-A. Savitzky, M. J. E. Golay, "Smoothing and Differentiation of Data by Simplified Least Squares
-Procedures", Analytical Chemistry 36 (1964), 1627-1639.
 """
 
 from __future__ import annotations
@@ -182,6 +173,9 @@ def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
     return (sums(b, rest[0] if rest else ()) - sums(a, y)) / a[0]
 
 
+# ---- Comb filters, of few coefficients among many zeros ------------------------------------------
+
+
 @covers("scipy.signal", note="Differentiable in Q; the order fs / w0 is a constant.")
 def iircomb(
     w0: Any, Q: Any, ftype: str = "notch", fs: Any = 2.0, *, pass_zero: bool = False, **options: Any
@@ -200,6 +194,15 @@ def iircomb(
     last = np.sign(narrow[-1]) * last / (1 + beta)
     b = (gain + comb * beta) / (1 + beta) * first + (gain - comb * beta) * last
     return b, first + (1 - beta) * last
+
+
+# --------------------------------------------------------------------------------------------------
+# Savitzky-Golay filters: polynomials fitted to windows, which is one convolution with constants.
+#
+# References
+# ----------
+# A. Savitzky, M. J. E. Golay, "Smoothing and Differentiation of Data by Simplified Least Squares
+# Procedures", Analytical Chemistry 36 (1964), 1627-1639.
 
 
 _PADDINGS: Final[dict[str, Any]] = {

@@ -1,7 +1,4 @@
-"""Python functions of SciPy's made of its ufuncs: factorials, slopes of Bessel functions, sums.
-
-Lambert's W function of traced arrays, with SciPy's signature.
-"""
+"""Python functions of SciPy's made of its ufuncs: factorials, slopes of Bessel functions, sums."""
 
 from __future__ import annotations
 
@@ -113,6 +110,9 @@ for _row in (
     ("h2vp", "hankel2", -1, 1),
 ):
     _slopes_of(*_row)
+
+
+# ---- Lambert's W function of traced arrays, with SciPy's signature -------------------------------
 
 
 _COMPLEX: Final = np.dtype(np.complex128)

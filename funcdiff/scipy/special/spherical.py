@@ -1,7 +1,4 @@
-"""Spherical Bessel functions and spherical harmonics, with SciPy's signatures.
-
-Spherical harmonics of traced arrays, with SciPy's signatures.
-"""
+"""Spherical Bessel functions and spherical harmonics, with SciPy's signatures."""
 
 from __future__ import annotations
 
@@ -129,6 +126,9 @@ def spherical_kn(n: Any, z: Any, derivative: Any = False) -> Traced:
     -1.155727
     """
     return _apply("spherical_kn", n, z, derivative)
+
+
+# ---- Spherical harmonics of traced arrays, with SciPy's signatures -------------------------------
 
 
 def _slopes(f: Callable[..., Any]) -> Callable[..., Any]:

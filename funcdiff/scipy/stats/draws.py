@@ -4,12 +4,6 @@ A variate is x = F⁻¹(u; θ)·scale + loc for some u that does not depend on t
 was drawn, so that dx = -F_θ(z) dθ·scale/f(z) + z dscale + dloc at z = (x - loc)/scale: implicit
 reparameterization (M. Figurnov, S. Mohamed, A. Mnih, "Implicit Reparameterization Gradients",
 NeurIPS 2018).  Variates are SciPy's own; those of discrete distributions are constant.
-
-Random vectors and matrices as functions of the parameters, at the same random numbers.
-
-SciPy's own code draws them from a generator that answers traced parameters, too.  A normal vector
-moves with the Cholesky factor L of its covariance, x = μ + L·(L₀⁻¹x₀), whatever factor NumPy drew
-it with; gamma variates, of which others are made, move as those of `draws`.
 """
 
 from __future__ import annotations
@@ -207,6 +201,13 @@ draw_p: Final = Primitive(
 STATEMENTS[draw_p.name] = from_outside(
     lambda p: f"(*parameters) -> variates of {p.distribution}, of the generator {p.source}"
 )
+
+
+# ---- Random vectors and matrices as functions of the parameters, at the same random numbers ------
+#
+# SciPy's own code draws them from a generator that answers traced parameters, too.  A normal vector
+# moves with the Cholesky factor L of its covariance, x = μ + L·(L₀⁻¹x₀), whatever factor NumPy drew
+# it with; gamma variates, of which others are made, move as those of `draws`.
 
 
 class Variates:

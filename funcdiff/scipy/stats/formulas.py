@@ -2,8 +2,6 @@
 
 SciPy gives the values; these are for their derivatives.  They are exact where the distribution is
 known by a series of elementary steps, and else integrals.
-
-Von Mises' distribution, on the circle and on a line, as formulas in NumPy.
 """
 
 from __future__ import annotations
@@ -20,6 +18,8 @@ from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
 from funcdiff.scipy.stats.noncentral import NONCENTRAL
 from funcdiff.scipy.stats.quadrature import grid, integral
+
+# ---- Von Mises' distribution, on the circle and on a line, as formulas in NumPy ------------------
 
 
 def log_i0e(k: Any) -> Any:

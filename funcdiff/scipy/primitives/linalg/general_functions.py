@@ -9,11 +9,6 @@ SIAM J. Matrix Anal. Appl. 35, 2014):
 
 and further ones along the diagonals of blocks of blocks.  One primitive has all of them: its rules
 lead from each order to the next.
-
-Functions of any matrix that has a basis of eigenvectors, V·f(w)·V⁻¹.
-
-Their derivatives are those of `spectral` with V⁻¹ in place of Vᴴ: sums over paths between the
-eigenvalues, equal ones too (N. Higham, "Functions of Matrices", SIAM 2008, section 3.2).
 """
 
 from __future__ import annotations
@@ -141,6 +136,12 @@ def general_function(
     the first result is only the real part.
     """
     return bind(general_function_p, General(name, numbers, strict), a, *directions)
+
+
+# ---- Functions of any matrix that has a basis of eigenvectors, V·f(w)·V⁻¹ ------------------------
+#
+# Their derivatives are those of `spectral` with V⁻¹ in place of Vᴴ: sums over paths between the
+# eigenvalues, equal ones too (N. Higham, "Functions of Matrices", SIAM 2008, section 3.2).
 
 
 class Diagonalized(MatrixFunction):

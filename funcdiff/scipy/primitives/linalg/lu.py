@@ -11,13 +11,6 @@ At an earlier zero the factors jump.
 
 A matrix with more rows than columns, or more columns than rows, is one that is square with the
 columns of the unit matrix, or the rows, added; what they add is left out again.
-
-The factorization A = L·D·Lᴴ of Hermitian matrices, with L·D·Lᵀ of symmetric ones.
-
-D has blocks of one and two rows, and the rows of L are in an order that is constant.  From
-X = L⁻¹·dA·L⁻ᴴ follow dD, its blocks, and dL = L·S, where S·D is what of X is below these blocks: as
-for a Cholesky factor (I. Murray, "Differentiation of the Cholesky decomposition",
-arXiv:1602.07527), with no diagonal to share.
 """
 
 from __future__ import annotations
@@ -146,6 +139,14 @@ def permutation(pivots: Tracer, height: int) -> Tracer:
 def permuted_rows(x: Tracer, order: Tracer) -> Tracer:
     """Return the rows of matrices in an order."""
     return take_along(x, per_row(order, x.shape), x.ndim - 2)
+
+
+# ---- The factorization A = L·D·Lᴴ of Hermitian matrices, with L·D·Lᵀ of symmetric ones -----------
+#
+# D has blocks of one and two rows, and the rows of L are in an order that is constant. From X =
+# L⁻¹·dA·L⁻ᴴ follow dD, its blocks, and dL = L·S, where S·D is what of X is below these blocks: as
+# for a Cholesky factor (I. Murray, "Differentiation of the Cholesky decomposition",
+# arXiv:1602.07527), with no diagonal to share.
 
 
 class Symmetric(Params):

@@ -10,12 +10,6 @@ side at a fixed X, between E⁻ᴴ and E⁻¹, the change of the solution solves
 
 (T. Kao, G. Hennequin, "Automatic differentiation of Sylvester, Lyapunov, and algebraic Riccati
 equations", 2020, arXiv:2011.11430).
-
-Sylvester's equation A·X + X·B = Q, which is linear in X: its derivatives are such equations.
-
-    A·dX + dX·B = dQ - dA·X - X·dB,
-
-and the transpose of the solution as a function of Q solves Aᵀ·Y + Y·Bᵀ = C.
 """
 
 from __future__ import annotations
@@ -31,6 +25,13 @@ from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, square, tran
 from funcdiff.ops.linalg.routines import over_stack, routine, scipy_linalg
 from funcdiff.ops.linalg.systems import solve
 from funcdiff.space import Maybe, add, instantiate, neg, sum_tangents, zeros
+
+# --------------------------------------------------------------------------------------------------
+# Sylvester's equation A·X + X·B = Q, which is linear in X: its derivatives are such equations.
+#
+# A·dX + dX·B = dQ - dA·X - X·dB,
+#
+# and the transpose of the solution as a function of Q solves Aᵀ·Y + Y·Bᵀ = C.
 
 
 def _abstract_sylvester(_p: Params, a: ArrayType, b: ArrayType, q: ArrayType) -> Types:

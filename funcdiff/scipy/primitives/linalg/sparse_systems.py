@@ -2,11 +2,6 @@
 
 Solving is linear in the right-hand side, and its transpose one more such solution; the cotangent of
 the entries is a product that is sampled where they are.
-
-Products of a sparse matrix and the sampling of a dense one, which are each other's transposes.
-
-The matrix is given by its rows one after another: the entries, their columns (`indices`), and where
-each row begins (`indptr`).  The pattern is constant; the entries and the dense factors are not.
 """
 
 from __future__ import annotations
@@ -28,6 +23,14 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import multilinear
 from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.space import align, neg, sum_tangents
+
+# --------------------------------------------------------------------------------------------------
+# Products of a sparse matrix and the sampling of a dense one, which are each other's transposes.
+#
+# The matrix is given by its rows one after another: the entries, their columns (`indices`), and
+# where each row begins (`indptr`). The pattern is constant; the entries and the dense factors are
+# not.
+
 
 _BLOCK: Final = 1 << 18
 """So many products are made at a time where a matrix is sampled."""

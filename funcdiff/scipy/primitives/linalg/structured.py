@@ -1,13 +1,6 @@
 """Systems and inverses of matrices with a declared structure: triangular, banded and others.
 
 The other solves of a derivative have that structure, too.
-
-Systems with Toeplitz matrices, which are told by the elements of the last row and first column.
-
-    T[i, j] = v[n - 1 + i - j],   v of length 2·n - 1.
-
-The transposed matrix has these elements in reverse order; a product takes as many
-operations as a solve by Levinson's recursion, the square of n.
 """
 
 from __future__ import annotations
@@ -111,6 +104,15 @@ def structured_inv(a: Tracer, *, kind: str, lower: bool) -> Tracer:
     """Return A⁻¹; that of a symmetric matrix is symmetric, of a triangular one triangular."""
     p = Structure(kind, lower)
     return bind(structured_inv_p, p, _told(a, p))[0]
+
+
+# --------------------------------------------------------------------------------------------------
+# Systems with Toeplitz matrices, which are told by the elements of the last row and first column.
+#
+# T[i, j] = v[n - 1 + i - j],   v of length 2·n - 1.
+#
+# The transposed matrix has these elements in reverse order; a product takes as many
+# operations as a solve by Levinson's recursion, the square of n.
 
 
 def toeplitz(v: Tracer, width: int) -> Tracer:

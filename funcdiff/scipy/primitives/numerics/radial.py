@@ -2,11 +2,6 @@
 
 NIST Digital Library of Mathematical Functions, section 30.11.  Those of the second kind converge
 like powers of 1/x², and are continued inwards by their differential equation.
-
-Series of eigenvalues and eigenvectors of tridiagonal matrices D + t·B in the parameter t.
-
-F. Rellich, "Perturbation Theory of Eigenvalue Problems", Gordon and Breach 1969: eigenvalues of
-such matrices are simple, so both are analytic functions of t.
 """
 
 from __future__ import annotations
@@ -18,6 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.late import scipy_function
+
+# --------------------------------------------------------------------------------------------------
+# Series of eigenvalues and eigenvectors of tridiagonal matrices D + t·B in the parameter t.
+#
+# F. Rellich, "Perturbation Theory of Eigenvalue Problems", Gordon and Breach 1969: eigenvalues of
+# such matrices are simple, so both are analytic functions of t.
+
 
 MOST: Final = 1000
 """The largest order of a function, the largest parameter being its square."""

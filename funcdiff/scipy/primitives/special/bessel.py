@@ -5,14 +5,6 @@ The formulas are those of the NIST Digital Library of Mathematical Functions, se
 second kind is infinite there, with an infinite slope of known sign.  Spherical ones are of whole
 order (equations 10.51.1 and 10.51.4), and SciPy computes their derivatives by other formulas, as
 functions of their own: so here there is an operation for each.
-
-Relatives of Bessel functions: Airy, Struve, Kelvin and parabolic cylinder functions.
-
-The formulas are those of the NIST Digital Library of Mathematical Functions.  Airy functions solve
-y'' = z·y (section 9.2), with factors exp(ζ) and exp(-|Re ζ|) of ζ = ⅔·z^(3/2).  Struve functions
-obey equations 11.4.24 and 11.4.26.  Kelvin functions are parts of a Bessel function of a rotated
-argument: they solve w'' = i·w - w'/x (section 10.61).  Of the parabolic ones, D and V solve
-w'' = (x²/4 - v - 1/2)·w, and W solves w'' = (a - x²/4)·w (sections 12.2 and 12.14).
 """
 
 from __future__ import annotations
@@ -259,6 +251,15 @@ spherical_kn, spherical_kn_slope = _spherical("spherical_kn", -1, -1)
 
 
 # ---- Airy functions ------------------------------------------------------------------------------
+
+
+# ---- Relatives of Bessel functions: Airy, Struve, Kelvin and parabolic cylinder functions --------
+#
+# The formulas are those of the NIST Digital Library of Mathematical Functions. Airy functions solve
+# y'' = z·y (section 9.2), with factors exp(ζ) and exp(-|Re ζ|) of ζ = ⅔·z^(3/2). Struve functions
+# obey equations 11.4.24 and 11.4.26. Kelvin functions are parts of a Bessel function of a rotated
+# argument: they solve w'' = i·w - w'/x (section 10.61). Of the parabolic ones, D and V solve w'' =
+# (x²/4 - v - 1/2)·w, and W solves w'' = (a - x²/4)·w (sections 12.2 and 12.14).
 
 
 def _airy(name: str, k: int, slope: Op) -> Op:

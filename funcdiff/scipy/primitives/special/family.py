@@ -2,11 +2,6 @@
 
 SciPy is an optional dependency: nothing here imports it before one of its functions is met.  A
 program that mentions one prints, parses, differentiates and hashes as any other.
-
-Families of functions numbered by integers: the derivatives of each are others of the family.
-
-The numbers are parameters of the equation, so that derivatives of any order are defined without
-a primitive for each.
 """
 
 from __future__ import annotations
@@ -191,6 +186,13 @@ def _of_whole_numbers(slope: Any) -> Op:
         return slope(*(whole_part(convert(n, x.dtype)) for n in numbers), x, y)
 
     return partial
+
+
+# --------------------------------------------------------------------------------------------------
+# Families of functions numbered by integers: the derivatives of each are others of the family.
+#
+# The numbers are parameters of the equation, so that derivatives of any order are defined without
+# a primitive for each.
 
 
 Formula: TypeAlias = Callable[..., Any]

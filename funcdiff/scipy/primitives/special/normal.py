@@ -2,11 +2,6 @@
 
 The formulas are those of the NIST Digital Library of Mathematical Functions (DLMF), chapter 7, of
 exponentials whose derivatives are right where they are 0 or ∞.
-
-The Faddeeva function, whose real part is the Voigt profile.
-
-The formulas are those of the NIST Digital Library of Mathematical Functions, sections 7.10, 7.12
-and 7.19.  Far from the origin, where w' = -2z·w + 2i/√π cancels, the asymptotic series is used.
 """
 
 from __future__ import annotations
@@ -148,6 +143,12 @@ fresnel_sine: Op = special(
 fresnel_cosine: Op = special(
     "fresnel_cosine", lambda x, y: np.cos(np.pi / 2 * x * x), run=result_of("fresnel", 1)
 )
+
+
+# ---- The Faddeeva function, whose real part is the Voigt profile ---------------------------------
+#
+# The formulas are those of the NIST Digital Library of Mathematical Functions, sections 7.10, 7.12
+# and 7.19.  Far from the origin, where w' = -2z·w + 2i/√π cancels, the asymptotic series is used.
 
 
 _ROOT_PI: Final = math.sqrt(math.pi)

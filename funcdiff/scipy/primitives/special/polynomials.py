@@ -6,11 +6,6 @@ they hold for degrees that are not whole, too.  A polynomial of degree 0 is a co
 Spherical Legendre polynomials are functions of the polar angle: their slope is half the difference
 of what the ladder operators make of one, which divides by nothing at the poles (A. R. Edmonds,
 "Angular Momentum in Quantum Mechanics", 1957, section 2.5).
-
-Hypergeometric functions and those of Wright, whose derivatives mostly have raised parameters.
-
-The formulas are equations 13.3.15, 13.3.22, 15.5.1 and 16.3.1 of the NIST Digital Library of
-Mathematical Functions.
 """
 
 from __future__ import annotations
@@ -143,6 +138,13 @@ def _value(n: Any, m: Any, theta: Any) -> Any:
 
 sph_legendre_p: Op = special("sph_legendre_p", None, None, _slope, run=_value)
 """That of degree n and order m, with the factor of normalization of a spherical harmonic."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Hypergeometric functions and those of Wright, whose derivatives mostly have raised parameters.
+#
+# The formulas are equations 13.3.15, 13.3.22, 15.5.1 and 16.3.1 of the NIST Digital Library of
+# Mathematical Functions.
 
 
 hyp0f1: Op = special("hyp0f1", "v", lambda v, z, y: hyp0f1(v + 1, z) / v)
