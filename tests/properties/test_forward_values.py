@@ -79,3 +79,20 @@ def test_inputs_are_never_written(call: tuple[strategies.Function, tuple[Any, ..
     before = [x.copy() for x in xs]
     fd.vjp(f, *xs)[1]()
     assert all(same_bits(x, y) for x, y in zip(xs, before, strict=True))
+
+
+@given(st.data())
+def test_a_random_index_reads_what_numpy_reads(data: st.DataObject) -> None:
+    shape = data.draw(strategies.shapes(min_ndim=1, min_side=1))
+    x = data.draw(strategies.arrays(shape, np.float64))
+    index = data.draw(strategies.indices(shape))
+
+    def read(x: Any) -> Any:
+        y, pull = fd.vjp(lambda z: z[index], x)
+        return y, pull(np.ones_like(x[index]))[0]
+
+    y, ct = every_call(read, x)
+    assert same_bits(y, x[index])
+    expected = np.zeros_like(x)
+    np.add.at(expected, index, 1.0)
+    assert np.array_equal(ct, expected)

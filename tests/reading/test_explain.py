@@ -404,12 +404,18 @@ def of_eigenvectors(x: Any, y: Any) -> Any:
     return np.sum(np.abs(vectors @ (y - 2.0))) + values[0]
 
 
+def of_determinant(x: Any, y: Any) -> Any:
+    return np.abs(np.linalg.slogdet(np.diag(x - x + 1.0))[1]) + np.sum(x * y)
+
+
 def of_chosen(x: Any, _y: Any) -> Any:
     return np.sum(np.where(x > 0, x, -np.inf))
 
 
 @pytest.mark.parametrize("x", [[0.0, 1.0], [0.0, np.nan], [1.0, 1e9]])
-@pytest.mark.parametrize("f", [relu_with_waste, of_norms, of_eigenvectors, of_chosen])
+@pytest.mark.parametrize(
+    "f", [relu_with_waste, of_norms, of_eigenvectors, of_determinant, of_chosen]
+)
 def test_a_tape_and_a_program_find_the_same(f: Any, x: Any) -> None:
     args = np.array(x), np.array([0.0, 2.0])
     taped = fd.explain(fd.grad(f))(*args)
