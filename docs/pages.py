@@ -69,6 +69,11 @@ GROUPS: Final = (
         "custom_jvp custom_vjp primitive",
     ),
     Group(
+        "Packages that others wrote",
+        "[Run them on traced arrays](packages.md).",
+        "adapt",
+    ),
+    Group(
         "Speed and memory",
         "[Compile](jit.md), [use less memory](memory.md).",
         "jit checkpoint set_num_threads get_num_threads cache_info clear_caches",

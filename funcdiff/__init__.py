@@ -12,6 +12,7 @@ from funcdiff.core.late import late_import, late_names
 if TYPE_CHECKING:
     from funcdiff import dask as dask
     from funcdiff import nn, numpy, scipy, testing
+    from funcdiff.adapting.adapt import adapt
     from funcdiff.api.batching import vmap
     from funcdiff.api.caches import cache_info, clear_caches
     from funcdiff.api.control.branching import cond, switch
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Program",
+    "adapt",
     "associative_scan",
     "cache_info",
     "checkpoint",
@@ -117,6 +119,7 @@ __all__ = [
 
 _HOMES = {
     "": "dask nn numpy scipy testing",
+    "adapting.adapt": "adapt",
     "api.batching": "vmap",
     "api.caches": "cache_info clear_caches",
     "api.control.branching": "cond switch",

@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.adapting.conditions import forgiveness, is_known_to_hold
 from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import FuncdiffError
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_constant
 from funcdiff.ops.structure.unknown import unknown
-from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
 from funcdiff.scipy.covered import Holder
 
 

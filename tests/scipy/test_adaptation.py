@@ -14,8 +14,9 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.stats._axis_nan_policy import _axis_nan_policy_factory
 
 import funcdiff as fd
+from funcdiff.adapting.functions import _definition
 from funcdiff.scipy import signal, stats
-from funcdiff.scipy.adaptation import ANSWERS, _definition
+from funcdiff.scipy.adaptation import ANSWERS
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.stats.statistics import mean_of_known_power
 from funcdiff.testing import check_grads

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.core.builder import Builder, current_builder
@@ -22,7 +23,6 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow
-from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import cover, load
 from funcdiff.scipy.equalities import attributes, set_attributes
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, UnsupportedNumPyError, user_location
@@ -14,7 +15,6 @@ from funcdiff.numpy.border.values import index_value, value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.replay import Replay, replay
-from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.closures import (
     NUMBER,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.api.control.branching import cond
 from funcdiff.core.decisions import Decisions
@@ -25,7 +26,6 @@ from funcdiff.errors import ConcreteValueError, FuncdiffError
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.ops.structure.unknown import unknown
-from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.integrate.closures import Closure, closure
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.adapting.conditions import may_hold
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import linalg
 from funcdiff.scipy.borrowed import borrow_classes, copy_of, cover_choice, method_of
-from funcdiff.scipy.conditions import may_hold
 from funcdiff.scipy.covered import cover, covers, holds_traced, load, refusal
 from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.interpolate.piecewise import integral

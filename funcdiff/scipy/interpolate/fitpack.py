@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 import funcdiff.numpy
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow_classes, borrow_functions, copy_of, define
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate.bsplines import (
     _solve_least_squares,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from funcdiff.adapting.conditions import is_known_to_hold, may_hold
 from funcdiff.core.recording import operands_needed
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, complex_dtype
@@ -14,7 +15,6 @@ from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.passes.spectra import Scale, function_of
-from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares
 from funcdiff.scipy.primitives.linalg.general_functions import (

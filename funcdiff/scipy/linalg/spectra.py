@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.adapting.conditions import concrete_rank, is_known_to_hold
 from funcdiff.core.types import complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen, factorizations, singular
@@ -13,7 +14,6 @@ from funcdiff.ops.linalg.matrices import adjoint, mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.conditions import concrete_rank, is_known_to_hold
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import squares, stacks
 from funcdiff.scipy.primitives.linalg.schur import schur as unitary_form

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.places import place
 from funcdiff.scipy.special import exprel

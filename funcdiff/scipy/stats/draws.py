@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.adapting.conditions import forgiveness, is_known_to_hold
 from funcdiff.core.builder import bind, current_builder
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
@@ -30,7 +31,6 @@ from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.ops.user.python_call import Entered
 from funcdiff.reading.text.control import STATEMENTS, from_outside
-from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
 from funcdiff.scipy.covered import Holder, holds_traced
 from funcdiff.scipy.places import place
 from funcdiff.scipy.stats.leaves import distribution, scipys

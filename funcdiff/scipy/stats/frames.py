@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 import funcdiff.numpy
+from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.program import Program
@@ -27,7 +28,6 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.borrowed import copy_of
-from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import Holder, holds_traced
 from funcdiff.scipy.places import place
 from funcdiff.scipy.stats.draws import draw

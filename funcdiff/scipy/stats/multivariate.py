@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import concrete_rank, is_known_to_hold
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import known_integer
@@ -20,7 +21,6 @@ from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import borrow_classes, copy_of, define
-from funcdiff.scipy.conditions import concrete_rank, is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
 from funcdiff.scipy.places import place, requirements_of
 from funcdiff.scipy.stats.draws import check_random_state, drawing

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.api.batching import vmap
 from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.core.tracer import Tracer
@@ -26,7 +27,6 @@ from funcdiff.numpy import zeros
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import holds_traced, load
 from funcdiff.scipy.places import place
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
@@ -14,7 +15,6 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import borrow_functions, copy_of, define
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import (
     cover,
     covers,

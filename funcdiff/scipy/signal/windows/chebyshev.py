@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.numpy.border.values import value_of
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
 
 

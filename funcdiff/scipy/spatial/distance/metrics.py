@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.special import rel_entr
 
 Metric = Callable[..., Any]

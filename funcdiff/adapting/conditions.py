@@ -1,4 +1,4 @@
-"""Conditions in SciPy's code on unknown values, as inside `vmap`."""
+"""Conditions in code of others on unknown values, as inside `vmap`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""``python -m funcdiff [--adapt package] script.py ...``: runs a script on traced arrays.
+
+The script itself is adapted, and so are the packages that it imports if they are Python code that
+computes with NumPy, SciPy or `math`; those named after ``--adapt`` are, whatever they are made of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from funcdiff.adapting.adapt import adapt
+from funcdiff.adapting.copies import run_script
+
+
+def main(arguments: list[str]) -> None:
+    """Run a script with the arguments that follow it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m funcdiff",
+        description="Run a script, and the packages that it imports, on traced arrays.",
+    )
+    parser.add_argument(
+        "--adapt", action="append", default=[], metavar="PACKAGE", help="adapt this one, too"
+    )
+    parser.add_argument("script", type=Path)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    asked = parser.parse_args(arguments)
+    for name in asked.adapt:
+        adapt(name)
+    sys.argv = [str(asked.script), *asked.arguments]
+    sys.path[0] = str(asked.script.resolve().parent)
+    run_script(asked.script)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

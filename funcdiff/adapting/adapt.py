@@ -1,0 +1,171 @@
+"""`adapt`: what somebody else wrote, as it would be if it were written for traced arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dis import get_instructions
+from functools import partial, update_wrapper
+from types import CellType, FunctionType, ModuleType
+from typing import Any, Final, TypeVar, overload
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from funcdiff.adapting.copies import BUILTINS, NEVER, ask_for, counterpart, module_for, path_of
+from funcdiff.adapting.functions import rewritten
+from funcdiff.adapting.rewriting import Rewriter
+from funcdiff.errors import InputError, user_location
+
+_OURS: Final = frozenset({"funcdiff", "numpy", "scipy"})
+"""Packages whose functions take traced arrays, whatever they are given by."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def adapt(obj: str) -> Any: ...
+@overload
+def adapt(obj: F) -> F: ...
+def adapt(obj: Any) -> Any:
+    """Return a function, class, module or package whose Python code runs on traced arrays.
+
+    The package is imported a second time, beside the original: in that copy ``numpy``, ``scipy``
+    and ``math`` are funcdiff's, and ``float(x)``, ``np.asarray(x, dtype=float)`` and the like keep
+    derivatives.  The original stays as it is.  What the package imports in turn is copied, too, if
+    it is Python code that computes with NumPy, SciPy or `math`.
+
+    Parameters
+    ----------
+    obj
+        A module, a class or a function of a package; or its name, as ``"pvlib.irradiance"``; or a
+        function of your own that calls such packages.
+
+    Returns
+    -------
+    object
+        The same thing in the copy.  With plain values it computes what the original does, to the
+        bit; it raises the original's exceptions.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If there is no module or nothing in it of that name.
+    InputError
+        If `obj` is an object, as an instance of a class: adapt the class, and make the object of
+        that; or if it is compiled code.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from math import pi, pow
+    >>> def area(r):
+    ...     return pi * pow(float(r), 2)
+    >>> print(fd.grad(fd.adapt(area))(1.0) == 2 * pi)
+    True
+    >>> polynomial = fd.adapt("numpy.polynomial")
+    >>> print(fd.grad(lambda a: polynomial.Polynomial([a, 0.0, a])(2.0))(1.0))
+    5.0
+    """
+    if isinstance(obj, str):
+        return _by_name(obj)
+    if isinstance(obj, ModuleType):
+        ask_for(obj.__name__.partition(".")[0])
+        return module_for(obj.__name__)
+    if isinstance(obj, partial):
+        keywords = {name: _value(x) for name, x in obj.keywords.items()}
+        return partial(adapt(obj.func), *map(_value, obj.args), **keywords)
+    if isinstance(obj, np.ufunc):  # which traced arrays answer by themselves
+        return obj
+    if path_of(obj) is not None and obj.__module__ != "__main__":
+        package = obj.__module__.partition(".")[0]
+        ask_for(package)
+        return obj if package in _OURS else counterpart(obj)
+    if isinstance(obj, FunctionType):  # of a script, or made by a function
+        return _function(obj)
+    raise InputError(
+        f"adapt was given {type(obj).__name__!r} at {user_location()}, which is no function, class "
+        "or module of Python code. Of an object adapt the class, and make the object of that; "
+        "compiled code can be given a derivative with fd.primitive."
+    )
+
+
+def _by_name(name: str) -> Any:
+    """Return the module of a name, or what a module has under the rest of the name."""
+    ask_for(name.partition(".")[0])
+    module, rest = name, ""
+    while True:
+        try:
+            found = module_for(module)
+            break
+        except ModuleNotFoundError as error:
+            if "." not in module or not f"{module}.".startswith(f"{error.name}."):
+                raise
+            module, _, last = module.rpartition(".")
+            rest = f"{last}.{rest}" if rest else last
+    for part in rest.split(".") if rest else ():
+        if not hasattr(found, part):
+            raise ModuleNotFoundError(f"{module} has no {rest!r}, for {name!r}", name=name)
+        found = getattr(found, part)
+    return found
+
+
+# ---- functions of the user's, which call packages ------------------------------------------------
+
+
+class _Scope(dict[str, Any]):
+    """The global names of a function, as they are when they are used; packages are adapted."""
+
+    def __init__(self, plain: dict[str, Any]) -> None:
+        super().__init__(__builtins__=BUILTINS, __name__=plain.get("__name__", ""))
+        self.plain = plain
+
+    def __missing__(self, name: str) -> Any:
+        return _value(self.plain[name])
+
+
+_functions: Final[WeakKeyDictionary[FunctionType, FunctionType]] = WeakKeyDictionary()
+_scopes: Final[dict[int, _Scope]] = {}
+
+
+def _value(plain: Any) -> Any:
+    """Return what a name of the user's stands for in adapted code."""
+    found = counterpart(plain)
+    is_function = found is plain and isinstance(plain, FunctionType)
+    return _function(plain) if is_function and _is_users(plain) else found
+
+
+def _is_users(plain: FunctionType) -> bool:
+    package = str(plain.__module__).partition(".")[0]
+    return package not in NEVER and package not in sys.stdlib_module_names
+
+
+def _function(plain: FunctionType) -> FunctionType:
+    """Return a function of the same code, rewritten, for which packages are adapted."""
+    if plain in _functions:
+        return _functions[plain]
+    names = plain.__globals__
+    scope = _scopes.setdefault(id(names), _Scope(names))
+    code = rewritten(plain, Rewriter)
+    if any(op.opname == "STORE_GLOBAL" for op in get_instructions(code)):
+        raise InputError(
+            f"adapt was given {plain.__qualname__} at {user_location()}, which assigns global "
+            "names. Return the values, or put the function into a module and adapt that."
+        )
+    closure = plain.__closure__ and tuple(map(_cell, plain.__closure__))
+    found = FunctionType(code, scope, plain.__name__, plain.__defaults__, closure)
+    found.__kwdefaults__ = plain.__kwdefaults__
+    update_wrapper(found, plain)
+    del vars(found)["__wrapped__"]
+    _functions[plain] = found
+    return found
+
+
+def _cell(cell: CellType) -> CellType:
+    """Return a variable that is closed over; one that holds a function or a module, adapted."""
+    try:
+        held = cell.cell_contents
+    except ValueError:  # it has no value yet
+        return cell
+    found = _value(held)
+    return cell if found is held else CellType(found)

@@ -1,0 +1,346 @@
+"""Second copies of packages, imported beside the originals and invisible to all who have those.
+
+A copied module is the same source, rewritten (see `rewriting`), in a namespace whose builtins have
+another ``__import__``: NumPy, SciPy and `math` are funcdiff's there, and packages that are copied
+are found among the copies.  So nothing is patched, neither for other threads nor for the original.
+
+Exceptions and enumerations are not copied: ``except`` and ``is`` mean the same inside and outside.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from functools import wraps
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from types import MethodType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+import funcdiff.numpy
+from funcdiff.adapting.mathematics import CMATH, MATH
+from funcdiff.adapting.questions import QUESTIONS
+from funcdiff.adapting.rewriting import rewrite
+from funcdiff.adapting.substitutes import Substitute
+from funcdiff.core.builder import current_builder
+from funcdiff.core.late import late_import, lock_against_forks
+from funcdiff.numpy.border.values import is_traced
+
+_lock: Final = lock_against_forks()
+"""Held while a module is copied."""
+_copies: Final[dict[str, Any]] = {}
+"""Names of modules -> copies, as ``sys.modules`` has originals."""
+_unfinished: Final[list[str]] = []
+"""Modules whose copies are being made, which only the thread that makes them may see."""
+_asked: Final[set[str]] = set()
+"""Packages that somebody asked to be adapted, whatever they are made of."""
+
+NEVER: Final = (
+    frozenset({"__main__", "autograd", "funcdiff", "numpy", "scipy", "xarray"})
+    | sys.stdlib_module_names
+)
+"""Packages that are not copied: those that work on traced arrays, and Python's own."""
+
+_COPIED_OF_NUMPY: Final = ("numpy.polynomial",)
+"""What is Python code of NumPy's that converts what it is given."""
+
+
+def ask_for(package: str) -> None:
+    """Let a package be copied, whatever it is made of."""
+    if package not in NEVER:
+        _asked.add(package)
+
+
+@functools.cache
+def _is_numerical(package: str) -> bool:
+    """Return whether a package is Python code without a compiled part that computes numbers."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return False
+    files = [Path(spec.origin)]
+    for folder in spec.submodule_search_locations or ():
+        files += Path(folder).rglob("*")
+    if any(file.name.endswith(tuple(EXTENSION_SUFFIXES)) for file in files):
+        return False
+    texts = (f.read_text("utf-8", "replace") for f in files if f.suffix == ".py" and f.is_file())
+    return any(_IMPORTS.search(text) for text in texts)
+
+
+_IMPORTS: Final = re.compile(r"^\s*(?:import|from) +(?:numpy|scipy|c?math)\b", re.MULTILINE)
+
+
+def is_copied(module: str) -> bool:
+    """Return whether adapted code that imports a module gets a copy of it."""
+    package = module.partition(".")[0]
+    if module.startswith(_COPIED_OF_NUMPY):
+        return True
+    return package not in NEVER and (package in _asked or _is_numerical(package))
+
+
+def module_for(name: str) -> Any:
+    """Return what importing a module gives to adapted code.
+
+    Raises ImportError as importing the original does.
+    """
+    if name in _substitutes():
+        return _substitutes()[name]
+    if is_copied(name):
+        found = _copies.get(name)
+        return _copied(name) if found is None or _unfinished else found
+    package, *rest = name.split(".")
+    plain = importlib.import_module(f"funcdiff.{name}" if package == "autograd" else name)
+    if package not in ("numpy", "scipy"):
+        return plain
+    found = _substitutes()[package]
+    for part in rest:
+        found = getattr(found, part, None)
+    return found if isinstance(found, ModuleType) else plain
+
+
+def _copied(name: str) -> Any:
+    """Return the copy of a module, made if there is none."""
+    with _lock:
+        parent, _, child = name.rpartition(".")
+        around = module_for(parent) if parent else None
+        if name in _copies:  # importing the package has imported it
+            return _copies[name]
+        original = importlib.import_module(name)
+        spec: Any = getattr(original, "__spec__", None) or importlib.util.find_spec(name)
+        source = _source(spec)
+        if source is None and not _is_namespace(spec):
+            return original  # compiled code
+        module = ModuleType(name, original.__doc__)
+        for attribute in _ATTRIBUTES:
+            if hasattr(original, attribute):
+                setattr(module, attribute, getattr(original, attribute))
+        vars(module)["__builtins__"] = BUILTINS
+        _copies[name] = module
+        _unfinished.append(name)
+        if around is not None:  # where it is looked for while it is imported in a circle
+            setattr(around, child, module)
+        try:
+            if source is not None:
+                exec(rewrite(source, spec.origin), vars(module))
+        except BaseException:
+            del _copies[name]
+            raise
+        finally:
+            _unfinished.remove(name)
+        _let_late_names_be_copies(module)
+        if around is not None:
+            setattr(around, child, _copies[name])
+        return _copies[name]
+
+
+_ATTRIBUTES: Final = ("__spec__", "__loader__", "__package__", "__path__", "__file__", "__cached__")
+
+
+def _source(spec: Any) -> bytes | None:
+    """Return the text of a module, or None if it has none."""
+    file = getattr(spec, "origin", None) or ""
+    if not file.endswith(".py") or not hasattr(spec.loader, "get_data"):
+        return None
+    return spec.loader.get_data(file)  # type: ignore[no-any-return]
+
+
+def _is_namespace(spec: Any) -> bool:
+    return spec is not None and spec.origin is None and spec.submodule_search_locations is not None
+
+
+def _let_late_names_be_copies(module: ModuleType) -> None:
+    """Let what a module's ``__getattr__`` imports by another package's help be a copy, too."""
+    find = vars(module).get("__getattr__")
+    if find is not None:
+        vars(module)["__getattr__"] = wraps(find)(lambda name: counterpart(find(name)))
+
+
+def run_script(file: Path) -> None:
+    """Run a script, adapted, as the module ``__main__``."""
+    module = ModuleType("__main__")
+    vars(module).update(__builtins__=BUILTINS, __file__=str(file))
+    sys.modules["__main__"] = module
+    exec(rewrite(file.read_bytes(), str(file)), vars(module))
+
+
+# ---- what adapted code finds in the place of Python's own ----------------------------------------
+
+
+def _import(
+    name: str,
+    scope: Mapping[str, Any] | None = None,
+    _local: Any = None,
+    fromlist: Iterable[str] | None = (),
+    level: int = 0,
+) -> Any:
+    """Do what ``import`` does, with the copies in front of all modules."""
+    if level:
+        package = (scope or {}).get("__package__") or (scope or {})["__name__"]
+        name = importlib.util.resolve_name("." * level + name, package)
+    module = module_for(name)
+    if not fromlist:
+        return module_for(name.partition(".")[0])
+    if hasattr(module, "__path__"):
+        wanted = [*fromlist]
+        if "*" in wanted:
+            wanted += getattr(module, "__all__", ())
+        for part in wanted:
+            if part != "*" and not hasattr(module, part):
+                _try_to_import(f"{name}.{part}")
+    return module
+
+
+def _try_to_import(name: str) -> None:
+    try:
+        module_for(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+
+
+def _import_module(name: str, package: str | None = None) -> Any:
+    return module_for(importlib.util.resolve_name(name, package))
+
+
+def _build_class(body: Any, name: str, *bases: Any, **keywords: Any) -> Any:
+    """Make a class; an exception or an enumeration is the original's."""
+    found = builtins.__build_class__(body, name, *bases, **keywords)
+    if isinstance(found, type) and issubclass(found, BaseException | Enum):
+        original = sys.modules.get(found.__module__)
+        for part in found.__qualname__.split("."):
+            original = getattr(original, part, None)
+        if isinstance(original, type) and issubclass(original, BaseException | Enum):
+            return original
+    return found
+
+
+BUILTINS: Final[dict[str, Any]] = {
+    **vars(builtins),
+    **QUESTIONS,
+    "__import__": _import,
+    "__build_class__": _build_class,
+}
+"""What adapted code finds as built-in names."""
+
+
+def _lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:  # noqa: FBT001, FBT002
+    """Do what `functools.lru_cache` does, but keep nothing while something is traced."""
+    if callable(maxsize):
+        return _cached(maxsize, functools.lru_cache(maxsize))
+    return lambda function: _cached(function, functools.lru_cache(maxsize, typed)(function))
+
+
+def _cached(function: Any, cached: Any) -> Any:
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        return (cached if current_builder() is None else function)(*args, **keywords)
+
+    for name in ("cache_info", "cache_clear", "cache_parameters"):
+        setattr(call, name, getattr(cached, name))
+    return call
+
+
+def _cache(function: Any) -> Any:
+    return _lru_cache(maxsize=None)(function)
+
+
+class vectorize(np.vectorize):  # noqa: N801
+    """`numpy.vectorize`, which loops where something is traced."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Return the function's results for the elements of the arrays."""
+        given = [*args, *keywords.values()]
+        if not any(map(is_traced, given)) or self.signature is not None:
+            return super().__call__(*args, **keywords)
+        if self.excluded or keywords:
+            return self._with_excluded(args, keywords)
+        xs = np.broadcast_arrays(*map(funcdiff.numpy.asarray, args))
+        shape = xs[0].shape
+        rows = [self.pyfunc(*row) for row in zip(*(x.ravel() for x in xs), strict=True)]
+        if not rows or not isinstance(rows[0], tuple):
+            return funcdiff.numpy.array(rows).reshape(shape)
+        return tuple(funcdiff.numpy.array(ys).reshape(shape) for ys in zip(*rows, strict=True))
+
+    def _with_excluded(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Loop over what is not excluded, by place or name."""
+        places = [k for k in range(len(args)) if k not in self.excluded]
+        names = [name for name in keywords if name not in self.excluded]
+
+        def function(*xs: Any) -> Any:
+            given = [*args]
+            for k, x in zip(places, xs, strict=False):
+                given[k] = x
+            return self.pyfunc(
+                *given, **{**keywords, **dict(zip(names, xs[len(places) :], strict=True))}
+            )
+
+        return vectorize(function)(*(args[k] for k in places), *(keywords[n] for n in names))
+
+
+def _of_numpy(name: str) -> Any:
+    copied = f"numpy.{name}" in _COPIED_OF_NUMPY
+    return module_for(f"numpy.{name}") if copied else getattr(funcdiff.numpy, name)
+
+
+@functools.cache
+def _substitutes() -> dict[str, Any]:
+    scipy = {}
+    if importlib.util.find_spec("scipy") is not None:
+        ours = late_import("funcdiff.scipy").__getattr__
+        scipy["scipy"] = Substitute(importlib.import_module("scipy"), {}, ours)
+    return scipy | {
+        "math": MATH,
+        "cmath": CMATH,
+        "numpy": Substitute(np, {"vectorize": vectorize}, _of_numpy),
+        "sys": Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
+        "importlib": Substitute(importlib, {"import_module": _import_module}),
+        "functools": Substitute(functools, {"lru_cache": _lru_cache, "cache": _cache}),
+    }
+
+
+# ---- from an original to its copy ----------------------------------------------------------------
+
+
+def counterpart(plain: Any) -> Any:
+    """Return what an object of an original module is among the copies; others as they are.
+
+    It is looked for by its own name, and then under every name of its module.
+    """
+    if isinstance(plain, ModuleType):
+        return module_for(plain.__name__)
+    name = getattr(plain, "__module__", None)
+    path = path_of(plain) if isinstance(name, str) and has_copy(name) else None
+    return plain if path is None else _follow(module_for(plain.__module__), path)
+
+
+def has_copy(module: str) -> bool:
+    """Return whether something else stands for a module in adapted code."""
+    return is_copied(module) or module.partition(".")[0] in ("numpy", "scipy", "math", "cmath")
+
+
+def path_of(plain: Any) -> str | None:
+    """Return the name under which its module has an object, dotted within classes, if it has it."""
+    name = getattr(plain, "__module__", None)
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    if module is None:
+        return None
+    own = getattr(plain, "__qualname__", "")
+    found = _follow(module, own) if own else None
+    if found is plain or (isinstance(found, MethodType) and found == plain):
+        return str(own)
+    return next((name for name, value in vars(module).items() if value is plain), None)
+
+
+def _follow(module: Any, path: str) -> Any:
+    found = module
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found

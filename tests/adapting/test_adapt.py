@@ -1,0 +1,270 @@
+"""Packages as they are installed are differentiated in a copy, and the original stays as it is."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.adapting import copies
+from funcdiff.adapting.mathematics import MATH
+from funcdiff.errors import FuncdiffError, InputError
+from tests.adapting.toy import FILES, LAZILY
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("packages")
+    for name, text in FILES.items():
+        file = folder / "toy" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (folder / "lazily.py").write_text(LAZILY)
+    sys.path.insert(0, str(folder))
+    try:
+        yield __import__("toy")
+    finally:
+        sys.path.remove(str(folder))
+        for modules in (sys.modules, copies._copies):
+            for name in [n for n in modules if n.partition(".")[0] in ("toy", "lazily")]:
+                del modules[name]
+
+
+CASES: dict[str, Callable[[Any, Any], Any]] = {
+    "a decorated function": lambda toy, x: toy.area(x),
+    "a property": lambda toy, x: toy.Shape(x).area,
+    "a cached property": lambda toy, x: toy.Shape(x).root,
+    "a class method, a buffer, a cache": lambda toy, x: toy.Shape.of_diameter(x).integral(),
+    "a static method": lambda toy, x: toy.Shape.doubled([x, x]).sum(),
+    "super": lambda toy, x: toy.Shape(x).scaled([x, 1.0]).sum(),
+    "slots and a table": lambda toy, x: toy.shapes.Slotted(x)(0.7),
+    "a generator and a default": lambda toy, x: sum(toy.shapes.later([x, x * x])),
+    "a plain array changed": lambda toy, x: toy.shapes.numbers.halved(x),
+    "types": lambda toy, x: toy.shapes.numbers.kinds(x),
+    "conversions": lambda toy, x: toy.shapes.numbers.converted(x),
+    "steps": lambda toy, x: toy.shapes.numbers.steps(x),
+    "joined": lambda toy, x: toy.shapes.numbers.joined(x),
+    "a root": lambda toy, x: toy.shapes.numbers.root(x),
+    "a polynomial": lambda toy, x: toy.shapes.numbers.polynomial(x),
+    "the module math": lambda toy, x: toy.shapes.numbers.of_math(x),
+    "vectorized": lambda toy, x: toy.shapes.numbers.vectorized(x, y=x),
+    "imported by name": lambda toy, x: toy.shapes.numbers.by_name(x),
+    "imported late": lambda toy, x: toy.late.deep_cube(x),
+}
+DISCRETE = {"steps", "types"}
+"""Cases of which examples decide what is computed."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_it_computes_is_the_originals_and_has_derivatives(toy: Any, name: str) -> None:
+    copy, case = fd.adapt("toy"), CASES[name]
+    f: Any = lambda x: case(copy, x)
+    slope_of: Any = fd.grad(f)
+    for x in (1.6, 2.3):
+        expected = case(toy, x)
+        assert f(x) == expected
+        assert type(f(x)) is type(expected)
+        np.testing.assert_allclose(fd.value_and_grad(f)(x)[0], expected, 1e-14)
+        h = 1e-5
+        slope = (case(toy, x + h) - case(toy, x - h)) / (2 * h)
+        curvature = (case(toy, x + h) - 2 * expected + case(toy, x - h)) / h**2
+        np.testing.assert_allclose(fd.grad(f)(x), slope, 1e-8)
+        np.testing.assert_allclose(fd.jvp(f, (x,), (1.0,))[1], slope, 1e-8)
+        np.testing.assert_allclose(fd.grad(slope_of)(x), curvature, 1e-4, 1e-4)
+        np.testing.assert_allclose(fd.jacfwd(slope_of)(x), curvature, 1e-4, 1e-4)
+    derive, compiled = fd.grad(f), fd.jit(fd.grad(f))
+    for k in range(9):
+        x = 1.5 + 0.1 * k
+        np.testing.assert_allclose(compiled(x), derive(x), 1e-12)
+    if name not in DISCRETE:
+        xs = np.array([1.6, 2.3])
+        np.testing.assert_allclose(fd.vmap(fd.grad(f))(xs), [fd.grad(f)(x) for x in xs], 1e-12)
+
+
+def test_the_original_and_the_copy_are_two(toy: Any) -> None:
+    copy = fd.adapt("toy")
+    assert copy is not toy
+    assert copy is fd.adapt(toy)
+    assert sys.modules["toy"] is toy
+    assert toy.shapes.math is math
+    assert toy.shapes.np is np
+    assert toy.shapes.here is toy.shapes
+    assert copy.shapes.here is copy.shapes
+    assert copy.shapes.__file__ == toy.shapes.__file__
+    with pytest.raises(FuncdiffError):
+        fd.grad(toy.shapes.numbers.joined)(1.0)
+
+
+def test_functions_classes_and_methods_have_copies(toy: Any) -> None:
+    copy = fd.adapt("toy.shapes")
+    assert fd.adapt(toy.area) is copy.area
+    assert fd.adapt("toy.shapes.area") is copy.area
+    assert fd.adapt(toy.Shape) is copy.Shape
+    assert fd.adapt(toy.shapes.nodes) is copy.nodes
+    assert fd.adapt(toy.Shape.of_diameter)(2.0).area == math.pi
+    assert fd.adapt("toy.shapes.Shape.of_diameter")(2.0).area == math.pi
+    assert fd.adapt(np.sin) is np.sin
+    assert fd.grad(fd.adapt(math.sin))(0.0) == 1
+
+
+def test_exceptions_and_enumerations_are_the_originals(toy: Any) -> None:
+    copy = fd.adapt("toy")
+    assert copy.Kind is toy.Kind
+    for f in (copy.area, fd.grad(copy.area), fd.jit(copy.area)):
+        with pytest.raises(toy.ToyError, match="negative"):
+            f(-1.0)
+
+
+def test_warnings_name_the_caller(toy: Any) -> None:
+    copy = fd.adapt("toy.shapes")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert copy.warned(3.0) == 9
+        assert toy.shapes.warned(3.0) == 9
+    assert {w.filename for w in found} == {__file__}
+
+
+def test_errors_name_the_line_of_the_package(toy: Any) -> None:
+    copy = fd.adapt("toy")
+    with pytest.raises(FuncdiffError) as error:
+        fd.grad(copy.shapes.numbers.shared)(2.0)
+    text = FILES["numbers_of.py"].splitlines()
+    line = text.index("    counts *= x") + 1
+    assert f"numbers_of.py', line {line}, in shared" in str(error.value)
+    assert copy.shapes.numbers.shared(2.0) == toy.shapes.numbers.shared(2.0) == 14
+
+
+def test_what_is_cached_is_never_traced(toy: Any) -> None:
+    copy = fd.adapt("toy.shapes")
+    copy.nodes.cache_clear()
+    fd.grad(lambda x: copy.nodes(3).sum() * x)(1.0)
+    assert copy.nodes.cache_info().currsize == 0
+    assert type(copy.nodes(3)) is np.ndarray
+    assert copy.nodes(3) is copy.nodes(3)
+
+
+def test_functions_of_a_script_call_copies(toy: Any) -> None:
+    scale = 1.0
+
+    def inner(r: Any) -> Any:
+        return float(toy.area(r)) * scale
+
+    def f(r: Any) -> Any:
+        return inner(r) + toy.shapes.numbers.kinds(r)
+
+    derive = fd.grad(fd.adapt(f))
+    for k in range(12):
+        scale = float(k)
+        np.testing.assert_allclose(derive(2.0), 4 * math.pi * k + 3)
+    np.testing.assert_allclose(fd.grad(fd.adapt(lambda r: toy.Shape(r).area))(1.0), 2 * math.pi)
+    assert fd.adapt(f) is fd.adapt(f)
+
+
+GLOBAL = 1.0
+
+
+def test_global_names_are_those_of_the_moment(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, Any] = {"toy": toy, "scale": 1.0, "__name__": "somewhere"}
+    exec("def f(r):\n    return toy.area(r) * scale", names)
+    derive = fd.grad(fd.adapt(names["f"]))
+    for k in range(12):
+        names["scale"] = float(k)
+        np.testing.assert_allclose(derive(1.0), 2 * math.pi * k)
+    exec("def g(r):\n    global scale\n    scale = r", names)
+    with pytest.raises(InputError, match="assigns global names"):
+        fd.adapt(names["g"])
+
+
+@pytest.mark.parametrize("bad", [3, np.ones(2), [1.0], None])
+def test_what_is_no_python_code_is_refused(toy: Any, bad: Any) -> None:
+    given = toy.Shape(1.0).integral if bad is None else bad
+    with pytest.raises(InputError, match="adapt the class"):
+        fd.adapt(given)
+
+
+@pytest.mark.parametrize("name", ["no_such_package", "toy.no", "toy.shapes.Shape.no"])
+def test_what_is_not_there_is_named(toy: Any, name: str) -> None:
+    assert toy is not None
+    with pytest.raises(ModuleNotFoundError, match="no"):
+        fd.adapt(name)
+
+
+def test_threads_copy_a_package_once(toy: Any) -> None:
+    for name in [name for name in copies._copies if name.startswith("toy")]:
+        del copies._copies[name]
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(fd.adapt("toy.shapes").numbers))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(module) for module in found}) == 1
+
+
+def _outcome(f: Callable[..., Any], *xs: Any) -> Any:
+    try:
+        return f(*xs)
+    except (ValueError, OverflowError) as error:
+        return type(error)
+
+
+OF_MATH = [
+    *["acos", "asinh", "atanh", "cbrt", "cosh", "exp", "expm1", "gamma", "lgamma"],
+    *["log", "log10", "log1p", "sin", "sqrt", "tan"],
+]
+
+
+@pytest.mark.parametrize("name", OF_MATH)
+def test_functions_of_math_raise_what_they_raise(name: str) -> None:
+    ours, theirs = getattr(MATH, name), getattr(math, name)
+    compiled = fd.jit(ours)
+    for x in (0.5, 0.0, -1.0, 2.0, 800.0, math.inf, -math.inf, math.nan, 0.7):
+        expected = _outcome(theirs, x)
+        for f in (ours, compiled, lambda x: fd.value_and_grad(ours)(x)[0]):
+            found = _outcome(f, x)
+            if isinstance(expected, type):
+                assert found is expected
+            else:
+                np.testing.assert_allclose(found, expected, 1e-14)
+
+
+def test_results_of_math_give_way_to_single_precision() -> None:
+    g = fd.grad(lambda x: (MATH.sqrt(x[0].item()) * x).sum())(np.ones(2, np.float32))
+    assert g.dtype == np.float32
+    value = fd.jvp(lambda x: MATH.sqrt(2.0) * x, (np.float32(1),), (np.float32(1),))[0]
+    assert value.dtype == np.float32
+
+
+def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nimport math\nimport funcdiff as fd\nimport toy\n"
+        "def f(r):\n    return toy.area(r) + math.sin(r)\n"
+        "if __name__ == '__main__':\n    print(fd.grad(f)(0.0), sys.argv[1:])\n"
+    )
+    folder = str(Path(toy.__file__).parent.parent)
+    for options in ([str(script), "a", "--b"], ["--adapt", "toy", str(script), "a", "--b"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "funcdiff", *options],
+            capture_output=True, text=True, check=False,
+            env={"PYTHONPATH": f"{folder}:{':'.join(p for p in sys.path if p)}", "PATH": ""},
+        )  # fmt: skip
+        assert done.stdout == "1.0 ['a', '--b']\n", done.stderr
+
+
+def test_objects_of_copies_are_not_pickled_as_those_of_originals(toy: Any) -> None:
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(fd.adapt(toy.Shape)(1.0))
