@@ -210,6 +210,16 @@ def is_raised_by_user(error: Exception) -> bool:
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))
 
 
+def own_cause(error: Exception) -> FuncdiffError | None:
+    """Return the error of ours for which an installed package raised others, one after another."""
+    trace, cause = _end(error), error.__cause__
+    if trace is None or not installed_package(trace.tb_frame):
+        return None
+    while cause is not None and not isinstance(cause, FuncdiffError):
+        cause = cause.__cause__
+    return cause
+
+
 def hides(error: Exception, kind: type[Exception]) -> bool:
     """Whether an error stands in the place of one of ours of a kind that was raised before.
 

@@ -26,6 +26,8 @@ from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import Recording
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
+from funcdiff.errors import InputError, user_location
+from funcdiff.pytree.structure import slice_structure
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program
 
@@ -99,12 +101,13 @@ def vmap(
         ]
         size = batch_size(moved, axis_size, [paths[k] for k in mapped])
         types = [type_of(x).with_shape(x.shape[1:]) for x in moved]
+        one = slice_structure(structure, axes)
 
         def call(tracers: list[Tracer]) -> Any:
             changed = list(leaves)
             for k, tracer in zip(mapped, tracers, strict=True):
                 changed[k] = tracer
-            positional, named = pytree.unflatten(structure, changed)
+            positional, named = pytree.unflatten(one, changed)
             try:
                 return f(*positional, **named)
             except (IndexError, ValueError) as error:  # an axis that is missing, perhaps
@@ -161,6 +164,11 @@ class _Agreement(Decisions):
 def _place_axes(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask) -> Any:
     """Return a result with the examples on the axes that were asked for."""
     leaves, structure = pytree.flatten(value)
+    if structure.has_labels and out_axes != 0:
+        raise InputError(
+            f"vmap: out_axes={out_axes!r} was given for a result with labels, at "
+            f"{user_location()}, where axes are known by name. Leave it out, and transpose."
+        )
     places = leaf_axes(out_axes, value, "out_axes", "result")
     flags = iter(varies)
     placed = [

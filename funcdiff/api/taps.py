@@ -391,7 +391,7 @@ def tap_grads(
         invocation, trace, taps = _trace(f, args, kwargs, orders=1)
         wanted = _find_names(f, taps, chosen)
         program, output = gradients_program(trace.recording, wanted)
-        if program is None or not trace.is_array:
+        if program is None or not trace.is_alone:
             raise _unsuitable(f, trace, output)
         results = run(program, [*invocation.xs, *trace.captures], trace)
         return _by_name(results, taps, wanted)

@@ -11,13 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
 from typing import Any, Final
 
 from funcdiff.errors import MissingDependencyError, user_location
+from funcdiff.pytree.registry import homes
 
 
 def lock_against_forks() -> RLock:
@@ -88,6 +89,9 @@ def late(module: str, name: str) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = name
     return call
 
+
+homes["pandas"] = partial(late_import, "funcdiff.labelled.dataframes")
+homes["xarray"] = partial(late_import, "funcdiff.labelled.dataarrays")
 
 close_matches: Final = late("difflib", "get_close_matches")
 """Find what is meant by a name that is not known, for messages."""

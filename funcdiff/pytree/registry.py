@@ -26,7 +26,10 @@ class ContainerError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """How one class of containers is opened, rebuilt, addressed and printed."""
+    """How one class of containers is opened, rebuilt, addressed and printed.
+
+    Containers with labels for the axes of their arrays, as xarray's, have three fields more.
+    """
 
     cls: type
     to_children: Callable[[Any], tuple[Iterable[Any], Any]]
@@ -34,6 +37,11 @@ class Kind:
     entries: Callable[[Any, int], Iterable[str]]
     show: Callable[[Any, list[str]], str]
     keys: Callable[[Any], tuple[Hashable, ...]] | None = None
+    rows: Callable[[Any, list[Any]], Any] | None = None  # rebuilds around rows of Jacobians
+    fits: Callable[[Any, Any], bool] | None = None  # whether the labels of two are the same
+    without_axes: Callable[[Any, list[int | None]], Any] | None = (
+        None  # aux without axes of the arrays
+    )
 
 
 def by_index(_: Any, count: int) -> Iterable[str]:
@@ -251,6 +259,9 @@ STANDARD: Final = (
 
 Class = TypeVar("Class")
 
+homes: Final[dict[str, Callable[[], object]]] = {}
+"""What registers the classes of a package, when the first object of one is met."""
+
 _TYPES_REMEMBERED: Final = 4096
 _NEVER_CONTAINERS: Final = (bool, int, float, complex, str, bytes)
 
@@ -269,6 +280,9 @@ class Kinds(dict[type, Kind | None]):
         if len(self) >= _TYPES_REMEMBERED:
             self.clear()
             self.update(self.registered)
+        home = homes.get(cls.__module__.partition(".")[0])
+        if home is not None and cls not in self.registered:
+            home()
         kind = self[cls] = None if cls in self.registered else record_kind(cls)
         if cls in self.registered:  # perhaps by another thread, a moment ago
             kind = self[cls] = self.registered[cls]

@@ -59,6 +59,16 @@ class Structure:
         of = None if self._kind is None else self._kind.keys
         return () if of is None else of(self._aux)
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the outermost container has labels for the axes of its arrays."""
+        return self._kind is not None and self._kind.without_axes is not None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there is a container with labels in it."""
+        return self.is_labelled or any(child.has_labels for child in self._children)
+
     def __hash__(self) -> int:
         value = self._hash
         if value is None:
@@ -282,6 +292,42 @@ def _rebuild(structure: Structure, leaves: Iterator[Any]) -> Any:
     return kind.from_children(structure._aux, children)
 
 
+def unflatten_rows(structure: Structure, rows: Iterable[Any]) -> Any:
+    """Rebuild the containers of a structure around rows of a Jacobian, one for each leaf.
+
+    Containers with labels give them to the first axes of the blocks, and join them with those of
+    the others.
+    """
+    remaining = iter(rows)
+
+    def rebuild(structure: Structure) -> Any:
+        kind = structure._kind
+        if kind is None:
+            return next(remaining)
+        children = [rebuild(child) for child in structure._children]
+        return (kind.rows or kind.from_children)(structure._aux, children)
+
+    return rebuild(structure)
+
+
+def slice_structure(structure: Structure, axes: Sequence[int | None]) -> Structure:
+    """Return a structure whose labels are without one axis of each leaf, or None of them."""
+    remaining = iter(axes)
+
+    def without(structure: Structure) -> Structure:
+        kind = structure._kind
+        if kind is None:
+            next(remaining)
+            return structure
+        if kind.without_axes is None:
+            children = tuple([without(child) for child in structure._children])
+            return Structure(kind, structure._aux, children, structure._leaf_count)
+        aux = kind.without_axes(structure._aux, [next(remaining) for _ in structure._children])
+        return Structure(kind, aux, structure._children, structure._leaf_count) if aux else LEAF
+
+    return without(structure) if structure.has_labels else structure
+
+
 def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
     """Apply a function to every leaf, and return the results in the same containers.
 
@@ -369,7 +415,10 @@ def _matching(kind: Kind, expected: Structure, found: Structure) -> Sequence[int
         keys = kind.keys(expected._aux)
         return [places[key] for key in keys] if places.keys() == set(keys) else None
     count = len(expected._children)
-    same = len(found._children) == count and same_value(expected._aux, found._aux)
+    same = len(found._children) == count and (
+        same_value(expected._aux, found._aux)
+        or (kind.fits is not None and kind.fits(expected._aux, found._aux))
+    )
     return range(count) if same else None
 
 

@@ -27,7 +27,7 @@ def cotangent_operands(
             f"given at {user_location()}. Give a tuple if {name} returns a tuple."
         )
     if not given:
-        if trace.is_array and not types[0].shape and types[0].dtype.kind == "f":
+        if trace.is_alone and not types[0].shape and types[0].dtype.kind == "f":
             return [np.ones((), types[0].dtype)[()]]
         raise CotangentError(
             f"the cotangent can be left out only if the output is one real scalar; {name} "

@@ -33,7 +33,7 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, TracerError, hides, user_location
+from funcdiff.errors import OutputError, TracerError, hides, own_cause, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
@@ -56,6 +56,17 @@ class Trace(NamedTuple):
     def is_array(self) -> bool:
         """Whether the result is one array or number, in no container."""
         return self.structure is pytree.LEAF and self.numeric == (True,)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the result is one array or number, with labels or without."""
+        return self.numeric == (True,) and (
+            self.structure is pytree.LEAF or self.structure.is_labelled
+        )
+
+    def scalar(self, results: Sequence[Any]) -> Any:
+        """Return the first of results as the function's, which has but one: with its labels."""
+        return rebuild(self.structure, self.numeric, results, ())
 
     # Traces again, noting lines, and returns the place in the user's code that a function finds in
     # the builder and the recording, by default the one that fails to run; None if it is not found,
@@ -197,6 +208,9 @@ def _raise_ours(error: Exception, builder: Builder) -> None:
     """Raise an error of ours in the place of which another one stands."""
     if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
         raise error.__cause__ from None
+    ours = own_cause(error)
+    if ours is not None:
+        raise ours from None
     if builder.refused is not None and hides(error, builder.refused[0]):
         kind, message = builder.refused
         raise kind(message) from error

@@ -46,7 +46,7 @@ def gradient(
     None if the program is to be derived: here, and of the functions below.
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
-    if not trace.is_array or not is_new(gradient_program, trace, operands, count, **kind):
+    if not trace.is_alone or not is_new(gradient_program, trace, operands, count, **kind):
         return None
     type_ = trace.outputs[0].type
     if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):

@@ -160,7 +160,7 @@ def gradient_function(
         results = None if derived else first_sight.gradient(trace, count, operands, **kind)
         if results is None:
             program, output, known = derived or gradient_program(trace.recording, count, **asked)
-            if program is None or not trace.is_array:
+            if program is None or not trace.is_alone:
                 raise _unsuitable(
                     selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
                 )
@@ -183,7 +183,7 @@ def gradient_function(
         if holomorphic:
             check_holomorphic(inputs, trace, selection)
         trees = inputs.rebuild(like_inputs(results[:count], inputs))
-        value = results[count] if wants_value else None
+        value = trace.scalar(results[count:]) if wants_value else None
         return arrange_results(
             selection.of(trees), value, trace, results[count + wants_value :], wants_value
         )
@@ -203,7 +203,7 @@ def _unsuitable(
     got: object = output
     several = _OF_SEVERAL.get(selection.transform, "")
     cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
-    if output is None or not trace.is_array:
+    if output is None or not trace.is_alone:
         got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
         if str(got) == "None":

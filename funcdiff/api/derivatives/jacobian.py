@@ -30,6 +30,7 @@ from funcdiff.api.signatures.variables import Argnames, Argnums, Format, Mode, t
 from funcdiff.core.progress import Progress
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
+from funcdiff.pytree.structure import unflatten_rows
 
 
 def _in_one_pass(
@@ -151,6 +152,11 @@ def _assemble(blocks: Sequence[Any], inputs: Inputs, trace: Trace, selection: Se
         selection.of(inputs.rebuild(blocks[k * columns : (k + 1) * columns]))
         for k in range(sum(trace.numeric))
     ]
+    if trace.structure.has_labels:
+        found, others = iter(rows), iter(trace.others)
+        return unflatten_rows(
+            trace.structure, [next(found if flag else others) for flag in trace.numeric]
+        )
     return rebuild(trace.structure, trace.numeric, rows, trace.others)
 
 

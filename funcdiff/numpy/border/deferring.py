@@ -66,6 +66,14 @@ def asks_for_class() -> bool:
     )
 
 
+def is_wrapped() -> bool:
+    """Whether it is code of xarray's that asks a traced number for its class.
+
+    It holds arrays of any kind, but makes plain ones of NumPy's scalars and of numbers.
+    """
+    return str(sys._getframe(2).f_globals.get("__name__", "")).startswith("xarray.")
+
+
 def asks_for_values() -> bool:
     """Whether it is an operator of a sparse array that asks a traced array for its values."""
     frame: FrameType | None = sys._getframe(3)
@@ -86,8 +94,30 @@ def meet(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     return met[0](ufunc, operands)
 
 
-_PLAIN: Final = ("pandas.",)
-"""Packages whose objects hold plain arrays only, so that a traced array takes their values."""
+tables: Final[list[Callable[..., Any]]] = []
+"""``tables(ufunc, method, inputs, kwargs)`` of `funcdiff.labelled`, once pandas is met."""
+
+
+COLUMN: Final = ("_typ", "_values")
+"""What pandas asks of what a column is to be made of."""
+
+
+def column(x: Tracer, name: str) -> Any:
+    """Return an attribute by which pandas takes a traced array with one axis for a column."""
+    frame = sys._getframe(2)
+    asked = frame.f_code.co_name == "extract_array" and len(x.type.shape) == 1
+    if not asked or not str(frame.f_globals.get("__name__", "")).startswith("pandas."):
+        raise AttributeError(name)
+    return "series" if name == "_typ" else late_import("funcdiff.labelled.traced_columns").Column(x)
+
+
+def meet_tables(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Return what a ufunc gives for traced arrays and tables of pandas."""
+    if not tables:
+        late_import("funcdiff.labelled.dataframes")
+    return tables[0](ufunc, method, inputs, kwargs)
 
 
 class Stance(Enum):
@@ -101,6 +131,8 @@ class Stance(Enum):
     """It is asked first."""
     SPARSE = 3
     """It is a sparse array of SciPy's: its values are taken, but not by operators."""
+    TABLE = 4
+    """It is a table of pandas', whose labels the result has."""
 
 
 def _stance(kind: Any) -> Stance:
@@ -115,18 +147,22 @@ def _stance(kind: Any) -> Stance:
     protocol = getattr(kind, "__array_ufunc__", _stance)
     if protocol is None:
         return Stance.REFUSES
-    plain = any(base.__module__.startswith(_PLAIN) for base in kind.__mro__)
-    return Stance.NONE if protocol is _stance or plain else Stance.OVERRIDES
+    if any(base.__module__.startswith("pandas.") for base in kind.__mro__):
+        return Stance.TABLE if hasattr(kind, "__array__") else Stance.NONE
+    return Stance.NONE if protocol is _stance else Stance.OVERRIDES
 
 
 stance_of: Final[Callable[[Any], Stance]] = lru_cache(maxsize=1024)(_stance)
 """As `_stance`, by the class, which is asked once."""
 
 
+_ASKED: Final = (Stance.OVERRIDES, Stance.TABLE)
+
+
 def overrides(operands: Sequence[Any]) -> bool:
     """Whether one of the operands is to be asked first."""
     for x in operands:  # noqa: SIM110 -- a generator costs twice the time
-        if stance_of(type(x)) is Stance.OVERRIDES:
+        if stance_of(type(x)) in _ASKED:
             return True
     return False
 
@@ -138,6 +174,8 @@ def ask_operands(
 
     Raises `TypeError` if none of them knows what to do.
     """
+    if any(stance_of(type(x)) is Stance.TABLE for x in inputs):
+        return meet_tables(ufunc, method, inputs, kwargs)
     out = kwargs.get("out", ())
     for x in (*inputs, *(out if isinstance(out, tuple) else (out,))):
         kind: Any = type(x)

@@ -103,8 +103,10 @@ handlers: Final[dict[str, Elementwise | Callable[..., Any]]] = {}
 """What ufuncs of ``scipy.special`` become, by name: entered by `funcdiff.scipy`."""
 
 _protocols: Final = {
+    "pandas": "funcdiff.labelled.dataframes",
     "scipy.fft": "funcdiff.scipy.fft.compiled",
     "scipy.special": "funcdiff.scipy.special",
+    "xarray": "funcdiff.labelled.dataarrays",
 }
 """Modules with a protocol or ufuncs -> the module of ours that answers to it, not imported yet."""
 

@@ -103,10 +103,16 @@ _ANY: Final = (
     f"{IMPORT_LINE} does both."
 )
 """Where the source text is not known."""
-_OF_OTHERS: Final = (
-    "It is {package} that makes a plain array, at {place}: give it plain numbers, and compute with "
-    "NumPy's arrays (of a table, table.to_numpy()), or declare the function with fd.primitive."
-)
+_OF_OTHERS: Final = "It is {package} that makes a plain array, at {place}: {cure}"
+_OF_PACKAGES: Final = {
+    "pandas": "compute that with NumPy's functions of x.to_numpy(), which is the traced array.",
+    "xarray": "go on with the DataArray itself, or with x.data, which is the traced array.",
+    "": (
+        "give it plain numbers, and compute with NumPy's arrays (of a table, table.to_numpy()), or "
+        "declare the function with fd.primitive."
+    ),
+}
+"""What to write in place of code of a package, by its name; the last is for any other."""
 _POLYNOMIALS: Final = (
     "NumPy cannot dispatch inside np.polynomial: use np.polyval(c, x), the highest power first, or "
     "np.polynomial.polynomial.polyval(x, p.convert().coef) for a Polynomial p."
@@ -143,7 +149,8 @@ def mistake() -> Mistake:
     while caller is not None and installed_package(caller):
         caller = caller.f_back
     if package and caller is not None:  # through code of others
-        cure = _OF_OTHERS.format(package=package, place=user_location(frame))
+        advice = _OF_PACKAGES.get(package) or _OF_PACKAGES[""]
+        cure = _OF_OTHERS.format(package=package, place=user_location(frame), cure=advice)
         return Mistake(_show(_source_text(caller)), cure, user_location(caller))
     code, cure = _describe(frame)
     return Mistake(code, cure, user_location(frame))

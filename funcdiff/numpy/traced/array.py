@@ -108,6 +108,8 @@ def _leave(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...])
     """Leave an operator to the other operand: to its operator, or its way with ufuncs."""
     if stance is Stance.SPARSE:
         return deferring.meet(ufunc, operands)
+    if stance is Stance.TABLE:
+        return deferring.meet_tables(ufunc, "__call__", operands, {})
     if stance is Stance.REFUSES or x.weak:  # to Python's numbers it is not known
         return NotImplemented
     return ask_operands(ufunc, "__call__", operands, {})
@@ -138,7 +140,8 @@ class Array(Methods, metaclass=StandsFor):
     """What traced arrays, scalars and Python numbers have in common."""
 
     __slots__ = ()
-    __array_priority__ = 1000.0
+    __array_priority__ = 1e4  # above that of pandas' tables, which is 1000
+    __pandas_priority__ = 1e4
     _stands_for: ClassVar[type[Any]] = object
     _claimed: ClassVar[tuple[type[Any], ...]] = ()
 
@@ -260,6 +263,8 @@ class Array(Methods, metaclass=StandsFor):
     def __getattr__(self, name: str) -> Any:
         if name == "views":  # a slot that is often empty
             raise AttributeError(name)
+        if name in deferring.COLUMN:
+            return deferring.column(self, name)
         if name in OF_NUMBERS and hasattr(self.__class__, name):
             return partial(OF_NUMBERS[name], self)
         if name.startswith("_") or not hasattr(np.ndarray, name):
@@ -374,7 +379,8 @@ class Scalar(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return Scalar if deferring.asks_for_class() else self.type.dtype.type
+        asked = deferring.asks_for_class() or deferring.is_wrapped()
+        return Scalar if asked else self.type.dtype.type
 
     __len__ = Absent("a 0-d array has no len()", "Use np.size(x), or np.atleast_1d(x).")
     __setitem__ = Absent("a NumPy scalar does not support item assignment", "Write x = value.")

@@ -218,7 +218,8 @@ class Number(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return Number if deferring.asks_for_class() else _CLASSES[self.type.dtype.kind]
+        asked = deferring.asks_for_class() or deferring.is_wrapped()
+        return Number if asked else _CLASSES[self.type.dtype.kind]
 
     def __copy__(self) -> Any:
         return as_number(self)
