@@ -181,13 +181,14 @@ def is_users(frame: FrameType, *, or_scipys: bool = False) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_users_file(file: str, or_scipys: bool = False) -> bool:  # noqa: FBT001, FBT002
-    """Whether a file is of none of funcdiff, NumPy, SciPy and the standard library."""
+    """Whether a file is of none of funcdiff, NumPy, SciPy and the standard library, and Python."""
     skipped = [_OURS, _NUMPYS, "<__array_function__"]
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy is not None and not or_scipys:
         skipped.append(os.path.dirname(scipy))
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
-    return not (pythons or file.startswith(tuple(skipped)))
+    compiled = file.endswith((".pyx", ".pxd", "<stringsource>"))  # by Cython
+    return not (pythons or compiled or file.startswith(tuple(skipped)))
 
 
 def location_of(error: Exception) -> str:

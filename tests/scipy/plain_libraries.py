@@ -10,7 +10,7 @@ import os
 os.environ["SCIPY_ARRAY_API"] = "1"
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,11 @@ import scipy.stats
 import sklearn
 from scipy.spatial.transform import Rotation
 from sklearn.decomposition import PCA
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, rbf_kernel
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 import funcdiff as fd
@@ -31,6 +34,32 @@ from funcdiff.testing import check_grads
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(8, 3))
 Y, Z = RNG.normal(size=8), RNG.normal(size=(5, 3))
+
+
+KINDS = (Y > 0).astype(int)
+TARGETS = X @ [1.0, -2.0, 0.5]
+
+
+@cache
+def _fitted(name: str) -> Any:
+    """An estimator that was fitted to plain arrays."""
+    if name == "logistic":
+        return make_pipeline(StandardScaler(), LogisticRegression()).fit(X, KINDS)
+    network = MLPRegressor(hidden_layer_sizes=(4,), max_iter=5)
+    return (Ridge() if name == "ridge" else network).fit(X, TARGETS)
+
+
+def _losses(x: Any) -> Any:
+    """Metrics, weighted and not, of what estimators predict that were fitted before."""
+    predicted = _fitted("ridge").predict(x) + 0.1 * _fitted("network").predict(x)
+    weights = np.arange(1.0, 9.0)
+    return (
+        r2_score(TARGETS, predicted)
+        + mean_squared_error(TARGETS, predicted, sample_weight=weights)
+        + mean_squared_error(X, x, multioutput=[1, 2, 3])
+        + mean_absolute_error(TARGETS, predicted)
+        + log_loss(KINDS, _fitted("logistic").predict_proba(x))
+    )
 
 
 def _statistic(name: str, x: Any) -> Any:
@@ -53,6 +82,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "min-max scaler": lambda x: MinMaxScaler().fit_transform(x),
     "max-abs scaler": lambda x: MaxAbsScaler().fit_transform(x),
     "normalizer": lambda x: Normalizer().fit_transform(x),
+    "metrics of predictions": lambda x: _losses(1.1 * x),
+    "probabilities": lambda x: _fitted("logistic").predict_proba(x),
     "principal components": lambda x: np.abs(PCA(2, svd_solver="full").fit_transform(x)),
     "principal components of the covariance": lambda x: np.abs(
         PCA(2, svd_solver="covariance_eigh").fit_transform(x)

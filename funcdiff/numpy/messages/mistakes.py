@@ -106,6 +106,11 @@ _ANY: Final = (
 _OF_OTHERS: Final = "It is {package} that makes a plain array, at {place}: {cure}"
 _OF_PACKAGES: Final = {
     "pandas": "compute that with NumPy's functions of x.to_numpy(), which is the traced array.",
+    "sklearn": (
+        "with sklearn.set_config(array_api_dispatch=True), and SCIPY_ARRAY_API=1 in the "
+        "environment before SciPy is imported, most metrics and estimators take traced arrays; "
+        "declare what is compiled, such as trees and neighbours, with fd.primitive."
+    ),
     "xarray": "go on with the DataArray itself, or with x.data, which is the traced array.",
     "": (
         "give it plain numbers, and compute with NumPy's arrays (of a table, table.to_numpy()), or "
@@ -382,7 +387,8 @@ _CURES_OF_OUTSIDERS: Final = {
         "np.any(mask), np.all(mask)"
     ),
     r"a bytes-like object is required": (
-        f"a traced array has no memory that could be read. {_OUTSIDE}"
+        "a traced array has no memory that could be read: declare compiled code with fd.primitive. "
+        f"{_OUTSIDE}"
     ),
 }
 """By the text of the error."""

