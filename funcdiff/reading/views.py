@@ -61,14 +61,14 @@ class Exported:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in the library's arrays."""
-        return _function(self.source, self.name)(*args, **{**self.captured, **kwargs})
+        return function_of(self.source, self.name)(*args, **{**self.captured, **kwargs})
 
     def __repr__(self) -> str:
         return f"<{self.name} for {self.target}: {self.source.count(chr(10))} lines in .source>"
 
 
 @lru_cache(maxsize=256)
-def _function(source: str, name: str) -> Callable[..., Any]:
+def function_of(source: str, name: str) -> Callable[..., Any]:
     """Return the function of a module; the library is imported here, if it is not yet."""
     scope: dict[str, Any] = {"__name__": f"funcdiff_export_{name}"}
     exec(compile(source, f"<funcdiff export of {name}>", "exec"), scope)

@@ -1,0 +1,226 @@
+"""NumPy code as a function of JAX, and functions of JAX as operations here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from itertools import compress
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.api.jit import jit
+from funcdiff.core.late import late_import
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import (
+    ConcreteValueError,
+    MissingDependencyError,
+    ProgramError,
+    user_location,
+)
+from funcdiff.interop.numpy_code import Call, program_without_values, type_of_array
+from funcdiff.interop.operation import Operation, Types
+from funcdiff.reading.text.module import of_program
+from funcdiff.reading.views import function_of
+
+try:
+    import jax
+    import jax.numpy as jnp
+    from jax.core import ShapedArray
+    from jax.dtypes import canonicalize_dtype, float0
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+except ImportError as error:
+    raise MissingDependencyError(
+        f"fd.interop.jax needs JAX, which is not installed ({error}), at {user_location()}. "
+        'Install it: python -m pip install "funcdiff[jax]"'
+    ) from error
+
+_LONGEST: Final = 2000
+"""Equations up to which a program is handed to XLA, which compiles longer ones for minutes."""
+
+
+# ---- NumPy code in JAX: a primitive whose rules are operations again -----------------------------
+
+
+class Wrapped:
+    """NumPy code as a function of JAX; made by `wrap`."""
+
+    def __init__(
+        self, f: Callable[..., Any], result: Callable[..., Any] | None, *, inlines: bool
+    ) -> None:
+        update_wrapper(self, f)
+        self._function, self._result, self._inlines = f, result, inlines
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result, in JAX's arrays."""
+        call = self._call(args, kwargs)
+        return call.rebuild(
+            bridge_p.bind(*call.arrays, operation=call.operation, inlines=self._inlines)
+        )
+
+    def how(self, *args: Any, **kwargs: Any) -> str:
+        """Return how a compiled call with such arguments runs: "inlined", or why it is not."""
+        call = self._call(args, kwargs)
+        types = tuple(type_of_array(x, x.dtype) for x in call.arrays)
+        found = _text_of(call.operation, types) if self._inlines else "it was asked for"
+        return "inlined" if isinstance(found, tuple) else f"callback: {found}"
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        call = Call(self._function, args, kwargs, _is_array, self._result)
+        call.arrays = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in call.arrays]
+        return call
+
+
+def wrap(
+    f: Callable[..., Any], *, result: Callable[..., Any] | None = None, inline: bool = True
+) -> Wrapped:
+    """Return NumPy code as a function of JAX: of its arrays, and under all its transformations.
+
+    The derivatives are funcdiff's, of every order and in both modes; ``jax.grad``, ``jax.jvp``,
+    ``jax.vmap`` and ``jax.jit`` nest in any order.  Compiled calls are inlined where `funcdiff.export`
+    can write the program, so that XLA sees it, and call back to NumPy where not.
+
+    Parameters
+    ----------
+    f
+        Function of arrays and containers of them, written in NumPy.  JAX's and NumPy's arrays among
+        its arguments are operands; numbers of Python's, strings and flags it gets as they are.
+    result
+        ``result(*args)`` returns arrays of the shapes and dtypes of the result; it is called with
+        zeros.  Needed only where `f` decides by values (``if x > 0``) and is compiled.
+    inline
+        False: call back always.
+
+    Returns
+    -------
+    Wrapped
+        The function.  ``wrap(f).how(*args)`` says how a compiled call runs: "inlined", or
+        "callback: " and the reason.
+
+    Raises
+    ------
+    ConcreteValueError
+        When compiled, if `f` decides by values, and there is no `result`.
+    OutputError
+        If the result is of another structure or of other types than before.
+    """
+    return Wrapped(f, result, inlines=inline)
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+
+
+bridge_p: Final = Primitive("funcdiff")
+bridge_p.multiple_results = True
+
+
+@bridge_p.def_impl
+def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001, FBT001
+    # what the user's function returns may be memory that it keeps
+    copies = operation.is_users
+    return [
+        jnp.array(y, canonicalize_dtype(y.dtype), copy=copies or None)
+        for y in operation.run(*map(np.asarray, xs))
+    ]
+
+
+@bridge_p.def_abstract_eval
+def _types(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001, FBT001
+    given = tuple(type_of_array(x, x.dtype) for x in xs)
+    found = operation.types(given)
+    _warn_of_rounding(found, given)
+    return [ShapedArray(t.shape, canonicalize_dtype(t.dtype)) for t in found]
+
+
+def _jvp(
+    xs: Sequence[Any], ts: Sequence[Any], *, operation: Operation, inlines: bool
+) -> tuple[list[Any], list[Any]]:
+    ys = bridge_p.bind(*xs, operation=operation, inlines=inlines)
+    active = tuple(type(t) is not ad.Zero and t.dtype != float0 for t in ts)
+    wanted = tuple(y.dtype.kind in "fc" for y in ys)
+    moved: list[Any] = []
+    if any(active) and any(wanted):
+        forward = operation.pushed(active, wanted)
+        moved = bridge_p.bind(*xs, *compress(ts, active), operation=forward, inlines=inlines)
+    rest = iter(moved)
+    return ys, [
+        next(rest) if flag and moved else ad.Zero.from_primal_value(y)
+        for y, flag in zip(ys, wanted, strict=True)
+    ]
+
+
+def _transpose(cts: Sequence[Any], *xs: Any, operation: Operation, inlines: bool) -> list[Any]:
+    known = xs[: len(xs) - operation.linear]
+    if any(map(ad.is_undefined_primal, known)):
+        operation.transposed()  # which raises
+    backward = operation.transposed()
+    given = map(ad.instantiate_zeros, cts)
+    found = bridge_p.bind(*known, *given, operation=backward, inlines=inlines)
+    return [None for _ in known] + [
+        ct if ad.is_undefined_primal(x) else None
+        for ct, x in zip(found, xs[len(known) :], strict=True)
+    ]
+
+
+def _batch(
+    xs: Sequence[Any], axes: Sequence[Any], *, operation: Operation, inlines: bool
+) -> tuple[list[Any], list[int]]:
+    flags = tuple(axis is not None for axis in axes)
+    moved = [x if k is None else jnp.moveaxis(x, k, 0) for x, k in zip(xs, axes, strict=True)]
+    size = next(x.shape[0] for x, flag in zip(moved, flags, strict=True) if flag)
+    types = [
+        type_of_array(x, x.dtype) if not flag else ArrayType(x.shape[1:], np.dtype(x.dtype))
+        for x, flag in zip(moved, flags, strict=True)
+    ]
+    kept = tuple(True for _ in operation.types(tuple(types)))
+    wide = operation.batched(size, flags, kept)
+    ys = bridge_p.bind(*moved, operation=wide, inlines=inlines)
+    return ys, [0 for _ in ys]
+
+
+def _lower(ctx: Any, *xs: Any, operation: Operation, inlines: bool) -> Any:
+    types = tuple(ArrayType(x.shape, np.dtype(x.dtype)) for x in ctx.avals_in)
+    found = _text_of(operation, types) if inlines else "it was asked for"
+    if isinstance(found, tuple):
+        function, captures = found
+        return mlir.lower_fun(lambda *xs: function(*xs, *captures), multiple_results=True)(ctx, *xs)
+    compiled = Operation(jit(operation.function), operation.calculus, types=operation.types)
+    result, _, _ = mlir.emit_python_callback(
+        ctx, lambda *xs: compiled.run(*map(np.asarray, xs)), None, list(xs), ctx.avals_in,
+        ctx.avals_out, has_side_effect=False, returns_token=False,
+    )  # fmt: skip
+    return result
+
+
+ad.primitive_jvps[bridge_p] = _jvp
+ad.primitive_transposes[bridge_p] = _transpose
+batching.primitive_batchers[bridge_p] = _batch
+mlir.register_lowering(bridge_p, _lower)
+
+
+def _text_of(operation: Operation, types: Types) -> tuple[Callable[..., Any], list[Any]] | str:
+    """Return an operation as a function of JAX's, and its last arguments; or why there is none."""
+    try:
+        program, captures = program_without_values(operation.function, types)
+        if len(program.equations) > _LONGEST:
+            return f"it has {len(program.equations)} operations, which XLA compiles for minutes"
+        text = of_program(program, late_import("funcdiff.reading.export.jax").DIALECT)
+    except (ConcreteValueError, ProgramError) as error:
+        return str(error)
+    if "jax_enable_x64" in text and not jax.config.jax_enable_x64:
+        return "it computes in double precision, and jax_enable_x64 is off"
+    return function_of(text, "program"), list(captures)
+
+
+def _warn_of_rounding(found: Types, given: Types) -> None:
+    """Warn where results are rounded because JAX has no double precision."""
+    wide = [t for t in found if t.dtype.kind in "fc" and canonicalize_dtype(t.dtype) != t.dtype]
+    if wide and not any(t.dtype == wide[0].dtype for t in given):
+        warnings.warn(
+            f"a bridged function returns {wide[0]}, which JAX rounds to single precision unless "
+            "jax.config.update('jax_enable_x64', True) is called first",
+            stacklevel=2,
+        )

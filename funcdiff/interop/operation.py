@@ -1,0 +1,198 @@
+"""Operations of which all derivatives and batches are operations again, in any library.
+
+An `Operation` is a function of arrays in the library that it is written in, its home, and what its
+home knows of derivatives: a `Calculus`.  Where it is used, its host, asks for the operations that
+push tangents forward and pull cotangents back.  These two are each other's transpose; both are
+functions of the home again, which differentiates and batches them like any other.  Hosts see types
+and NumPy arrays, and need no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from itertools import compress
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import NotDifferentiableError, OutputError
+from funcdiff.transforms.jvp import Mask
+
+Function: TypeAlias = Callable[..., Sequence[Any]]
+"""Of arrays, which returns a list or tuple of arrays."""
+Types: TypeAlias = tuple[ArrayType, ...]
+
+
+class Calculus(Protocol):
+    """What a library knows of functions of its arrays."""
+
+    def run(self, f: Function, xs: Sequence[Any]) -> Sequence[Any]:
+        """Return the results, as NumPy arrays, for arrays of NumPy's."""
+
+    def types(self, f: Function, types: Types) -> Types:
+        """Return the types of the results."""
+
+    def push(self, f: Function, xs: Sequence[Any], ts: Sequence[Any]) -> Sequence[Any]:
+        """Return the tangents of all results: the Jacobian times these tangents."""
+
+    def pull(self, f: Function, xs: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
+        """Return the cotangents of all arguments: the transposed Jacobian, not conjugated."""
+
+    def batch(self, f: Function, size: int, flags: Mask, xs: Sequence[Any]) -> Sequence[Any]:
+        """Return the results for `size` examples, which are along the first axes of some `xs`."""
+
+
+class Operation:
+    """A function of arrays, made of `f`, which is linear in the last `linear` of its arguments.
+
+    Derivatives are made once: hosts may compare operations, which are the same only if identical.
+    """
+
+    def __init__(
+        self,
+        f: Function,
+        calculus: Calculus,
+        linear: int = 0,
+        types: Callable[[Types], Types] | None = None,
+    ) -> None:
+        self.function = f
+        self.calculus = calculus
+        self.linear = linear
+        self._types_of = types or partial(calculus.types, f)
+        self._made: dict[Hashable, Operation] = {}
+        self._types: dict[Types, Types] = {}
+
+    # ---- values ----------------------------------------------------------------------------------
+
+    def types(self, types: Types) -> Types:
+        """Return the types of the results for arguments of these types."""
+        found = self._types.get(types)
+        if found is None:
+            found = self._types[types] = self._types_of(types)
+        return found
+
+    def run(self, *xs: Any) -> list[Any]:
+        """Return the results for NumPy arrays; they have the types that they had before."""
+        ys = [np.asarray(y) for y in self.calculus.run(self.function, xs)]
+        found = tuple(ArrayType(y.shape, y.dtype) for y in ys)
+        wanted = self._types.setdefault(tuple(ArrayType(x.shape, x.dtype) for x in xs), found)
+        if found != wanted:
+            raise OutputError(
+                f"a bridged function returned {_listed(found)} where it had returned, or declared, "
+                f"{_listed(wanted)} for arguments of these types. It must return the same shapes "
+                "and dtypes for the same shapes and dtypes."
+            )
+        return ys
+
+    # ---- derivatives -----------------------------------------------------------------------------
+
+    def pushed(self, active: Mask, wanted: Mask) -> Operation:
+        """Return ``(*xs, *ts) -> tangents``, linear in the tangents.
+
+        The arguments that are `active` have a tangent; of the results, those `wanted` get one.
+        """
+        key = "pushed", active, wanted
+        return self._once(key, lambda: _Derivative(self, active, wanted, pulls=False))
+
+    def pulled(self, active: Mask, wanted: Mask) -> Operation:
+        """Return ``(*xs, *cts) -> cotangents``, linear in the cotangents: the transpose.
+
+        The results that are `wanted` have a cotangent; of the arguments, those `active` get one.
+        """
+        key = "pulled", active, wanted
+        return self._once(key, lambda: _Derivative(self, active, wanted, pulls=True))
+
+    def transposed(self) -> Operation:
+        """Return the transpose of a derivative: ``(*others, *cts) -> cotangents``."""
+        raise NotDifferentiableError(
+            "a bridged function cannot be transposed: only its derivatives are known to be linear. "
+            "Transpose fd.linear_transpose(f) or a derivative instead."
+        )
+
+    def batched(self, size: int, flags: Mask, kept: Mask) -> Operation:
+        """Return the operation for `size` examples.
+
+        Arguments have the axis of the examples in front if flagged; results that are `kept` do,
+        too, and the others are summed over the examples.
+        """
+        return self._once((size, flags, kept), lambda: _Batch(self, size, flags, kept))
+
+    @property
+    def is_users(self) -> bool:
+        """Whether a function of the user's is called as it is."""
+        return type(self) is Operation
+
+    def _once(self, key: Hashable, make: Callable[[], Operation]) -> Operation:
+        return self._made.get(key) or self._made.setdefault(key, make())
+
+
+class _Derivative(Operation):
+    """What pushes tangents of an operation forward, or pulls cotangents back."""
+
+    def __init__(self, of: Operation, active: Mask, wanted: Mask, *, pulls: bool) -> None:
+        calculus, f, count = of.calculus, of.function, len(active)
+        move = calculus.pull if pulls else calculus.push
+
+        def moved(*args: Any) -> Sequence[Any]:
+            xs = args[:count]
+
+            def moving_only(*moving: Any) -> list[Any]:
+                rest = iter(moving)
+                given = [next(rest) if on else x for x, on in zip(xs, active, strict=True)]
+                return list(compress(f(*given), wanted))
+
+            return move(moving_only, list(compress(xs, active)), args[count:])
+
+        def types(given: Types) -> Types:
+            xs = given[:count]
+            return tuple(compress(xs, active) if pulls else compress(of.types(xs), wanted))
+
+        super().__init__(moved, calculus, sum(wanted if pulls else active), types)
+        self._of, self._active, self._wanted, self._pulls = of, active, wanted, pulls
+
+    def transposed(self) -> Operation:
+        other = self._of.pushed if self._pulls else self._of.pulled
+        return other(self._active, self._wanted)
+
+
+class _Batch(Operation):
+    """An operation on a batch: its derivatives are batches of the derivatives of one example."""
+
+    def __init__(self, of: Operation, size: int, flags: Mask, kept: Mask) -> None:
+        calculus = of.calculus
+
+        def f(*xs: Any) -> list[Any]:
+            ys = calculus.batch(of.function, size, flags, xs)
+            return [y if keep else y.sum(0) for y, keep in zip(ys, kept, strict=True)]
+
+        def types(given: Types) -> Types:
+            pairs = zip(given, flags, strict=True)
+            ys = of.types(tuple(t.with_shape(t.shape[1:]) if on else t for t, on in pairs))
+            return tuple(
+                t.with_shape((size, *t.shape)) if keep else t
+                for t, keep in zip(ys, kept, strict=True)
+            )
+
+        super().__init__(f, calculus, of.linear, types)
+        self._of, self._size, self._flags, self._kept = of, size, flags, kept
+
+    def pushed(self, active: Mask, wanted: Mask) -> Operation:
+        flags = (*self._flags, *compress(self._flags, active))
+        one = self._of.pushed(active, wanted)
+        return one.batched(self._size, flags, tuple(compress(self._kept, wanted)))
+
+    def pulled(self, active: Mask, wanted: Mask) -> Operation:
+        flags = (*self._flags, *compress(self._kept, wanted))
+        one = self._of.pulled(active, wanted)
+        return one.batched(self._size, flags, tuple(compress(self._flags, active)))
+
+    def transposed(self) -> Operation:
+        others = len(self._flags) - self.linear
+        flags, linear = self._flags[:others], self._flags[others:]
+        return self._of.transposed().batched(self._size, (*flags, *self._kept), linear)
+
+
+def _listed(types: Types) -> str:
+    return ", ".join(map(str, types)) or "nothing"
