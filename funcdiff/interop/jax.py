@@ -19,10 +19,13 @@ from funcdiff.errors import (
     ProgramError,
     user_location,
 )
-from funcdiff.interop.numpy_code import Call, program_without_values, type_of_array
-from funcdiff.interop.operation import Operation, Types
+from funcdiff.interop.calls import Call, take_apart, type_of_array
+from funcdiff.interop.hosted import Used
+from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
+from funcdiff.interop.operation import Calculus, Function, Operation, Types
 from funcdiff.reading.text.module import of_program
 from funcdiff.reading.views import function_of
+from funcdiff.transforms.jvp import Mask
 
 try:
     import jax
@@ -55,22 +58,20 @@ class Wrapped:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in JAX's arrays."""
-        call = self._call(args, kwargs)
-        return call.rebuild(
-            bridge_p.bind(*call.arrays, operation=call.operation, inlines=self._inlines)
-        )
+        xs, call = self._call(args, kwargs)
+        return call.rebuild(bridge_p.bind(*xs, operation=call.operation, inlines=self._inlines))
 
     def how(self, *args: Any, **kwargs: Any) -> str:
         """Return how a compiled call with such arguments runs: "inlined", or why it is not."""
-        call = self._call(args, kwargs)
-        types = tuple(type_of_array(x, x.dtype) for x in call.arrays)
+        xs, call = self._call(args, kwargs)
+        types = tuple(type_of_array(x, x.dtype) for x in xs)
         found = _text_of(call.operation, types) if self._inlines else "it was asked for"
         return "inlined" if isinstance(found, tuple) else f"callback: {found}"
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        call = Call(self._function, args, kwargs, _is_array, self._result)
-        call.arrays = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in call.arrays]
-        return call
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Call]:
+        xs, parts = take_apart((args, kwargs), _is_array)
+        arrays = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in xs]
+        return arrays, Call(self._function, parts, NUMPY_CODE, self._result)
 
 
 def wrap(
@@ -111,6 +112,61 @@ def wrap(
 
 def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+
+
+
+# ---- functions of JAX here -----------------------------------------------------------------------
+
+
+class _JAXCode:
+    """What JAX knows of functions of its arrays."""
+
+    def is_array(self, leaf: Any) -> bool:
+        return isinstance(leaf, jax.Array | np.ndarray | np.generic | float | int | complex)
+
+    def run(self, f: Function, xs: Sequence[Any]) -> Sequence[Any]:
+        return [np.asarray(y) for y in f(*map(jnp.asarray, xs))]
+
+    def types(self, f: Function, types: Types) -> Types:
+        given = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in types]
+        return tuple(type_of_array(y, y.dtype) for y in jax.eval_shape(f, *given))
+
+    def push(self, f: Function, xs: Sequence[Any], ts: Sequence[Any]) -> Sequence[Any]:
+        return jax.jvp(f, tuple(xs), tuple(ts))[1]
+
+    def pull(self, f: Function, xs: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
+        return jax.vjp(f, *xs)[1](list(cts))
+
+    def batch(self, f: Function, size: int, flags: Mask, xs: Sequence[Any]) -> Sequence[Any]:
+        axes = tuple(0 if flag else None for flag in flags)
+        return jax.vmap(f, axes, axis_size=size)(*xs)
+
+
+_JAX_CODE: Final[Calculus] = _JAXCode()
+
+
+def use(g: Callable[..., Any]) -> Used:
+    """Return a function of JAX as an operation here.
+
+    It takes and returns NumPy's arrays, and is differentiated by JAX, to every order, in both
+    modes and batches, wherever funcdiff differentiates, batches or compiles what calls it.
+
+    Parameters
+    ----------
+    g
+        Pure function of JAX's arrays and containers of them, perhaps ``jax.jit(g)``, which is
+        quicker.  NumPy's arrays among its arguments become JAX's; numbers of Python's, strings and
+        flags it gets as they are.
+
+    Returns
+    -------
+    Used
+        The function of NumPy's arrays.
+    """
+    return Used(g, _JAX_CODE)
+
+
+# ---- the primitive -------------------------------------------------------------------------------
 
 
 bridge_p: Final = Primitive("funcdiff")

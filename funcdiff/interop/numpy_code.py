@@ -1,27 +1,28 @@
-"""NumPy code as an operation of other libraries: its calculus, and how a call is taken apart."""
+"""NumPy code as an operation of other libraries: what funcdiff knows of its derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from funcdiff import pytree
 from funcdiff.api.batching import stack_rows, vmap
-from funcdiff.api.calls.arguments import FunctionName, is_numeric
-from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record
+from funcdiff.api.calls.arguments import is_numeric
+from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
-from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError, InputError, OutputError, user_location
-from funcdiff.interop.operation import Calculus, Function, Mask, Operation, Types
+from funcdiff.errors import ConcreteValueError
+from funcdiff.interop.operation import Calculus, Function, Mask, Types
 from funcdiff.passes.simplify import simplify
 
 
 class _NumPyCode:
     """What funcdiff knows of functions of NumPy's arrays."""
+
+    def is_array(self, leaf: Any) -> bool:
+        return is_numeric(leaf)
 
     def run(self, f: Function, xs: Sequence[Any]) -> Sequence[Any]:
         return f(*[_protected(x) for x in xs])
@@ -83,92 +84,3 @@ def _protected(x: Any) -> Any:
 
 def _conjugate(x: Any) -> Any:
     return np.conj(x) if x.dtype.kind == "c" else x
-
-
-# ---- calls ---------------------------------------------------------------------------------------
-
-
-class _Result(NamedTuple):
-    structure: pytree.Structure
-    numeric: Mask
-    others: list[Any]
-
-
-class Call:
-    """A call of NumPy code with another library's arrays: its arrays, and the operation on them.
-
-    Python's numbers, strings and flags are no operands: `f` gets them as they are.
-    """
-
-    def __init__(
-        self,
-        f: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        is_array: Callable[[Any], bool],
-        result: Callable[..., Any] | None = None,
-    ) -> None:
-        leaves, structure = pytree.flatten((args, kwargs))
-        flags = tuple(map(is_array, leaves))
-        self.arrays = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
-        others = [leaf for leaf, flag in zip(leaves, flags, strict=True) if not flag]
-        self._name = FunctionName(f)
-        self._result: _Result | None = None
-
-        def called(g: Callable[..., Any]) -> Function:
-            def flat(*xs: Any) -> list[Any]:
-                positional, named = rebuild(structure, flags, xs, others)
-                return self._take_apart(g(*positional, **named))
-
-            return flat
-
-        def declared(types: Types) -> Types:
-            assert result is not None
-            blank = [np.zeros(t.shape, t.dtype) for t in types]
-            ys = map(np.asarray, called(result)(*blank))
-            return tuple(ArrayType(y.shape, y.dtype) for y in ys)
-
-        flat = called(f)
-
-        def found(types: Types) -> Types:
-            try:
-                return NUMPY_CODE.types(flat, types)
-            except ConcreteValueError as error:
-                raise ConcreteValueError(
-                    f"what {self._name} returns is not known at {user_location()}: here its "
-                    f"arguments have no values, and it decides by them: {error} Say what it "
-                    "returns: wrap(f, result=lambda *args: np.empty(shape))."
-                ) from error
-
-        self.operation = Operation(flat, NUMPY_CODE, types=declared if result else found)
-
-    def _take_apart(self, returned: Any) -> list[Any]:
-        leaves, structure = pytree.flatten(returned)
-        numeric = tuple(map(is_numeric, leaves))
-        others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
-        if self._result is None:
-            self._result = _Result(structure, numeric, others)
-        elif self._result[:2] != (structure, numeric):
-            raise OutputError(
-                f"{self._name} returned {structure} where it had returned, or declared, "
-                f"{self._result.structure}. A bridged function must return the same container for "
-                "arguments of the same shapes and dtypes."
-            )
-        return [leaf for leaf, flag in zip(leaves, numeric, strict=True) if flag]
-
-    def rebuild(self, ys: Sequence[Any]) -> Any:
-        """Return the result, with these arrays for the numbers in it."""
-        assert self._result is not None, "the function has been called or traced"
-        structure, numeric, others = self._result
-        return rebuild(structure, numeric, ys, others)
-
-
-def type_of_array(x: Any, dtype: Any) -> ArrayType:
-    """Return the type of another library's array, whose dtype is this one in NumPy."""
-    found = np.dtype(dtype)
-    if found.kind not in "biufc" or (found.kind == "f" and found.itemsize < 2):
-        raise InputError(
-            f"an array of {found} was given at {user_location()}, which NumPy does not compute "
-            "with. Convert it to float32."
-        )
-    return ArrayType(tuple(x.shape), found)

@@ -28,6 +28,9 @@ Types: TypeAlias = tuple[ArrayType, ...]
 class Calculus(Protocol):
     """What a library knows of functions of its arrays."""
 
+    def is_array(self, leaf: Any) -> bool:
+        """Return whether a leaf of a result is an array, or a number."""
+
     def run(self, f: Function, xs: Sequence[Any]) -> Sequence[Any]:
         """Return the results, as NumPy arrays, for arrays of NumPy's."""
 
@@ -60,6 +63,7 @@ class Operation:
         self.function = f
         self.calculus = calculus
         self.linear = linear
+        self.name: Any = None  # where it is an operation of funcdiff
         self._types_of = types or partial(calculus.types, f)
         self._made: dict[Hashable, Operation] = {}
         self._types: dict[Types, Types] = {}

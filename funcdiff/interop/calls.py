@@ -1,0 +1,99 @@
+"""Calls of bridged functions: the arrays among the arguments, and the operation on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import FunctionName
+from funcdiff.api.calls.tracing import rebuild
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, InputError, OutputError, user_location
+from funcdiff.interop.operation import Calculus, Function, Operation, Types
+from funcdiff.transforms.jvp import Mask
+
+
+class Parts(NamedTuple):
+    """A container without the arrays in it."""
+
+    structure: pytree.Structure
+    flags: Mask  # by leaf: whether it is an array
+    others: list[Any]  # the leaves that are not
+
+    def rebuild(self, xs: Sequence[Any]) -> Any:
+        """Return the container with these arrays."""
+        return rebuild(self.structure, self.flags, xs, self.others)
+
+
+def take_apart(tree: Any, is_array: Callable[[Any], bool]) -> tuple[list[Any], Parts]:
+    """Return the arrays in a container, and the rest."""
+    leaves, structure = pytree.flatten(tree)
+    flags = tuple(map(is_array, leaves))
+    pairs = list(zip(leaves, flags, strict=True))
+    others = [leaf for leaf, flag in pairs if not flag]
+    return [leaf for leaf, flag in pairs if flag], Parts(structure, flags, others)
+
+
+class Call:
+    """A call of a function of its home's arrays, for arguments of one kind.
+
+    Numbers of Python's, strings and flags are no operands: `f` gets them as they are.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        arguments: Parts,
+        home: Calculus,
+        result: Callable[..., Any] | None = None,
+    ) -> None:
+        self._name = FunctionName(f)
+        self._arguments, self._home, self._declared = arguments, home, result
+        self._result: Parts | None = None
+        self._flat: Function = lambda *xs: self._called(f, xs)
+        self.operation = Operation(self._flat, home, types=self._types)
+
+    def _called(self, f: Callable[..., Any], xs: Sequence[Any]) -> list[Any]:
+        args, kwargs = self._arguments.rebuild(xs)
+        ys, found = take_apart(f(*args, **kwargs), self._home.is_array)
+        if self._result is None:
+            self._result = found
+        elif self._result[:2] != found[:2]:
+            raise OutputError(
+                f"{self._name} returned {found.structure} where it had returned, or declared, "
+                f"{self._result.structure}. A bridged function must return the same container for "
+                "arguments of the same shapes and dtypes."
+            )
+        return ys
+
+    def _types(self, types: Types) -> Types:
+        if self._declared is not None:
+            ys = self._called(self._declared, [np.zeros(t.shape, t.dtype) for t in types])
+            return tuple(ArrayType(np.shape(y), np.asarray(y).dtype) for y in ys)
+        try:
+            return self._home.types(self._flat, types)
+        except ConcreteValueError as error:
+            raise ConcreteValueError(
+                f"what {self._name} returns is not known at {user_location()}: its arguments have "
+                f"no values here, and it decides by them. Say what it returns: wrap(f, "
+                f"result=lambda *args: np.empty(shape)). What it asked for: {error}"
+            ) from error
+
+    def rebuild(self, ys: Sequence[Any]) -> Any:
+        """Return the result, with these arrays in it."""
+        assert self._result is not None, "the function has been called or traced"
+        return self._result.rebuild(ys)
+
+
+def type_of_array(x: Any, dtype: Any) -> ArrayType:
+    """Return the type of another library's array, whose dtype is this one in NumPy."""
+    found = np.dtype(dtype)
+    if found.kind not in "biufc":
+        raise InputError(
+            f"an array of {found} was given at {user_location()}, which NumPy does not compute "
+            "with. Convert it to float32."
+        )
+    return ArrayType(tuple(x.shape), found)

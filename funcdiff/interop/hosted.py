@@ -1,0 +1,48 @@
+"""Functions of other libraries as operations here: how `use` of every library calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from funcdiff.api.calls.arguments import as_tracers, name_of
+from funcdiff.core.tracer import Tracer, any_traced
+from funcdiff.errors import InputError, user_location
+from funcdiff.interop.calls import Call, take_apart
+from funcdiff.interop.operation import Calculus
+from funcdiff.ops.user.bridged import bridged
+from funcdiff.pytree.statics import static_key
+
+
+class Used:
+    """A function of another library's arrays, as one of NumPy's; made by `use`."""
+
+    def __init__(self, g: Callable[..., Any], home: Calculus) -> None:
+        update_wrapper(self, g)
+        self._function, self._home = g, home
+        self._calls: dict[Any, Call] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result, in NumPy's arrays, or traced."""
+        xs, parts = take_apart((args, kwargs), _is_array)
+        try:
+            key = parts.structure, parts.flags, static_key(tuple(parts.others))
+            call = self._calls.get(key)
+        except TypeError as error:
+            raise InputError(
+                f"an argument of {name_of(self._function)} that is no array is not hashable "
+                f"({error}), at {user_location()}. Use tuples and frozen objects for options."
+            ) from error
+        if call is None:
+            call = self._calls[key] = Call(self._function, parts, self._home)
+        operation = call.operation
+        if any_traced(xs):
+            return call.rebuild(bridged(operation, name_of(self._function), as_tracers(xs)))
+        return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, Tracer | np.ndarray | np.generic)
