@@ -10,9 +10,10 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import as_tracers, name_of
 from funcdiff.core.tracer import Tracer, any_traced
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.operation import Calculus
+from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.user.bridged import bridged
 from funcdiff.pytree.statics import static_key
 
@@ -40,6 +41,10 @@ class Used:
             call = self._calls[key] = Call(self._function, parts, self._home)
         operation = call.operation
         if any_traced(xs):
+            try:
+                operation.types(tuple(x.type for x in as_tracers(xs)))
+            except ConcreteValueError:  # it decides by values, which an eager trace has
+                operation.run(*[np.asarray(value_of(x)) for x in xs])
             return call.rebuild(bridged(operation, name_of(self._function), as_tracers(xs)))
         return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
 

@@ -129,7 +129,11 @@ class _JAXCode:
 
     def types(self, f: Function, types: Types) -> Types:
         given = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in types]
-        return tuple(type_of_array(y, y.dtype) for y in jax.eval_shape(f, *given))
+        try:
+            found = jax.eval_shape(f, *given)
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+            raise ConcreteValueError(str(error)) from error
+        return tuple(type_of_array(y, y.dtype) for y in found)
 
     def push(self, f: Function, xs: Sequence[Any], ts: Sequence[Any]) -> Sequence[Any]:
         return jax.jvp(f, tuple(xs), tuple(ts))[1]
