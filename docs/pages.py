@@ -125,8 +125,9 @@ GROUPS: Final = (
         "Modules",
         "The namespaces as a whole: what each is for. `funcdiff.scipy` has SciPy's names "
         "([With SciPy](scipy.md)), `funcdiff.autograd` those of autograd ([Coming from "
-        "autograd](from-autograd.md)); [Errors](errors.md) has a page for each exception.",
-        "typing autograd numpy scipy nn pytree testing dask",
+        "autograd](from-autograd.md)), `funcdiff.interop` [bridges](bridges.md); "
+        "[Errors](errors.md) has a page for each exception.",
+        "typing autograd numpy scipy nn pytree testing dask interop",
     ),
 )
 

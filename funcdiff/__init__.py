@@ -11,7 +11,7 @@ from funcdiff.core.late import late_import, late_names
 
 if TYPE_CHECKING:
     from funcdiff import dask as dask
-    from funcdiff import nn, numpy, scipy, testing
+    from funcdiff import interop, nn, numpy, scipy, testing
     from funcdiff.adapting.adapt import adapt
     from funcdiff.api.batching import vmap
     from funcdiff.api.caches import cache_info, clear_caches
@@ -81,6 +81,7 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "interop",
     "is_linear",
     "jacfwd",
     "jacobian",
@@ -118,7 +119,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "": "dask nn numpy scipy testing",
+    "": "dask interop nn numpy scipy testing",
     "adapting.adapt": "adapt",
     "api.batching": "vmap",
     "api.caches": "cache_info clear_caches",

@@ -78,8 +78,8 @@ class Call:
         except ConcreteValueError as error:
             raise ConcreteValueError(
                 f"what {self._name} returns is not known at {user_location()}: its arguments have "
-                f"no values here, and it decides by them. Say what it returns: wrap(f, "
-                f"result=lambda *args: np.empty(shape)). What it asked for: {error}"
+                f"no values here, and it decides by them. Declare it: result=lambda *args: "
+                f"np.empty(shape). What it asked for: {error}"
             ) from error
 
     def rebuild(self, ys: Sequence[Any]) -> Any:

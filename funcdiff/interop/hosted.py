@@ -13,7 +13,7 @@ from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.operation import Calculus
-from funcdiff.numpy.border.values import value_of
+from funcdiff.numpy.border.values import concrete_value
 from funcdiff.ops.user.bridged import bridged
 from funcdiff.pytree.statics import static_key
 
@@ -21,9 +21,14 @@ from funcdiff.pytree.statics import static_key
 class Used:
     """A function of another library's arrays, as one of NumPy's; made by `use`."""
 
-    def __init__(self, g: Callable[..., Any], home: Calculus) -> None:
+    def __init__(
+        self,
+        g: Callable[..., Any],
+        home: Calculus,
+        result: Callable[..., Any] | None = None,
+    ) -> None:
         update_wrapper(self, g)
-        self._function, self._home = g, home
+        self._function, self._home, self._result = g, home, result
         self._calls: dict[Any, Call] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -38,14 +43,19 @@ class Used:
                 f"({error}), at {user_location()}. Use tuples and frozen objects for options."
             ) from error
         if call is None:
-            call = self._calls[key] = Call(self._function, parts, self._home)
+            call = self._calls[key] = Call(self._function, parts, self._home, self._result)
         operation = call.operation
         if any_traced(xs):
+            tracers = as_tracers(xs)
             try:
-                operation.types(tuple(x.type for x in as_tracers(xs)))
-            except ConcreteValueError:  # it decides by values, which an eager trace has
-                operation.run(*[np.asarray(value_of(x)) for x in xs])
-            return call.rebuild(bridged(operation, name_of(self._function), as_tracers(xs)))
+                operation.types(tuple(x.type for x in tracers))
+            except ConcreteValueError as error:  # it decides by values, which an eager trace has
+                try:
+                    values = [np.asarray(concrete_value(x)) for x in tracers]
+                except ConcreteValueError:
+                    raise error from None
+                operation.run(*values)
+            return call.rebuild(bridged(operation, name_of(self._function), tracers))
         return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
 
 

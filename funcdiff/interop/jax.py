@@ -80,8 +80,8 @@ def wrap(
     """Return NumPy code as a function of JAX: of its arrays, and under all its transformations.
 
     The derivatives are funcdiff's, of every order and in both modes; ``jax.grad``, ``jax.jvp``,
-    ``jax.vmap`` and ``jax.jit`` nest in any order.  Compiled calls are inlined where `funcdiff.export`
-    can write the program, so that XLA sees it, and call back to NumPy where not.
+    ``jax.vmap`` and ``jax.jit`` nest in any order.  Compiled calls are inlined where
+    `funcdiff.export` can write the program, so that XLA sees it, and call back to NumPy where not.
 
     Parameters
     ----------
@@ -114,7 +114,6 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic)
 
 
-
 # ---- functions of JAX here -----------------------------------------------------------------------
 
 
@@ -136,20 +135,23 @@ class _JAXCode:
         return tuple(type_of_array(y, y.dtype) for y in found)
 
     def push(self, f: Function, xs: Sequence[Any], ts: Sequence[Any]) -> Sequence[Any]:
-        return jax.jvp(f, tuple(xs), tuple(ts))[1]
+        tangents: Sequence[Any] = jax.jvp(f, tuple(xs), tuple(ts))[1]
+        return tangents
 
     def pull(self, f: Function, xs: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
-        return jax.vjp(f, *xs)[1](list(cts))
+        cotangents: Sequence[Any] = jax.vjp(f, *xs)[1](list(cts))
+        return cotangents
 
     def batch(self, f: Function, size: int, flags: Mask, xs: Sequence[Any]) -> Sequence[Any]:
         axes = tuple(0 if flag else None for flag in flags)
-        return jax.vmap(f, axes, axis_size=size)(*xs)
+        ys: Sequence[Any] = jax.vmap(f, axes, axis_size=size)(*xs)
+        return ys
 
 
 _JAX_CODE: Final[Calculus] = _JAXCode()
 
 
-def use(g: Callable[..., Any]) -> Used:
+def use(g: Callable[..., Any], *, result: Callable[..., Any] | None = None) -> Used:
     """Return a function of JAX as an operation here.
 
     It takes and returns NumPy's arrays, and is differentiated by JAX, to every order, in both
@@ -161,13 +163,16 @@ def use(g: Callable[..., Any]) -> Used:
         Pure function of JAX's arrays and containers of them, perhaps ``jax.jit(g)``, which is
         quicker.  NumPy's arrays among its arguments become JAX's; numbers of Python's, strings and
         flags it gets as they are.
+    result
+        ``result(*args)`` returns NumPy arrays of the shapes and dtypes of the result; it is called
+        with zeros.  Needed only where `g` decides by values that are not there, as inside `scan`.
 
     Returns
     -------
     Used
         The function of NumPy's arrays.
     """
-    return Used(g, _JAX_CODE)
+    return Used(g, _JAX_CODE, result)
 
 
 # ---- the primitive -------------------------------------------------------------------------------
@@ -177,8 +182,8 @@ bridge_p: Final = Primitive("funcdiff")
 bridge_p.multiple_results = True
 
 
-@bridge_p.def_impl
-def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001, FBT001
+@bridge_p.def_impl  # type: ignore[untyped-decorator]
+def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001
     # what the user's function returns may be memory that it keeps
     copies = operation.is_users
     return [
@@ -187,8 +192,8 @@ def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: A
     ]
 
 
-@bridge_p.def_abstract_eval
-def _types(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001, FBT001
+@bridge_p.def_abstract_eval  # type: ignore[untyped-decorator]
+def _types(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001
     given = tuple(type_of_array(x, x.dtype) for x in xs)
     found = operation.types(given)
     _warn_of_rounding(found, given)
@@ -231,12 +236,7 @@ def _batch(
     flags = tuple(axis is not None for axis in axes)
     moved = [x if k is None else jnp.moveaxis(x, k, 0) for x, k in zip(xs, axes, strict=True)]
     size = next(x.shape[0] for x, flag in zip(moved, flags, strict=True) if flag)
-    types = [
-        type_of_array(x, x.dtype) if not flag else ArrayType(x.shape[1:], np.dtype(x.dtype))
-        for x, flag in zip(moved, flags, strict=True)
-    ]
-    kept = tuple(True for _ in operation.types(tuple(types)))
-    wide = operation.batched(size, flags, kept)
+    wide = operation.mapped(size, flags, tuple(type_of_array(x, x.dtype) for x in moved))
     ys = bridge_p.bind(*moved, operation=wide, inlines=inlines)
     return ys, [0 for _ in ys]
 

@@ -14,8 +14,9 @@ from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.errors import ConcreteValueError
-from funcdiff.interop.operation import Calculus, Function, Mask, Types
+from funcdiff.interop.operation import Calculus, Function, Types
 from funcdiff.passes.simplify import simplify
+from funcdiff.transforms.jvp import Mask
 
 
 class _NumPyCode:

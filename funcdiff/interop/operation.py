@@ -123,6 +123,14 @@ class Operation:
         """
         return self._once((size, flags, kept), lambda: _Batch(self, size, flags, kept))
 
+    def mapped(self, size: int, flags: Mask, types: Types) -> Operation:
+        """Return the operation for `size` examples, where all results have the axis in front.
+
+        `types` are those of the arguments, which have it where they are flagged.
+        """
+        one = [t.with_shape(t.shape[1:]) if on else t for t, on in zip(types, flags, strict=True)]
+        return self.batched(size, flags, (True,) * len(self.types(tuple(one))))
+
     @property
     def is_users(self) -> bool:
         """Whether a function of the user's is called as it is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from funcdiff.errors import InputError, MissingDependencyError, user_location
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Operation, Types
-from funcdiff.transforms.jvp import present, spread
+from funcdiff.transforms.jvp import spread
 
 try:
     import pytensor.tensor as pt
@@ -93,19 +92,17 @@ class _Bridge(Op):  # type: ignore[misc]
 
     def _results(self, xs: Sequence[Any]) -> list[tuple[str, tuple[int | None, ...]]]:
         """Return dtypes and shapes; lengths that differ with unknown ones are unknown."""
-        found = self.operation.types(_types(xs, 2))
-        other = self.operation.types(_types(xs, 3)) if any(None in x.type.shape for x in xs) else found
+        found, other = (self.operation.types(_types(xs, unknown)) for unknown in (2, 3))
         if [t.ndim for t in found] != [t.ndim for t in other]:
             raise InputError(
                 f"how many axes a result has depends on shapes that are not known, at "
                 f"{user_location()}. Give the variables shapes: pt.specify_shape(x, (3, 4))."
             )
-        return [
-            (t.dtype.name, tuple(n if n == m else None for n, m in zip(t.shape, u.shape)))
-            for t, u in zip(found, other, strict=True)
-        ]
+        shapes = (zip(t.shape, u.shape, strict=True) for t, u in zip(found, other, strict=True))
+        known = [tuple(n if n == m else None for n, m in pairs) for pairs in shapes]
+        return [(t.dtype.name, shape) for t, shape in zip(found, known, strict=True)]
 
-    def perform(self, node: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def perform(self, _node: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         for storage, y in zip(outputs, self.operation.run(*map(np.asarray, inputs)), strict=True):
             storage[0] = np.array(y) if self.operation.is_users else np.asarray(y)
 
@@ -113,7 +110,8 @@ class _Bridge(Op):  # type: ignore[misc]
         active = tuple(x.type.dtype in _INEXACT for x in inputs)
         given = [None if _is_missing(ct) else ct for ct in cotangents]
         wanted = tuple(
-            ct is not None and y.type.dtype in _INEXACT for ct, y in zip(given, outputs, strict=True)
+            ct is not None and y.type.dtype in _INEXACT
+            for ct, y in zip(given, outputs, strict=True)
         )
         if not (any(active) and any(wanted)):
             return [DisconnectedType()() for _ in inputs]
@@ -123,7 +121,8 @@ class _Bridge(Op):  # type: ignore[misc]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
         ts = [None if _is_missing(t) else t for t in tangents]
-        active = tuple(t is not None and x.type.dtype in _INEXACT for t, x in zip(ts, inputs))
+        pairs = zip(ts, inputs, strict=True)
+        active = tuple(t is not None and x.type.dtype in _INEXACT for t, x in pairs)
         wanted = tuple(y.type.dtype in _INEXACT for y in outputs)
         moved: Sequence[Any] = [None for _ in outputs]
         if any(active) and any(wanted):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -20,12 +19,15 @@ from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.hosted import Used
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
-from funcdiff.transforms.jvp import Mask, present, spread
+from funcdiff.transforms.jvp import Mask, spread
 
 try:
     import torch
-    from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
-    from torch._subclasses.fake_tensor import DynamicOutputShapeException
+    from torch._subclasses.fake_tensor import (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        FakeTensorMode,
+    )
 except ImportError as error:
     raise MissingDependencyError(
         f"fd.interop.torch needs PyTorch, which is not installed ({error}), at {user_location()}. "
@@ -43,7 +45,7 @@ class Wrapped:
         update_wrapper(self, f)
         self._function, self._result = f, result
 
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in tensors."""
         xs, parts = take_apart((args, kwargs), _is_tensor)
@@ -85,7 +87,7 @@ def _is_tensor(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor)
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def _apply(operation: Operation, xs: Sequence[Any]) -> Sequence[Any]:
     found: Sequence[Any] = _Bridge.apply(operation, *xs)
     return found
@@ -120,21 +122,25 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
             return (None, *(None for _ in xs))
         backward = ctx.operation.pulled(active, arrived)
         # gradients are conjugates of cotangents
-        found = _apply(backward, [*xs, *(ct.conj() for ct in present(cts))])
+        found = _apply(backward, [*xs, *(ct.conj() for ct in cts if ct is not None)])
         return (None, *spread([ct.conj() for ct in found], active))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *ts: Any) -> tuple[Any, ...]:
         active = tuple(t is not None for t in ts)
         forward = ctx.operation.pushed(active, ctx.wanted)
-        return tuple(spread(_apply(forward, [*ctx.saved_tensors, *present(ts)]), ctx.wanted))
+        return tuple(
+            spread(
+                _apply(forward, [*ctx.saved_tensors, *(t for t in ts if t is not None)]), ctx.wanted
+            )
+        )
 
     @staticmethod
     def vmap(info: Any, axes: Sequence[Any], operation: Operation, *xs: Any) -> Any:
         moved = [x if k is None else x.movedim(k, 0) for x, k in zip(xs, axes[1:], strict=True)]
         flags = tuple(k is not None for k in axes[1:])
-        kept = tuple(True for _ in operation.types(tuple(map(_type_of_one, moved, flags))))
-        ys = _apply(operation.batched(info.batch_size, flags, kept), moved)
+        wide = operation.mapped(info.batch_size, flags, tuple(map(_type_of, moved)))
+        ys = _apply(wide, moved)
         return ys, tuple(0 for _ in ys)
 
 
@@ -146,8 +152,8 @@ def _is_inexact(x: Any) -> bool:
     return bool(x.is_floating_point() or x.is_complex())
 
 
-def _type_of_one(x: Any, is_batch: bool) -> ArrayType:  # noqa: FBT001
-    return ArrayType(tuple(x.shape[1:] if is_batch else x.shape), _numpy_dtype(x.dtype))
+def _type_of(x: Any) -> ArrayType:
+    return ArrayType(tuple(x.shape), _numpy_dtype(x.dtype))
 
 
 # ---- functions of PyTorch here -------------------------------------------------------------------
@@ -169,7 +175,7 @@ class _TorchCode:
                 ys = [torch.as_tensor(y) for y in f(*xs)]
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise ConcreteValueError(str(error)) from error
-        return tuple(ArrayType(tuple(y.shape), _numpy_dtype(y.dtype)) for y in ys)
+        return tuple(map(_type_of, ys))
 
     def push(self, f: Function, xs: Sequence[Any], ts: Sequence[Any]) -> Sequence[Any]:
         return list(torch.func.jvp(_of_tuple(f), tuple(xs), tuple(ts))[1])
@@ -200,7 +206,7 @@ def _tensor(x: Any) -> Any:
 _TORCH_CODE: Final[Calculus] = _TorchCode()
 
 
-def use(g: Callable[..., Any]) -> Used:
+def use(g: Callable[..., Any], *, result: Callable[..., Any] | None = None) -> Used:
     """Return a function of PyTorch as an operation here.
 
     It takes and returns NumPy's arrays, and is differentiated by ``torch.func``, to every order, in
@@ -211,18 +217,20 @@ def use(g: Callable[..., Any]) -> Used:
     g
         Pure function of tensors and containers of them.  NumPy's arrays among its arguments become
         tensors; numbers of Python's, strings and flags it gets as they are.
+    result
+        ``result(*args)`` returns NumPy arrays of the shapes and dtypes of the result; it is called
+        with zeros.  Needed only where `g` decides by values that are not there, as inside `scan`.
 
     Returns
     -------
     Used
         The function of NumPy's arrays.
     """
-    return Used(g, _TORCH_CODE)
+    return Used(g, _TORCH_CODE, result)
 
 
 _DTYPES: Final[dict[np.dtype[Any], Any]] = {
-    np.dtype(kind): torch.from_numpy(np.empty(0, kind)).dtype
-    for kind in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
+    np.dtype(kind): torch.from_numpy(np.empty(0, kind)).dtype for kind in ("?", *"bhilBHILefdFD")
 }
 """PyTorch's dtypes by NumPy's."""
 

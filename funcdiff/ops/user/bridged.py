@@ -1,4 +1,4 @@
-"""Functions of other libraries, whose derivatives are functions of these libraries again: `bridged`.
+"""Functions of other libraries, of which derivatives are such functions again: `bridged`.
 
 A parameter holds the name under which an operation was entered, never the operation.  Its rules
 name further operations, those that push tangents forward, pull cotangents back, or take a batch.
@@ -36,8 +36,8 @@ class Bridge(Protocol):
     def transposed(self) -> Any:
         """Return ``(*others, *cts) -> cotangents`` of the operands in which it is linear."""
 
-    def batched(self, size: int, flags: Mask, kept: Mask) -> Any:
-        """Return the operation for so many examples."""
+    def mapped(self, size: int, flags: Mask, types: Types) -> Any:
+        """Return the operation for so many examples, for arguments of these types."""
 
 
 entered: Final[Entered[Bridge]] = Entered(
@@ -81,18 +81,16 @@ def _transpose(p: Bridged, types: Types, cts: Tangents, xs: Tangents) -> Tangent
     operation = entered[p.name]
     first = len(xs) - operation.linear
     backward = operation.transposed()
-    pairs = zip(cts, operation.types(types), strict=True)
-    given = [instantiate(ct, t) for ct, t in pairs]
+    wanted = operation.types(types)
+    given = [instantiate(ct, t) for ct, t in zip(cts, wanted, strict=True)]
     found = bind(bridged_p, named(backward, p.name), *present(xs[:first]), *given)
-    moves = (x is None for x in xs[first:])
-    return [*(None for _ in xs[:first]), *(ct if on else None for ct, on in zip(found, moves, strict=True))]
+    pairs = zip(found, xs[first:], strict=True)
+    return [*(None for _ in xs[:first]), *(ct if x is None else None for ct, x in pairs)]
 
 
 def _batch(p: Bridged, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    operation = entered[p.name]
-    one = [x.type.with_shape(x.type.shape[1:]) if on else x.type for x, on in zip(xs, batched, strict=True)]
-    kept = tuple(True for _ in operation.types(tuple(one)))
-    wide = operation.batched(size, tuple(batched), kept)
+    types = tuple(x.type for x in xs)
+    wide = entered[p.name].mapped(size, tuple(batched), types)
     return bind(bridged_p, named(wide, p.name), *xs)
 
 

@@ -12,11 +12,14 @@ from funcdiff.core.primitive import NONE, operation, registered
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.interop.numpy_code import NUMPY_CODE
+from funcdiff.interop.operation import Operation
 from funcdiff.ops.control.checkpoint import Tap, checkpoint, tap
 from funcdiff.ops.control.guard import demand
 from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.systems import Triangle
+from funcdiff.ops.user.bridged import bridged
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_known import Known, KnownTangent, RuleCalls, known_p, known_tangent_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
@@ -92,6 +95,7 @@ def _opaque(n: Any, m: Any) -> Any:
 
 
 NAME = entered.enter("remainders", Function(lambda n, m: [n % m], None))
+BRIDGED = Operation(lambda x, y: [np.sin(x) * y, np.cumsum(y) * x[0]], NUMPY_CODE)
 
 SAMPLES: dict[str, list[Sample]] = {
     "custom": [
@@ -107,6 +111,15 @@ SAMPLES: dict[str, list[Sample]] = {
     "custom_known_tangent": [
         sample(_known_tangent(transposed=False), NUMBER, X),
         sample(_known_tangent(transposed=True), NUMBER, X),
+    ],
+    "bridged": [
+        sample(lambda x, y: bridged(BRIDGED, "product", [x, y]), X, Y),
+        sample(
+            lambda x, y, t: bridged(BRIDGED.pushed((True, False), (True, True)), "p", [x, y, t]),
+            X,
+            Y,
+            Y,
+        ),
     ],
     "opaque": [sample(_opaque, integers(3), integers(3, start=5))],
 }

@@ -1,0 +1,218 @@
+"""Bridged operations, whose home here is NumPy code: every rule of a bridge without a library."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import funcdiff as fd
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError, OutputError
+from funcdiff.interop.calls import type_of_array
+from funcdiff.interop.hosted import Used
+from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
+from funcdiff.interop.operation import Operation
+from tests.interop.patterns import NESTINGS, PATTERNS, POINT, Nesting, agree, in_numpy
+
+X = np.array([0.3, -0.7, 1.2])
+
+
+def bridged(f: Callable[..., Any]) -> Used:
+    """Return NumPy code that funcdiff sees as another library's."""
+    return Used(f, NUMPY_CODE)
+
+
+@pytest.mark.parametrize("nesting", NESTINGS.values(), ids=NESTINGS)
+def test_a_bridged_function_has_the_derivatives_of_its_code(nesting: Nesting) -> None:
+    for name in list(PATTERNS)[::40]:
+        f = in_numpy(name)
+        agree(name, nesting(fd, bridged(f))(POINT), nesting(fd, f)(POINT))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_pattern_has_its_derivatives_across_a_bridge(name: str) -> None:
+    f = in_numpy(name)
+    for nesting in NESTINGS.values():
+        agree(name, nesting(fd, bridged(f))(POINT), nesting(fd, f)(POINT))
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "jit": fd.jit,
+    "batch": lambda h: lambda x: fd.vmap(h, axis_size=2)(np.stack([x, 2 * x])).sum(0),
+    "shared": lambda h: lambda x: fd.vmap(lambda s: h(x * s))(np.array([0.5, 1.5])).sum(0),
+    "forward": lambda h: lambda x: fd.jvp(h, (x,), (np.cos(x),))[1],
+    "reverse": lambda h: lambda x: fd.vjp(h, x)[1](np.sin(x))[0],
+    "checkpoint": fd.checkpoint,
+}
+
+
+@given(st.lists(st.sampled_from(sorted(TRANSFORMS)), min_size=1, max_size=4))
+def test_transforms_nest_in_any_order_across_a_bridge(names: list[str]) -> None:
+    def f(x: Any) -> Any:
+        return np.tanh(x) * x[::-1] + x[0] * np.sum(x**2)
+
+    inside, outside = bridged(f), f
+    for name in names:
+        inside, outside = TRANSFORMS[name](inside), TRANSFORMS[name](outside)
+    agree(str(names), inside(X), outside(X))
+
+
+# ---- the calculus of operations ------------------------------------------------------------------
+
+
+def _operation() -> Operation:
+    return Operation(lambda x, n, y: [np.exp(x) * y, n + 1, np.sum(x) * y[0]], NUMPY_CODE)
+
+
+def test_pushing_and_pulling_are_each_others_transpose() -> None:
+    op, args = _operation(), (X, np.array(3), np.array([1.0, 2.0, 0.5]))
+    active, wanted = (True, False, True), (True, False, True)
+    forward, backward = op.pushed(active, wanted), op.pulled(active, wanted)
+    assert forward.transposed() is backward
+    assert backward.transposed() is forward
+    ts, cts = [np.cos(X), X[::-1]], [X**2, np.array(0.7)]
+    pushed, pulled = forward.run(*args, *ts), backward.run(*args, *cts)
+    left = sum(np.sum(ct * y) for ct, y in zip(cts, pushed, strict=True))
+    right = sum(np.sum(t * x) for t, x in zip(ts, pulled, strict=True))
+    assert left == pytest.approx(right, rel=1e-14)
+
+
+def test_what_a_batch_shares_is_summed_in_its_transpose() -> None:
+    op = _operation().pushed((True, False, True), (True, False, True))
+    flags, kept = (True, False, False, True, False), (True, True)
+    wide = op.batched(4, flags, kept)
+    types = tuple(ArrayType(s, np.dtype(float)) for s in ((4, 3), (), (3,), (4, 3), (3,)))
+    assert [t.shape for t in wide.types(types)] == [(4, 3), (4,)]
+    back = wide.transposed()
+    given = (*types[:3], *wide.types(types))
+    assert [t.shape for t in back.types(given)] == [(4, 3), (3,)]
+    assert back.transposed().types(types) == wide.types(types)
+
+
+def test_derivatives_are_made_once() -> None:
+    op = _operation()
+    masks = (True, False, False), (True, False, False)
+    assert op.pushed(*masks) is op.pushed(*masks)
+    assert op.batched(2, (True,) * 3, (True,) * 3) is op.batched(2, (True,) * 3, (True,) * 3)
+
+
+def test_a_function_of_the_users_is_not_transposed() -> None:
+    with pytest.raises(NotDifferentiableError, match="only its derivatives are known to be linear"):
+        _operation().transposed()
+
+
+def test_code_that_decides_by_values_is_batched_one_by_one() -> None:
+    def f(x: Any) -> Any:
+        return x**2 if np.sum(x) > 0 else -x
+
+    op = Operation(lambda x: [f(x)], NUMPY_CODE).batched(2, (True,), (True,))
+    rows = np.stack([X, -X])
+    np.testing.assert_array_equal(op.run(rows)[0], np.stack([X**2, X]))
+    slopes = op.pulled((True,), (True,)).run(rows, np.ones_like(rows))[0]
+    np.testing.assert_array_equal(slopes, np.stack([2 * X, -np.ones(3)]))
+
+
+def test_the_program_has_the_arrays_that_the_code_closes_over() -> None:
+    table = np.arange(3.0) ** 1.5
+    types = (ArrayType((3,), np.dtype(float)),)
+    program, captures = program_without_values(lambda x: [x * table], types)
+    np.testing.assert_array_equal(fd.evaluate(program, [X, *captures])[0], X * table)
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+def test_arguments_and_results_are_in_containers() -> None:
+    def f(p: Any, k: int, *, name: str) -> Any:
+        return {"y": p["x"] ** k, "name": name, "pair": (p["x"][0], k)}
+
+    found = bridged(f)({"x": X}, 2, name="square")
+    assert found["name"] == "square"
+    np.testing.assert_array_equal(found["y"], X**2)
+    g = fd.grad(lambda p: np.sum(bridged(f)(p, 3, name="cube")["y"]))({"x": X})
+    np.testing.assert_allclose(g["x"], 3 * X**2, rtol=1e-15)
+
+
+def test_results_of_another_kind_than_before_are_refused() -> None:
+    found: list[Any] = [X, (X, X), X[:2]]
+    f = bridged(lambda x: found[0] * x if isinstance(found[0], np.ndarray) else found[0])
+    f(X)
+    found.pop(0)
+    with pytest.raises(OutputError, match="must return the same container"):
+        f(X)
+    shorter = bridged(lambda x: x[: int(limit[0])])
+    limit = np.array([2])
+    shorter(X)
+    limit[0] = 1
+    with pytest.raises(OutputError, match=r"returned f64\[1\] where it had returned"):
+        shorter(X)
+
+
+def test_code_that_decides_by_values_needs_them_or_a_declaration() -> None:
+    f = bridged(lambda x: x if x[0] > 0 else x**2)
+    np.testing.assert_array_equal(fd.vjp(f, -X)[1](np.ones(3))[0], -2 * X)
+    new = bridged(lambda x: x if x[0] > 0 else x**2)
+    with pytest.raises(ConcreteValueError, match=r"Declare it: result=lambda \*args: np.empty"):
+        fd.scan(lambda c, _: (new(c), None), X, None, 2)
+    declared = Used(lambda x: x if x[0] > 0 else x**2, NUMPY_CODE, lambda x: np.empty(x.shape))
+    found = fd.scan(lambda c, _: (declared(c), None), -X, None, 2)[0]
+    np.testing.assert_array_equal(found, X**2)
+
+
+def test_arguments_that_are_no_arrays_are_hashable() -> None:
+    class Options:
+        __hash__ = None  # type: ignore[assignment]
+
+    with pytest.raises(InputError, match="is not hashable"):
+        bridged(lambda x, _: x)(X, Options())
+
+
+def test_arrays_of_another_library_cannot_be_written_to() -> None:
+    def f(x: Any) -> Any:
+        x += 1
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        bridged(f)(X)
+
+
+def test_dtypes_that_numpy_lacks_are_refused() -> None:
+    with pytest.raises(InputError, match="which NumPy does not compute with"):
+        type_of_array(np.empty(2, "V2"), "V2")
+
+
+def test_threads_bridge_at_once() -> None:
+    f = bridged(lambda x: np.sum(np.sin(x) ** 2))
+    found: dict[int, Any] = {}
+
+    def work(k: int) -> None:
+        found[k] = [fd.hessian(f)(X * k) for _ in range(5)][-1]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, h in found.items():
+        np.testing.assert_allclose(h, np.diag(2 * np.cos(2 * X * k)), atol=1e-14)
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("library", ["jax", "torch", "pytensor"])
+def test_a_library_that_is_missing_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    monkeypatch.delitem(__import__("sys").modules, f"funcdiff.interop.{library}", raising=False)
+    with pytest.raises(fd.errors.MissingDependencyError, match=rf'"funcdiff\[{library}\]"'):
+        getattr(fd.interop, library)
+
+
+def test_what_is_no_bridge_is_said() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'tensorflow'"):
+        fd.interop.tensorflow  # type: ignore[attr-defined]  # noqa: B018
