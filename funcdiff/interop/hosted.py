@@ -44,7 +44,7 @@ class Used:
             ) from error
         if call is None:
             call = self._calls[key] = Call(self._function, parts, self._home, self._result)
-        operation = call.operation
+        xs, operation = [self._given(x) for x in xs], call.operation
         if any_traced(xs):
             tracers = as_tracers(xs)
             try:
@@ -57,6 +57,11 @@ class Used:
                 operation.run(*values)
             return call.rebuild(bridged(operation, name_of(self._function), tracers))
         return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
+
+    def _given(self, x: Any) -> Any:
+        """Return an array in a dtype of the library's."""
+        dtype = self._home.dtype(x.dtype)
+        return x if dtype == x.dtype else x.astype(dtype)
 
 
 def _is_array(leaf: Any) -> bool:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,7 @@ except ImportError as error:
         'Install it: python -m pip install "funcdiff[jax]"'
     ) from error
 
+_INLINED: Final = "inlined"
 _LONGEST: Final = 2000
 """Equations up to which a program is handed to XLA, which compiles longer ones for minutes."""
 
@@ -65,12 +66,13 @@ class Wrapped:
         """Return how a compiled call with such arguments runs: "inlined", or why it is not."""
         xs, call = self._call(args, kwargs)
         types = tuple(type_of_array(x, x.dtype) for x in xs)
-        found = _text_of(call.operation, types) if self._inlines else "it was asked for"
-        return "inlined" if isinstance(found, tuple) else f"callback: {found}"
+        return _plan(call.operation, types, inlines=self._inlines).how
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Call]:
         xs, parts = take_apart((args, kwargs), _is_array)
         arrays = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in xs]
+        for x in arrays:
+            type_of_array(x, x.dtype)  # which refuses what NumPy does not have
         return arrays, Call(self._function, parts, NUMPY_CODE, self._result)
 
 
@@ -119,6 +121,9 @@ def _is_array(leaf: Any) -> bool:
 
 class _JAXCode:
     """What JAX knows of functions of its arrays."""
+
+    def dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return _rounded(dtype)
 
     def is_array(self, leaf: Any) -> bool:
         return isinstance(leaf, jax.Array | np.ndarray | np.generic | float | int | complex)
@@ -187,17 +192,15 @@ def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: A
     # what the user's function returns may be memory that it keeps
     copies = operation.is_users
     return [
-        jnp.array(y, canonicalize_dtype(y.dtype), copy=copies or None)
+        jnp.array(y, _rounded(y.dtype), copy=copies or None)
         for y in operation.run(*map(np.asarray, xs))
     ]
 
 
 @bridge_p.def_abstract_eval  # type: ignore[untyped-decorator]
 def _types(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001
-    given = tuple(type_of_array(x, x.dtype) for x in xs)
-    found = operation.types(given)
-    _warn_of_rounding(found, given)
-    return [ShapedArray(t.shape, canonicalize_dtype(t.dtype)) for t in found]
+    found = operation.types(tuple(type_of_array(x, x.dtype) for x in xs))
+    return [ShapedArray(t.shape, _rounded(t.dtype)) for t in found]
 
 
 def _jvp(
@@ -212,7 +215,7 @@ def _jvp(
         moved = bridge_p.bind(*xs, *compress(ts, active), operation=forward, inlines=inlines)
     rest = iter(moved)
     return ys, [
-        next(rest) if flag and moved else ad.Zero.from_primal_value(y)
+        next(rest) if flag and moved else ad.Zero(jax.typeof(y).to_tangent_aval())
         for y, flag in zip(ys, wanted, strict=True)
     ]
 
@@ -236,18 +239,16 @@ def _batch(
     flags = tuple(axis is not None for axis in axes)
     moved = [x if k is None else jnp.moveaxis(x, k, 0) for x, k in zip(xs, axes, strict=True)]
     size = next(x.shape[0] for x, flag in zip(moved, flags, strict=True) if flag)
-    wide = operation.mapped(size, flags, tuple(type_of_array(x, x.dtype) for x in moved))
-    ys = bridge_p.bind(*moved, operation=wide, inlines=inlines)
+    ys = bridge_p.bind(*moved, operation=operation.batched(size, flags), inlines=inlines)
     return ys, [0 for _ in ys]
 
 
 def _lower(ctx: Any, *xs: Any, operation: Operation, inlines: bool) -> Any:
     types = tuple(ArrayType(x.shape, np.dtype(x.dtype)) for x in ctx.avals_in)
-    found = _text_of(operation, types) if inlines else "it was asked for"
-    if isinstance(found, tuple):
-        function, captures = found
-        return mlir.lower_fun(lambda *xs: function(*xs, *captures), multiple_results=True)(ctx, *xs)
-    compiled = Operation(jit(operation.function), operation.calculus, types=operation.types)
+    run, how = _plan(operation, types, inlines=inlines)
+    if how == _INLINED:
+        return mlir.lower_fun(run, multiple_results=True)(ctx, *xs)
+    compiled = Operation(run, operation.calculus, types=operation.types)
     result, _, _ = mlir.emit_python_callback(
         ctx, lambda *xs: compiled.run(*map(np.asarray, xs)), None, list(xs), ctx.avals_in,
         ctx.avals_out, has_side_effect=False, returns_token=False,
@@ -261,26 +262,40 @@ batching.primitive_batchers[bridge_p] = _batch
 mlir.register_lowering(bridge_p, _lower)
 
 
-def _text_of(operation: Operation, types: Types) -> tuple[Callable[..., Any], list[Any]] | str:
-    """Return an operation as a function of JAX's, and its last arguments; or why there is none."""
+class _Plan(NamedTuple):
+    """How a compiled call runs."""
+
+    run: Function  # of JAX's arrays where it is inlined, else of NumPy's
+    how: str  # or why it is not inlined
+
+
+def _plan(operation: Operation, types: Types, *, inlines: bool) -> _Plan:
+    """Return how a compiled call runs."""
+    compiled = jit(operation.function)
+    if not inlines:
+        return _Plan(compiled, "callback: it was asked for")
     try:
         program, captures = program_without_values(operation.function, types)
         if len(program.equations) > _LONGEST:
-            return f"it has {len(program.equations)} operations, which XLA compiles for minutes"
+            return _Plan(compiled, f"callback: it has {len(program.equations)} operations")
         text = of_program(program, late_import("funcdiff.reading.export.jax").DIALECT)
-    except (ConcreteValueError, ProgramError) as error:
-        return str(error)
+    except ConcreteValueError as error:  # it decides by values, and is called as it is
+        return _Plan(operation.function, f"callback: {error}")
+    except ProgramError as error:
+        return _Plan(compiled, f"callback: {error}")
     if "jax_enable_x64" in text and not jax.config.jax_enable_x64:
-        return "it computes in double precision, and jax_enable_x64 is off"
-    return function_of(text, "program"), list(captures)
+        return _Plan(compiled, "callback: it is of double precision, and jax_enable_x64 is off")
+    function = function_of(text, "program")
+    return _Plan(lambda *xs: function(*xs, *captures), _INLINED)
 
 
-def _warn_of_rounding(found: Types, given: Types) -> None:
-    """Warn where results are rounded because JAX has no double precision."""
-    wide = [t for t in found if t.dtype.kind in "fc" and canonicalize_dtype(t.dtype) != t.dtype]
-    if wide and not any(t.dtype == wide[0].dtype for t in given):
+def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype of NumPy's as JAX has it; warn where that is single precision for double."""
+    found: np.dtype[Any] = canonicalize_dtype(dtype)
+    if found != dtype and dtype.kind in "fc":
         warnings.warn(
-            f"a bridged function returns {wide[0]}, which JAX rounds to single precision unless "
+            "JAX rounds double precision to single precision across a bridge, unless "
             "jax.config.update('jax_enable_x64', True) is called first",
             stacklevel=2,
         )
+    return found

@@ -22,6 +22,9 @@ from funcdiff.transforms.jvp import Mask
 class _NumPyCode:
     """What funcdiff knows of functions of NumPy's arrays."""
 
+    def dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return dtype
+
     def is_array(self, leaf: Any) -> bool:
         return is_numeric(leaf)
 

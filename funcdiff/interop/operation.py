@@ -28,6 +28,9 @@ Types: TypeAlias = tuple[ArrayType, ...]
 class Calculus(Protocol):
     """What a library knows of functions of its arrays."""
 
+    def dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the dtype in which it has arrays of this one of NumPy's."""
+
     def is_array(self, leaf: Any) -> bool:
         """Return whether a leaf of a result is an array, or a number."""
 
@@ -63,6 +66,7 @@ class Operation:
         self.function = f
         self.calculus = calculus
         self.linear = linear
+        self.count = 0  # of its results, known of derivatives
         self.name: Any = None  # where it is an operation of funcdiff
         self._types_of = types or partial(calculus.types, f)
         self._made: dict[Hashable, Operation] = {}
@@ -81,7 +85,7 @@ class Operation:
         """Return the results for NumPy arrays; they have the types that they had before."""
         ys = [np.asarray(y) for y in self.calculus.run(self.function, xs)]
         found = tuple(ArrayType(y.shape, y.dtype) for y in ys)
-        wanted = self._types.setdefault(tuple(ArrayType(x.shape, x.dtype) for x in xs), found)
+        wanted = self._noted(tuple(ArrayType(x.shape, x.dtype) for x in xs), found)
         if found != wanted:
             raise OutputError(
                 f"a bridged function returned {_listed(found)} where it had returned, or declared, "
@@ -89,6 +93,10 @@ class Operation:
                 "and dtypes for the same shapes and dtypes."
             )
         return ys
+
+    def _noted(self, given: Types, found: Types) -> Types:
+        """Return the types of results that there were before, else note these."""
+        return self._types.setdefault(given, found)
 
     # ---- derivatives -----------------------------------------------------------------------------
 
@@ -115,21 +123,13 @@ class Operation:
             "Transpose fd.linear_transpose(f) or a derivative instead."
         )
 
-    def batched(self, size: int, flags: Mask, kept: Mask) -> Operation:
+    def batched(self, size: int, flags: Mask, kept: Mask | None = None) -> Operation:
         """Return the operation for `size` examples.
 
-        Arguments have the axis of the examples in front if flagged; results that are `kept` do,
-        too, and the others are summed over the examples.
+        Arguments have the axis of the examples in front if flagged.  Results that are `kept`, by
+        default all, do, too, and the others are summed over the examples.
         """
         return self._once((size, flags, kept), lambda: _Batch(self, size, flags, kept))
-
-    def mapped(self, size: int, flags: Mask, types: Types) -> Operation:
-        """Return the operation for `size` examples, where all results have the axis in front.
-
-        `types` are those of the arguments, which have it where they are flagged.
-        """
-        one = [t.with_shape(t.shape[1:]) if on else t for t, on in zip(types, flags, strict=True)]
-        return self.batched(size, flags, (True,) * len(self.types(tuple(one))))
 
     @property
     def is_users(self) -> bool:
@@ -162,6 +162,7 @@ class _Derivative(Operation):
             return tuple(compress(xs, active) if pulls else compress(of.types(xs), wanted))
 
         super().__init__(moved, calculus, sum(wanted if pulls else active), types)
+        self.count = sum(active if pulls else wanted)  # of its results
         self._of, self._active, self._wanted, self._pulls = of, active, wanted, pulls
 
     def transposed(self) -> Operation:
@@ -172,38 +173,52 @@ class _Derivative(Operation):
 class _Batch(Operation):
     """An operation on a batch: its derivatives are batches of the derivatives of one example."""
 
-    def __init__(self, of: Operation, size: int, flags: Mask, kept: Mask) -> None:
+    def __init__(self, of: Operation, size: int, flags: Mask, kept: Mask | None) -> None:
         calculus = of.calculus
 
         def f(*xs: Any) -> list[Any]:
             ys = calculus.batch(of.function, size, flags, xs)
-            return [y if keep else y.sum(0) for y, keep in zip(ys, kept, strict=True)]
+            return [y if on else y.sum(0) for y, on in zip(ys, kept or _all(ys), strict=True)]
 
         def types(given: Types) -> Types:
-            pairs = zip(given, flags, strict=True)
-            ys = of.types(tuple(t.with_shape(t.shape[1:]) if on else t for t, on in pairs))
-            return tuple(
-                t.with_shape((size, *t.shape)) if keep else t
-                for t, keep in zip(ys, kept, strict=True)
-            )
+            ys = of.types(_of_one(given, flags))
+            wide = zip(ys, kept or _all(ys), strict=True)
+            return tuple(t.with_shape((size, *t.shape)) if on else t for t, on in wide)
 
         super().__init__(f, calculus, of.linear, types)
+        self.count = of.count
         self._of, self._size, self._flags, self._kept = of, size, flags, kept
+
+    def _noted(self, given: Types, found: Types) -> Types:
+        kept = self._kept or _all(found)
+        self._of._noted(_of_one(given, self._flags), _of_one(found, kept))
+        return super()._noted(given, found)
 
     def pushed(self, active: Mask, wanted: Mask) -> Operation:
         flags = (*self._flags, *compress(self._flags, active))
         one = self._of.pushed(active, wanted)
-        return one.batched(self._size, flags, tuple(compress(self._kept, wanted)))
+        return one.batched(self._size, flags, tuple(compress(self._kept or wanted, wanted)))
 
     def pulled(self, active: Mask, wanted: Mask) -> Operation:
-        flags = (*self._flags, *compress(self._kept, wanted))
+        flags = (*self._flags, *compress(self._kept or wanted, wanted))
         one = self._of.pulled(active, wanted)
         return one.batched(self._size, flags, tuple(compress(self._flags, active)))
 
     def transposed(self) -> Operation:
         others = len(self._flags) - self.linear
         flags, linear = self._flags[:others], self._flags[others:]
-        return self._of.transposed().batched(self._size, (*flags, *self._kept), linear)
+        kept = self._kept or (True,) * self.count
+        return self._of.transposed().batched(self._size, (*flags, *kept), linear)
+
+
+def _of_one(types: Types, flags: Mask) -> Types:
+    """Return the types for one example, where those flagged have the axis of all in front."""
+    pairs = zip(types, flags, strict=True)
+    return tuple(t.with_shape(t.shape[1:]) if on else t for t, on in pairs)
+
+
+def _all(ys: Sequence[Any]) -> Mask:
+    return (True,) * len(ys)
 
 
 def _listed(types: Types) -> str:

@@ -139,8 +139,7 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
     def vmap(info: Any, axes: Sequence[Any], operation: Operation, *xs: Any) -> Any:
         moved = [x if k is None else x.movedim(k, 0) for x, k in zip(xs, axes[1:], strict=True)]
         flags = tuple(k is not None for k in axes[1:])
-        wide = operation.mapped(info.batch_size, flags, tuple(map(_type_of, moved)))
-        ys = _apply(wide, moved)
+        ys = _apply(operation.batched(info.batch_size, flags), moved)
         return ys, tuple(0 for _ in ys)
 
 
@@ -161,6 +160,14 @@ def _type_of(x: Any) -> ArrayType:
 
 class _TorchCode:
     """What PyTorch knows of functions of tensors."""
+
+    def dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        if dtype in _DTYPES:
+            return dtype
+        raise InputError(
+            f"an array of {dtype} was given to a function of PyTorch, which has no such dtype, at "
+            f"{user_location()}. Convert it to float64."
+        )
 
     def is_array(self, leaf: Any) -> bool:
         return isinstance(leaf, torch.Tensor | np.ndarray | np.generic | float | int | complex)

@@ -26,6 +26,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
+from funcdiff.ops.user.bridged import Bridged
 from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.integral import Integral, integrate
 from funcdiff.ops.user.opaque import Opaque, entered
@@ -94,6 +95,8 @@ def outside(program: Program) -> dict[str, Any]:
     for eq in equations(program):
         if isinstance(eq.params, Opaque):
             names[identifier(eq.params.name)] = one_by_one(entered[eq.params.name].run)
+        if isinstance(eq.params, Bridged):
+            names[identifier(eq.params.name)] = eq.operation.function
         if isinstance(eq.params, KnownTangent):
             word = f"{eq.params.name}_{'cotangent' if eq.params.transposed else 'tangent'}"
             names[word] = eq.operation.function

@@ -36,8 +36,8 @@ class Bridge(Protocol):
     def transposed(self) -> Any:
         """Return ``(*others, *cts) -> cotangents`` of the operands in which it is linear."""
 
-    def mapped(self, size: int, flags: Mask, types: Types) -> Any:
-        """Return the operation for so many examples, for arguments of these types."""
+    def batched(self, size: int, flags: Mask) -> Any:
+        """Return the operation for so many examples."""
 
 
 entered: Final[Entered[Bridge]] = Entered(
@@ -89,8 +89,7 @@ def _transpose(p: Bridged, types: Types, cts: Tangents, xs: Tangents) -> Tangent
 
 
 def _batch(p: Bridged, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    types = tuple(x.type for x in xs)
-    wide = entered[p.name].mapped(size, tuple(batched), types)
+    wide = entered[p.name].batched(size, tuple(batched))
     return bind(bridged_p, named(wide, p.name), *xs)
 
 

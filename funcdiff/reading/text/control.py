@@ -17,6 +17,7 @@ from funcdiff.ops.control.guard import Guard
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.structure.structural import convert_p
+from funcdiff.ops.user.bridged import Bridged
 from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.ops.user.failing import Fails
@@ -236,6 +237,15 @@ def _stack_examples(
     return build(formula, rows=name(rows))
 
 
+def _bridged(b: Body, eq: Equation) -> None:
+    word = eq.params_as(Bridged).name
+    types = ", ".join(str(atom.type) for atom in eq.operands)
+    results = ", ".join(str(v.type) for v in eq.results)
+    meaning = f"({types}) -> ({results}), the function of another library, or a derivative of it"
+    function = b.writer.module.need(word, word, meaning)
+    b.assign(eq, call(function, *(b.simple(atom) for atom in eq.operands)))
+
+
 def _opaque(b: Body, eq: Equation) -> None:
     p = eq.params_as(Opaque)
     if p.batches and entered[p.name].batch is not None:
@@ -421,6 +431,7 @@ STATEMENTS: Final[dict[str, Writing]] = {
     "scan": _scan,
     "while_loop": _while,
     "opaque": _opaque,
+    "bridged": _bridged,
     "custom_known_tangent": _known_tangent,
     "root": _solver,
     "integral": _integral,
