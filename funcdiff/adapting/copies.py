@@ -16,9 +16,10 @@ import importlib.util
 import re
 import sys
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import wraps
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import MethodType, ModuleType
@@ -27,13 +28,14 @@ from typing import Any, Final
 import numpy as np
 
 import funcdiff.numpy
+from funcdiff.adapting.elementwise import vectorize
 from funcdiff.adapting.mathematics import CMATH, MATH
+from funcdiff.adapting.numba_functions import without_numba
 from funcdiff.adapting.questions import QUESTIONS
 from funcdiff.adapting.rewriting import rewrite
 from funcdiff.adapting.substitutes import Substitute
 from funcdiff.core.builder import current_builder
 from funcdiff.core.late import late_import, lock_against_forks
-from funcdiff.numpy.border.values import is_traced
 
 _lock: Final = lock_against_forks()
 """Held while a module is copied."""
@@ -61,9 +63,13 @@ def ask_for(package: str) -> None:
 
 
 @functools.cache
-def _is_numerical(package: str) -> bool:
-    """Return whether a package is Python code without a compiled part that computes numbers."""
-    spec = importlib.util.find_spec(package)
+def _is_numerical(package: str, *around: str) -> bool:
+    """Return whether a package is Python code without a compiled part that computes numbers.
+
+    It does so if it imports NumPy, SciPy or `math`, or another package that does so; `around` are
+    those that ask.
+    """
+    spec = None if package in around else importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return False
     files = [Path(spec.origin)]
@@ -72,10 +78,15 @@ def _is_numerical(package: str) -> bool:
     if any(file.name.endswith(tuple(EXTENSION_SUFFIXES)) for file in files):
         return False
     texts = (f.read_text("utf-8", "replace") for f in files if f.suffix == ".py" and f.is_file())
-    return any(_IMPORTS.search(text) for text in texts)
+    imported = {name for text in texts for name in _IMPORTS.findall(text)} - {package}
+    others = imported - NEVER
+    return not imported.isdisjoint(_COMPUTING) or any(
+        _is_numerical(name, package, *around) for name in sorted(others)
+    )
 
 
-_IMPORTS: Final = re.compile(r"^\s*(?:import|from) +(?:numpy|scipy|c?math)\b", re.MULTILINE)
+_COMPUTING: Final = frozenset({"numpy", "scipy", "math", "cmath"})
+_IMPORTS: Final = re.compile(r"^\s*(?:import|from) +(\w+)", re.MULTILINE)
 
 
 def is_copied(module: str) -> bool:
@@ -91,16 +102,16 @@ def module_for(name: str) -> Any:
 
     Raises ImportError as importing the original does.
     """
-    if name in _substitutes():
-        return _substitutes()[name]
+    if name in _SUBSTITUTES:
+        return _substitute(name)
     if is_copied(name):
         found = _copies.get(name)
         return _copied(name) if found is None or _unfinished else found
     package, *rest = name.split(".")
-    plain = importlib.import_module(f"funcdiff.{name}" if package == "autograd" else name)
+    plain = import_module(f"funcdiff.{name}" if package == "autograd" else name)
     if package not in ("numpy", "scipy"):
         return plain
-    found = _substitutes()[package]
+    found = _substitute(package)
     for part in rest:
         found = getattr(found, part, None)
     return found if isinstance(found, ModuleType) else plain
@@ -113,7 +124,7 @@ def _copied(name: str) -> Any:
         around = module_for(parent) if parent else None
         if name in _copies:  # importing the package has imported it
             return _copies[name]
-        original = importlib.import_module(name)
+        original = import_module(name)
         spec: Any = getattr(original, "__spec__", None) or importlib.util.find_spec(name)
         source = _source(spec)
         if source is None and not _is_namespace(spec):
@@ -252,58 +263,30 @@ def _cache(function: Any) -> Any:
     return _lru_cache(maxsize=None)(function)
 
 
-class vectorize(np.vectorize):  # noqa: N801
-    """`numpy.vectorize`, which loops where something is traced."""
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Return the function's results for the elements of the arrays."""
-        given = [*args, *keywords.values()]
-        if not any(map(is_traced, given)) or self.signature is not None:
-            return super().__call__(*args, **keywords)
-        if self.excluded or keywords:
-            return self._with_excluded(args, keywords)
-        xs = np.broadcast_arrays(*map(funcdiff.numpy.asarray, args))
-        shape = xs[0].shape
-        rows = [self.pyfunc(*row) for row in zip(*(x.ravel() for x in xs), strict=True)]
-        if not rows or not isinstance(rows[0], tuple):
-            return funcdiff.numpy.array(rows).reshape(shape)
-        return tuple(funcdiff.numpy.array(ys).reshape(shape) for ys in zip(*rows, strict=True))
-
-    def _with_excluded(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Loop over what is not excluded, by place or name."""
-        places = [k for k in range(len(args)) if k not in self.excluded]
-        names = [name for name in keywords if name not in self.excluded]
-
-        def function(*xs: Any) -> Any:
-            given = [*args]
-            for k, x in zip(places, xs, strict=False):
-                given[k] = x
-            return self.pyfunc(
-                *given, **{**keywords, **dict(zip(names, xs[len(places) :], strict=True))}
-            )
-
-        return vectorize(function)(*(args[k] for k in places), *(keywords[n] for n in names))
-
-
 def _of_numpy(name: str) -> Any:
     copied = f"numpy.{name}" in _COPIED_OF_NUMPY
     return module_for(f"numpy.{name}") if copied else getattr(funcdiff.numpy, name)
 
 
+def _scipy() -> Substitute:
+    return Substitute(import_module("scipy"), {}, late_import("funcdiff.scipy").__getattr__)
+
+
+_SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
+    "cmath": lambda: CMATH,
+    "functools": lambda: Substitute(functools, {"lru_cache": _lru_cache, "cache": _cache}),
+    "importlib": lambda: Substitute(importlib, {"import_module": _import_module}),
+    "math": lambda: MATH,
+    "numba": lambda: without_numba(import_module("numba")),
+    "numpy": lambda: Substitute(np, {"vectorize": vectorize}, _of_numpy),
+    "scipy": _scipy,
+    "sys": lambda: Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
+}
+
+
 @functools.cache
-def _substitutes() -> dict[str, Any]:
-    scipy = {}
-    if importlib.util.find_spec("scipy") is not None:
-        ours = late_import("funcdiff.scipy").__getattr__
-        scipy["scipy"] = Substitute(importlib.import_module("scipy"), {}, ours)
-    return scipy | {
-        "math": MATH,
-        "cmath": CMATH,
-        "numpy": Substitute(np, {"vectorize": vectorize}, _of_numpy),
-        "sys": Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
-        "importlib": Substitute(importlib, {"import_module": _import_module}),
-        "functools": Substitute(functools, {"lru_cache": _lru_cache, "cache": _cache}),
-    }
+def _substitute(name: str) -> Any:
+    return _SUBSTITUTES[name]()
 
 
 # ---- from an original to its copy ----------------------------------------------------------------
@@ -323,7 +306,7 @@ def counterpart(plain: Any) -> Any:
 
 def has_copy(module: str) -> bool:
     """Return whether something else stands for a module in adapted code."""
-    return is_copied(module) or module.partition(".")[0] in ("numpy", "scipy", "math", "cmath")
+    return is_copied(module) or module.partition(".")[0] in _COMPUTING
 
 
 def path_of(plain: Any) -> str | None:

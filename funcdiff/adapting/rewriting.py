@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 _KINDS: Final = frozenset(
-    {"float", "int", "complex", "type"}
+    {"float", "int", "complex", "type", "dtype"}
     | {name for name, kind in vars(np).items() if isinstance(kind, type) and kind in
        frozenset(np.sctypeDict.values())}
 )  # fmt: skip

@@ -1,0 +1,48 @@
+"""`numpy.vectorize`, of functions of traced numbers, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.numpy.border.values import is_traced
+from funcdiff.numpy.creation.construction import array, asarray
+
+
+class vectorize(np.vectorize):  # noqa: N801
+    """`numpy.vectorize`, which loops where something is traced."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Return the function's results for the elements of the arrays."""
+        given = [*args, *keywords.values()]
+        if not any(map(is_traced, given)) or self.signature is not None:
+            return super().__call__(*args, **keywords)
+        if self.excluded or keywords:
+            return self._with_excluded(args, keywords)
+        xs = np.broadcast_arrays(*map(asarray, args))
+        shape = xs[0].shape
+        rows = [self.pyfunc(*row) for row in zip(*(x.ravel() for x in xs), strict=True)]
+        if not rows or not isinstance(rows[0], tuple):
+            return self._joined(0, rows).reshape(shape)
+        columns = enumerate(zip(*rows, strict=True))
+        return tuple(self._joined(k, ys).reshape(shape) for k, ys in columns)
+
+    def _joined(self, place: int, ys: Any) -> Any:
+        """Return results as an array of the dtype that is asked for, or else of the first one's."""
+        kind = self.otypes[place] if self.otypes else asarray(ys[0]).dtype if ys else None
+        return array(ys).astype(kind)
+
+    def _with_excluded(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Loop over what is not excluded, by place or name."""
+        places = [k for k in range(len(args)) if k not in self.excluded]
+        names = [name for name in keywords if name not in self.excluded]
+
+        def function(*xs: Any) -> Any:
+            given = [*args]
+            for k, x in zip(places, xs, strict=False):
+                given[k] = x
+            named = dict(zip(names, xs[len(places) :], strict=True))
+            return self.pyfunc(*given, **keywords | named)
+
+        return vectorize(function)(*(args[k] for k in places), *(keywords[n] for n in names))
