@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.subclasses import as_subclass
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import is_traced
-from funcdiff.numpy.creation.construction import asarray
+from funcdiff.numpy.creation.construction import asarray, full_like
 from funcdiff.ops.structure.structural import stop_gradient
 
 
@@ -61,6 +62,8 @@ _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.by
 
 def method(x: Any, name: str, *args: Any, **keywords: Any) -> Any:
     """Return what a method gives, also one of a plain array that has a traced argument."""
+    if name == "__array__" and isinstance(x, Tracer):
+        return asarray(x, *args, **keywords)
     joins = type(x) is np.ndarray and any(map(is_traced, args))
     return getattr(array(x) if joins else x, name)(*args, **keywords)
 
@@ -71,7 +74,22 @@ def view(x: Any, *args: Any, **keywords: Any) -> Any:
         return x.view(*args, **keywords)
     given: Any = x
     (kind,) = args
-    return given if kind is np.ndarray else given.view(kind)
+    if isinstance(kind, type) and issubclass(kind, np.ndarray):
+        return given[...] if kind is np.ndarray else as_subclass(given, kind)
+    return given.view(kind)
+
+
+def new(make: Any, *args: Any, **keywords: Any) -> Any:
+    """Return ``make(kind, shape, dtype, buffer)``, where `make` may be ``super().__new__``."""
+    if getattr(make, "__self__", None) is not np.ndarray or not is_traced(
+        [*args, *keywords.values()]
+    ):
+        return make(*args, **keywords)
+
+    def of_traced(kind: Any, shape: Any, dtype: Any = float, buffer: Any = None) -> Any:
+        return as_subclass(asarray(buffer, dtype).reshape(shape), kind)
+
+    return of_traced(*args, **keywords)
 
 
 def change(name: str, x: Any, y: Any) -> Any:
@@ -80,11 +98,43 @@ def change(name: str, x: Any, y: Any) -> Any:
     That is right where nothing but the variable knows the plain array, so that nobody could tell
     the difference; elsewhere NumPy is asked, and the error says what to write.
     """
-    is_mixed = type(x) is np.ndarray and isinstance(y, Tracer)
-    if is_mixed and x.base is None and sys.getrefcount(x) <= _ALONE:
-        found = getattr(operator, name[1:])(array(x), y)
-        return found if found.dtype == x.dtype else found.astype(x.dtype)
+    if is_plain(x) and is_traced(y) and sys.getrefcount(x) <= _ALONE:
+        return _IN_PLACE[name](buffer(x), y)
     return _IN_PLACE[name](x, y)
+
+
+def put(y: Any, x: Any, index: Any) -> Any:
+    """Return what ``x[index] = y`` leaves in `x`, which is another array as it is for `change`."""
+    if is_plain(x) and is_traced(y) and sys.getrefcount(x) <= _ALONE:
+        x = buffer(x)
+    x[index] = y
+    return x
+
+
+def put_change(name: str, x: Any, index: Any, old: Any, y: Any) -> Any:
+    """Return what ``x[index] += y`` leaves in `x`, which is another array as it is for `change`.
+
+    `old` is ``x[index]`` before `y` was computed.
+    """
+    if is_plain(x) and is_traced(y):
+        looking = isinstance(old, np.ndarray) and old.base is x
+        if sys.getrefcount(x) - looking <= _ALONE:
+            x = buffer(x)
+            old = x[index]
+    x[index] = _IN_PLACE[name](old, y)
+    return x
+
+
+def is_plain(x: Any) -> bool:
+    """Return whether that is an array of NumPy's own, which looks into no other one's memory."""
+    return type(x) is np.ndarray and x.base is None
+
+
+def buffer(x: Any) -> Any:
+    """Return a traced array of the values of a plain one, which takes traced values."""
+    found = full_like(x, 0)
+    found[...] = x
+    return found
 
 
 _IN_PLACE: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -94,7 +144,11 @@ _IN_PLACE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 def _references_of_one_variable() -> int:
-    """Return how many references `change` counts where only a variable has the array."""
+    """Return how many references `change` counts where only a variable has the array.
+
+    Some versions of Python lend a reference to a call where they can prove that they may: the
+    least count is the one that no second reference can hide in.
+    """
     counts = []
 
     def count(_name: str, x: Any, _y: Any) -> Any:
@@ -102,15 +156,17 @@ def _references_of_one_variable() -> int:
         return x
 
     x = np.zeros(1)
+    count("iadd", x, 1.0)
     x = count("iadd", x, 1.0)
-    return counts[0]
+    return min(counts)
 
 
-# Python 3.14 lends references to calls, or does not, as it proves that it may.
-_ALONE: Final = _references_of_one_variable() if sys.version_info < (3, 14) else 0
+_ALONE: Final = _references_of_one_variable()
 
 QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "__funcdiff_slice__": slice,
+} | {
     f"__funcdiff_{function.__name__}__": function
-    for function in (converted, conversion, method, view, change)
+    for function in (converted, conversion, method, view, new, change, put, put_change)
 }
 """Names by which rewritten code calls these."""

@@ -18,11 +18,15 @@ _KINDS: Final = frozenset(
     | {name for name, kind in vars(np).items() if isinstance(kind, type) and kind in
        frozenset(np.sctypeDict.values())}
 )  # fmt: skip
-_METHODS: Final = frozenset({"choose", "clip", "compress", "dot", "searchsorted"})
+_METHODS: Final = frozenset({"__array__", "choose", "clip", "compress", "dot", "searchsorted"})
 _CHANGES: Final[dict[type[ast.operator], str]] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.Pow: "ipow",
     ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.MatMult: "imatmul",
 }  # fmt: skip
+
+
+_PLACE: Final = "__funcdiff_place__"
+"""The variable that keeps an index between reading and writing an item."""
 
 
 def rewrite(source: str | bytes, file: str) -> CodeType:
@@ -36,13 +40,13 @@ class Rewriter(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.has_changed = False
-        self._in_function = False
+        self._variables: frozenset[str] = frozenset()
 
     def visit_FunctionDef(self, node: Any) -> Any:
         """Rewrite a function, whose variables may be changed in place."""
-        around, self._in_function = self._in_function, True
+        around, self._variables = self._variables, _variables(node)
         found = self.generic_visit(node)
-        self._in_function = around
+        self._variables = around
         return found
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
@@ -64,9 +68,11 @@ class Rewriter(ast.NodeTransformer):
             and _last_name(args[0]) in _KINDS
         ):
             node.args[0] = self._call("conversion", args[0], args[0])
-        if isinstance(called, ast.Attribute) and args:
+        if isinstance(called, ast.Attribute) and (args or name == "__array__"):
             if name in _METHODS:
                 changed = self._call("method", node, called.value, ast.Constant(name), *args)
+            elif name == "__new__":
+                changed = self._call("new", node, called, *args)
             elif name == "view":
                 changed = self._call("view", node, called.value, *args)
             else:
@@ -75,21 +81,87 @@ class Rewriter(ast.NodeTransformer):
             return changed
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """Rewrite ``x[index] = y``, where `x` is a variable of a function."""
+        self.generic_visit(node)
+        x = self._variable(node.targets[0]) if len(node.targets) == 1 else None
+        if x is None:
+            return node
+        return self._assign(node, x, "put", node.value, x, _index(node.targets[0]))
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        """Rewrite ``x /= y``, where `x` is a variable of a function."""
+        """Rewrite ``x /= y`` and ``x[index] /= y``, where `x` is a variable of a function."""
         self.generic_visit(node)
         change = _CHANGES.get(type(node.op))
-        if change is None or not isinstance(node.target, ast.Name) or not self._in_function:
+        if change is None:
             return node
-        variable = ast.Name(node.target.id, ast.Load())
-        called = self._call("change", node, ast.Constant(change), variable, node.value)
-        return ast.fix_missing_locations(ast.copy_location(ast.Assign([node.target], called), node))
+        name = ast.Constant(change)
+        if isinstance(node.target, ast.Name) and node.target.id in self._variables:
+            return self._assign(node, node.target, "change", name, node.target, node.value)
+        x = self._variable(node.target)
+        if x is None:
+            return node
+        place = ast.NamedExpr(ast.Name(_PLACE, ast.Store()), _index(node.target))
+        old = ast.Subscript(ast.Name(x.id, ast.Load()), ast.Name(_PLACE, ast.Load()), ast.Load())
+        return self._assign(node, x, "put_change", name, x, place, old, node.value)
+
+    def _variable(self, target: ast.expr) -> ast.Name | None:
+        """Return the variable of the function that an item is set of, if it is one."""
+        x = target.value if isinstance(target, ast.Subscript) else None
+        return x if isinstance(x, ast.Name) and x.id in self._variables else None
+
+    def _assign(self, old: ast.stmt, x: ast.Name, question: str, *args: ast.expr) -> ast.stmt:
+        """Return the assignment of a question's answer to a variable."""
+        read = [ast.Name(x.id, ast.Load()) if a is x else a for a in args]
+        target = ast.copy_location(ast.Name(x.id, ast.Store()), x)
+        new = ast.Assign([target], self._call(question, old, *read))
+        return ast.fix_missing_locations(ast.copy_location(new, old))
 
     def _call(self, question: str, old: ast.expr | ast.stmt, *args: ast.expr) -> ast.Call:
         """Return a call of a question, at the place of what it stands for."""
         self.has_changed = True
         called = ast.Call(ast.Name(f"__funcdiff_{question}__", ast.Load()), list(args), [])
         return ast.fix_missing_locations(ast.copy_location(called, old))
+
+
+def _variables(function: Any) -> frozenset[str]:
+    """Return the variables that are a function's own: its parameters, and what it assigns."""
+    arguments = function.args
+    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    others = set()
+    left = [*function.body]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            others.update(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        if not isinstance(node, _SCOPES):
+            left += ast.iter_child_nodes(node)
+    return frozenset(names - others)
+
+
+_SCOPES: Final = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+"""What has variables of its own."""
+
+
+def _index(target: ast.expr) -> ast.expr:
+    """Return what stands in the brackets, as an expression outside of them."""
+    assert isinstance(target, ast.Subscript)
+    return _sliceless(target.slice)
+
+
+def _sliceless(index: ast.expr) -> ast.expr:
+    """Return an index with calls of `slice` in the place of colons."""
+    if isinstance(index, ast.Slice):
+        parts = [part or ast.Constant(None) for part in (index.lower, index.upper, index.step)]
+        return ast.Call(ast.Name("__funcdiff_slice__", ast.Load()), parts, [])
+    if isinstance(index, ast.Tuple):
+        return ast.Tuple([*map(_sliceless, index.elts)], ast.Load())
+    return index
 
 
 def _last_name(called: ast.expr) -> str:

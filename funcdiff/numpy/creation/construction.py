@@ -114,6 +114,8 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> An
 
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Any:
     """Do what `asarray` does, but keep subclasses of plain arrays, as NumPy does."""
+    if isinstance(a, Builder.array_handle) and dtype is None and order is None and not keywords:
+        return a
     if is_traced(a):
         return asarray(a, dtype, order, **keywords)
     return np.asanyarray(a, dtype, order, **keywords)

@@ -11,7 +11,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcdiff.core.builder import constant, current_builder
+from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.snapshot import Lent
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -33,7 +33,7 @@ def array(
 ) -> Traced:  # fmt: skip
     """Return nested lists of traced values and numbers as one traced array."""
     refuse("np.array", ndmax=ndmax or None)
-    copy, x = copy_mode(copy), _assemble(object)
+    copy, x = copy_mode(copy), _base(_assemble(object))
     x = x if dtype is None else convert(x, program_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
     if copy is False and x is not object:
@@ -94,6 +94,14 @@ _REQUIREMENTS = {
     **dict.fromkeys(("O", "OWNDATA"), "O"),
     **dict.fromkeys(("A", "ALIGNED", "W", "WRITEABLE", "E", "ENSUREARRAY"), ""),
 }
+
+
+def _base(x: Traced) -> Traced:
+    """Return a traced array itself, or as a view if it is of a class of somebody's."""
+    plain = Builder.array_handle
+    if type(x) is plain or not isinstance(x, plain):
+        return x
+    return views.view(x, views.as_array(x), lambda base: base[...])
 
 
 def _leaves(value: Any) -> list[Any]:

@@ -1,0 +1,170 @@
+"""Traced arrays of classes that packages derive from `numpy.ndarray` in Python.
+
+Such an object has the methods and attributes of the class, and the values of a traced array.  What
+NumPy's functions, operators and methods make of it is of the class, too, where NumPy's result is:
+NumPy is asked, with an array of the same shape and of a class without attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from types import CellType, FunctionType
+from typing import Any, ClassVar, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.border import deferring
+from funcdiff.numpy.memory.views import view
+from funcdiff.numpy.traced.array import NDArray
+
+_NOT_COPIED: Final = frozenset(
+    {"__array_finalize__", "__dict__", "__doc__", "__new__", "__weakref__"}
+)
+_classes: Final[WeakKeyDictionary[type[Any], type[OfSubclass]]] = WeakKeyDictionary()
+
+
+def as_subclass(x: Any, kind: type[Any], parent: Any = None) -> Any:
+    """Return ``x.view(kind)`` of a traced array and a subclass of `numpy.ndarray`."""
+    found = _class(kind)(x.builder, x.atom, x.type)
+    if isinstance(x, NDArray):  # and not a number
+        view(x, found, lambda base: base[...])
+    finalize = getattr(kind, "__array_finalize__", None)
+    if isinstance(finalize, FunctionType):
+        finalize(found, x if parent is None else parent)
+    return found
+
+
+def _class(kind: type[Any]) -> type[OfSubclass]:
+    """Return the class of traced arrays that stand for arrays of a class."""
+    if kind not in _classes:
+        members: dict[str, Any] = {"_kind": kind, "_stands_for": kind, "_claimed": (kind,)}
+        own = CellType()
+        for base in reversed(kind.__mro__[: kind.__mro__.index(np.ndarray)]):
+            names = {k: v for k, v in vars(base).items() if k not in _NOT_COPIED}
+            members |= {k: _member(v, own) for k, v in names.items()}
+        _classes[kind] = own.cell_contents = type(NDArray)(kind.__name__, (OfSubclass,), members)
+    return _classes[kind]
+
+
+def _member(member: Any, own: CellType) -> Any:
+    """Return a method for which ``super()`` goes on to a traced array's."""
+    if not isinstance(member, FunctionType) or "__class__" not in member.__code__.co_freevars:
+        return member
+    place = member.__code__.co_freevars.index("__class__")
+    cells = list(member.__closure__ or ())
+    cells[place] = own
+    found = FunctionType(
+        member.__code__, member.__globals__, member.__name__, member.__defaults__, tuple(cells)
+    )
+    found.__kwdefaults__ = member.__kwdefaults__
+    return found
+
+
+class _Probe(np.ndarray):
+    """A class of arrays of which NumPy's results show whether they keep the class."""
+
+
+def _asked(x: Any) -> Any:
+    """Return an array without content like a traced one."""
+    if not isinstance(x, Tracer):
+        return x
+    plain = np.ones(x.type.shape, x.type.dtype)
+    if isinstance(x, OfSubclass):
+        return plain.view(_Probe)
+    return plain if isinstance(x, NDArray) else plain[()]
+
+
+def _of_class(x: OfSubclass, call: Callable[..., Any], args: Any, keywords: Any, y: Any) -> Any:
+    """Return a result of NumPy's functions, of the class of `x` if it is such for NumPy."""
+    if not any(isinstance(leaf, Tracer) for leaf in pytree.flatten(y)[0]):
+        return y
+    leaves, structure = pytree.flatten((args, keywords))
+    given, named = pytree.unflatten(structure, [_asked(leaf) for leaf in leaves])
+    try:
+        with np.errstate(all="ignore"):
+            found = call(*given, **named)
+    except Exception as error:
+        raise UnsupportedNumPyError(
+            f"an array of the class {type(x)._kind.__name__} met a function of NumPy's at "
+            f"{user_location()} of which it is not known whether it keeps the class ({error}). "
+            "Give it np.asarray(x)."
+        ) from None
+    return _like(x, found, y)
+
+
+def _like(x: OfSubclass, found: Any, y: Any) -> Any:
+    """Return a result, or each of several, of the class of `x` where what was found keeps it."""
+    if isinstance(y, tuple | list):
+        parts = [_like(x, f, part) for f, part in zip(found, y, strict=True)]
+        return type(y)(parts) if type(y) in (tuple, list) else type(y)(*parts)
+    keeps = isinstance(found, _Probe) and isinstance(y, Tracer) and not isinstance(y, OfSubclass)
+    return as_subclass(y, type(x)._kind, x) if keeps else y
+
+
+def _wrapped(x: OfSubclass, y: Any) -> Any:
+    """Return what the class makes of the result of a ufunc."""
+    wrap = getattr(type(x)._kind, "__array_wrap__", None)
+    is_own = isinstance(wrap, FunctionType) and isinstance(y, OfSubclass)
+    return wrap(x, y, None, False) if is_own else y  # type: ignore[misc]
+
+
+class OfSubclass(NDArray):
+    """A traced array of a class that is derived from `numpy.ndarray`."""
+
+    _kind: ClassVar[type[Any]] = np.ndarray
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return OfSubclass if deferring.asks_for_class() else type(self)._kind
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        y = super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        return _wrapped(self, _of_class(self, getattr(ufunc, method), inputs, kwargs, y))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        y = super().__array_function__(func, types, args, kwargs)
+        return _of_class(self, func, args, kwargs, y)
+
+
+def _method(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def on(x: Any, *args: Any, **keywords: Any) -> Any:
+        return getattr(x, name)(*args, **keywords)
+
+    def method(self: OfSubclass, *args: Any, **keywords: Any) -> Any:
+        y = theirs(self, *args, **keywords)
+        found = y if y is NotImplemented else _of_class(self, on, (self, *args), keywords, y)
+        return _wrapped(self, found) if name in _OPERATORS else found
+
+    return update_wrapper(method, theirs)
+
+
+def _property(name: str, theirs: property) -> property:
+    def get(self: OfSubclass) -> Any:
+        return _of_class(self, lambda x: getattr(x, name), (self,), {}, theirs.fget(self))  # type: ignore[misc]
+
+    return property(get, theirs.fset)
+
+
+_OPERATORS: Final = frozenset(
+    f"__{side}{name}__"
+    for name in
+    ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+    for side in ("", "r")
+) | {"__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__",
+     "__eq__", "__ne__"}  # fmt: skip
+_NAMES: Final = (
+    "all any argmax argmin argsort astype choose clip compress conj conjugate copy cumprod "
+    "cumsum diagonal dot flatten max mean min nonzero prod ravel repeat reshape round searchsorted "
+    "squeeze std sum swapaxes take trace transpose var __getitem__ __copy__ __deepcopy__"
+)
+
+for _name in _OPERATORS.union(_NAMES.split()):
+    setattr(OfSubclass, _name, _method(_name, getattr(NDArray, _name)))
+for _name in ("T", "imag", "mT", "real"):
+    setattr(OfSubclass, _name, _property(_name, getattr(NDArray, _name)))
+OfSubclass.__hash__ = NDArray.__hash__  # type: ignore[method-assign]
