@@ -248,9 +248,17 @@ def _end(error: Exception) -> TracebackType | None:
     return trace
 
 
+ADAPTED = "__funcdiff_converted__"
+"""A name that is built in where adapted code runs."""
+
+
 def installed_package(frame: FrameType) -> str:
-    """Return the name of the installed package that a frame runs the code of, or an empty text."""
-    if not frame.f_code.co_filename.startswith(_INSTALLED):
+    """Return the name of the installed package that a frame runs the code of, or an empty text.
+
+    An adapted package is not one: its code takes traced arrays, as the user's does.
+    """
+    is_adapted = ADAPTED in frame.f_builtins
+    if is_adapted or not frame.f_code.co_filename.startswith(_INSTALLED):
         return ""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 

@@ -22,14 +22,14 @@ from functools import wraps
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from types import MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
 
 import funcdiff.numpy
-from funcdiff.adapting.elementwise import vectorize
-from funcdiff.adapting.mathematics import CMATH, MATH
+from funcdiff.adapting.elementwise import broadcast, vectorize
+from funcdiff.adapting.mathematics import CMATH, MATH, of_either
 from funcdiff.adapting.numba_functions import without_numba
 from funcdiff.adapting.questions import QUESTIONS
 from funcdiff.adapting.rewriting import rewrite
@@ -264,8 +264,21 @@ def _cache(function: Any) -> Any:
 
 
 def _of_numpy(name: str) -> Any:
-    copied = f"numpy.{name}" in _COPIED_OF_NUMPY
-    return module_for(f"numpy.{name}") if copied else getattr(funcdiff.numpy, name)
+    """Return what a name of NumPy's stands for.
+
+    A function that NumPy has compiled is no method where a class has it as an attribute.
+    """
+    if f"numpy.{name}" in _COPIED_OF_NUMPY:
+        return module_for(f"numpy.{name}")
+    found, plain = getattr(funcdiff.numpy, name), getattr(np, name)
+    was_function = isinstance(plain, FunctionType) or found is plain
+    return found if was_function or not isinstance(found, FunctionType) else staticmethod(found)
+
+
+def _bottleneck(name: str) -> Any:
+    """Return a function of the package bottleneck, of which traced arrays get NumPy's."""
+    plain, numpys = getattr(import_module("bottleneck"), name), getattr(np, name, None)
+    return plain if numpys is None else of_either(plain)(numpys)
 
 
 def _scipy() -> Substitute:
@@ -273,12 +286,13 @@ def _scipy() -> Substitute:
 
 
 _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
+    "bottleneck": lambda: Substitute(import_module("bottleneck"), {}, _bottleneck),
     "cmath": lambda: CMATH,
     "functools": lambda: Substitute(functools, {"lru_cache": _lru_cache, "cache": _cache}),
     "importlib": lambda: Substitute(importlib, {"import_module": _import_module}),
     "math": lambda: MATH,
     "numba": lambda: without_numba(import_module("numba")),
-    "numpy": lambda: Substitute(np, {"vectorize": vectorize}, _of_numpy),
+    "numpy": lambda: Substitute(np, {"broadcast": broadcast, "vectorize": vectorize}, _of_numpy),
     "scipy": _scipy,
     "sys": lambda: Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
 }

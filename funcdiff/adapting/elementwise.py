@@ -1,4 +1,4 @@
-"""`numpy.vectorize`, of functions of traced numbers, too."""
+"""`numpy.vectorize` and `numpy.broadcast`, of traced arrays, too."""
 
 from __future__ import annotations
 
@@ -46,3 +46,21 @@ class vectorize(np.vectorize):  # noqa: N801
             return self.pyfunc(*given, **keywords | named)
 
         return vectorize(function)(*(args[k] for k in places), *(keywords[n] for n in names))
+
+
+class broadcast:  # noqa: N801
+    """`numpy.broadcast`: the shape of arrays together, and their elements side by side."""
+
+    def __new__(cls, *arrays: Any) -> Any:
+        """Return NumPy's where nothing is traced."""
+        return super().__new__(cls) if any(map(is_traced, arrays)) else np.broadcast(*arrays)
+
+    def __init__(self, *arrays: Any) -> None:
+        self._arrays = np.broadcast_arrays(*map(asarray, arrays))
+        self.shape = self._arrays[0].shape
+        self.ndim = self.nd = len(self.shape)
+        self.size = self._arrays[0].size
+        self.numiter = len(arrays)
+
+    def __iter__(self) -> Any:
+        return zip(*(x.ravel() for x in self._arrays), strict=True)

@@ -82,73 +82,73 @@ _OVERFLOWING: Final = (
 )  # fmt: skip
 
 
-def _of_either(plain: Function) -> Callable[[Function], Function]:
+def of_either(plain: Function) -> Callable[[Function], Function]:
     """Let the decorated function stand in for a plain one where something is traced."""
 
     def decorate(traced: Function) -> Function:
         @wraps(plain)
         def function(*args: Any, **keywords: Any) -> Any:
             given = [*args, *keywords.values()]
-            lists = [list(x) if isinstance(x, Iterable) else x for x in args]
-            if not is_traced(given) and not any(map(is_traced, lists)):
-                return plain(*lists, **keywords)
-            return traced(*lists, **keywords)
+            return (traced if is_traced(given) else plain)(*args, **keywords)
 
         return function
 
     return decorate
 
 
-@_of_either(math.floor)
+@of_either(math.floor)
 def _floor(x: Any) -> int:
     return converted(int, np.floor(x))  # type: ignore[no-any-return]
 
 
-@_of_either(math.ceil)
+@of_either(math.ceil)
 def _ceil(x: Any) -> int:
     return converted(int, np.ceil(x))  # type: ignore[no-any-return]
 
 
-@_of_either(math.trunc)
+@of_either(math.trunc)
 def _trunc(x: Any) -> int:
     return converted(int, x)  # type: ignore[no-any-return]
 
 
-@_of_either(math.fsum)
-def _fsum(seq: list[Any]) -> Any:
-    return _number(np.sum(array([converted(float, x) for x in seq])))
+@wraps(math.fsum)
+def _fsum(seq: Iterable[Any]) -> Any:
+    numbers = [converted(float, x) for x in seq]
+    return _number(np.sum(array(numbers))) if is_traced(numbers) else math.fsum(numbers)
 
 
-@_of_either(math.prod)
-def _prod(iterable: list[Any], *, start: Any = 1) -> Any:
-    return reduce(mul, iterable, start)
+@wraps(math.prod)
+def _prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
+    numbers = [*iterable]
+    traced = is_traced([*numbers, start])
+    return reduce(mul, numbers, start) if traced else math.prod(numbers, start=start)
 
 
-@_of_either(math.hypot)
+@of_either(math.hypot)
 def _hypot(*coordinates: Any) -> Any:
     return _number(reduce(np.hypot, (converted(float, x) for x in coordinates), 0.0))
 
 
-@_of_either(math.dist)
+@of_either(math.dist)
 def _dist(p: list[Any], q: list[Any]) -> Any:
     if len(p) != len(q):
         raise ValueError("both points must have the same number of dimensions")
     return _hypot(*(x - y for x, y in zip(p, q, strict=True)))
 
 
-@_of_either(math.isclose)
+@of_either(math.isclose)
 def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
     bound = np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)
     return bool((a == b) | (np.isfinite(a) & np.isfinite(b) & (abs(a - b) <= bound)))
 
 
-@_of_either(math.modf)
+@of_either(math.modf)
 def _modf(x: Any) -> Any:
     fraction, whole = np.modf(converted(float, x))
     return _number(fraction), _number(whole)
 
 
-@_of_either(math.frexp)
+@of_either(math.frexp)
 def _frexp(x: Any) -> Any:
     number = converted(float, x)
     known: Any = stop_gradient(number)
@@ -156,7 +156,7 @@ def _frexp(x: Any) -> Any:
     return number * 2.0**-exponent, exponent
 
 
-@_of_either(math.ldexp)
+@of_either(math.ldexp)
 def _ldexp(x: Any, i: Any) -> Any:
     return converted(float, x) * 2.0 ** converted(int, i)
 
@@ -212,7 +212,7 @@ CMATH: Final = Substitute(
     _functions(cmath, complex)
     | {
         "phase": _of_numbers(cmath.phase, np.angle, complex),
-        "polar": _of_either(cmath.polar)(lambda z: (_number(np.abs(z)), _number(np.angle(z)))),
-        "rect": _of_either(cmath.rect)(lambda r, phi: r * (np.cos(phi) + 1j * np.sin(phi))),
+        "polar": of_either(cmath.polar)(lambda z: (_number(np.abs(z)), _number(np.angle(z)))),
+        "rect": of_either(cmath.rect)(lambda r, phi: r * (np.cos(phi) + 1j * np.sin(phi))),
     },
 )

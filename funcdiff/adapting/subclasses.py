@@ -19,7 +19,7 @@ from funcdiff import pytree
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import deferring
-from funcdiff.numpy.memory.views import view
+from funcdiff.numpy.memory.views import as_array, view
 from funcdiff.numpy.traced.array import NDArray
 
 _NOT_COPIED: Final = frozenset(
@@ -47,7 +47,8 @@ def _class(kind: type[Any]) -> type[OfSubclass]:
         for base in reversed(kind.__mro__[: kind.__mro__.index(np.ndarray)]):
             names = {k: v for k, v in vars(base).items() if k not in _NOT_COPIED}
             members |= {k: _member(v, own) for k, v in names.items()}
-        _classes[kind] = own.cell_contents = type(NDArray)(kind.__name__, (OfSubclass,), members)
+        metaclass: Any = type(NDArray)
+        _classes[kind] = own.cell_contents = metaclass(kind.__name__, (OfSubclass,), members)
     return _classes[kind]
 
 
@@ -63,6 +64,16 @@ def _member(member: Any, own: CellType) -> Any:
     )
     found.__kwdefaults__ = member.__kwdefaults__
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Return arguments in which arrays of subclasses are plain ones that share their memory."""
+    leaves, structure = pytree.flatten(value)
+    plain = [
+        view(x, as_array(x), lambda base: base[...]) if isinstance(x, OfSubclass) else x
+        for x in leaves
+    ]
+    return pytree.unflatten(structure, plain)
 
 
 class _Probe(np.ndarray):
@@ -123,11 +134,13 @@ class OfSubclass(NDArray):
         return OfSubclass if deferring.asks_for_class() else type(self)._kind
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        y = super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        given, named = _plain((inputs, kwargs))
+        y = getattr(ufunc, method)(*given, **named)
         return _wrapped(self, _of_class(self, getattr(ufunc, method), inputs, kwargs, y))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        y = super().__array_function__(func, types, args, kwargs)
+        given, named = _plain((args, kwargs))
+        y = func(*given, **named)
         return _of_class(self, func, args, kwargs, y)
 
 
@@ -136,7 +149,8 @@ def _method(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
         return getattr(x, name)(*args, **keywords)
 
     def method(self: OfSubclass, *args: Any, **keywords: Any) -> Any:
-        y = theirs(self, *args, **keywords)
+        given, named = _plain(((self, *args), keywords))
+        y = theirs(*given, **named)
         found = y if y is NotImplemented else _of_class(self, on, (self, *args), keywords, y)
         return _wrapped(self, found) if name in _OPERATORS else found
 
@@ -145,7 +159,7 @@ def _method(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 def _property(name: str, theirs: property) -> property:
     def get(self: OfSubclass) -> Any:
-        return _of_class(self, lambda x: getattr(x, name), (self,), {}, theirs.fget(self))  # type: ignore[misc]
+        return _of_class(self, lambda x: getattr(x, name), (self,), {}, theirs.fget(_plain(self)))  # type: ignore[misc]
 
     return property(get, theirs.fset)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -122,10 +122,16 @@ def _is_dispatched(value: Any) -> bool:
     return is_function and dispatch.implementation(value) is not None
 
 
-@cache
+_accepting: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
+"""Functions of NumPy's -> ours: one each, whichever thread asks first."""
+
+
 def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Return a NumPy function that takes lists, and polynomials, of traced numbers, too."""
+    return _accepting.get(plain) or _accepting.setdefault(plain, _make_accepting(plain))
 
+
+def _make_accepting(plain: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(plain)
     def function(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None or not any(map(_is_traced, (*args, *kwargs.values()))):

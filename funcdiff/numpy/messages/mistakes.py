@@ -113,8 +113,9 @@ _OF_PACKAGES: Final = {
     ),
     "xarray": "go on with the DataArray itself, or with x.data, which is the traced array.",
     "": (
-        "give it plain numbers, and compute with NumPy's arrays (of a table, table.to_numpy()), or "
-        "declare the function with fd.primitive."
+        "give it plain numbers, and compute with NumPy's arrays. If it is Python code, "
+        'fd.adapt("{package}") runs it on traced arrays; compiled code can be declared with '
+        "fd.primitive."
     ),
 }
 """What to write in place of code of a package, by its name; the last is for any other."""
@@ -154,7 +155,7 @@ def mistake() -> Mistake:
     while caller is not None and installed_package(caller):
         caller = caller.f_back
     if package and caller is not None:  # through code of others
-        advice = _OF_PACKAGES.get(package) or _OF_PACKAGES[""]
+        advice = (_OF_PACKAGES.get(package) or _OF_PACKAGES[""]).format(package=package)
         cure = _OF_OTHERS.format(package=package, place=user_location(frame), cure=advice)
         return Mistake(_show(_source_text(caller)), cure, user_location(caller))
     code, cure = _describe(frame)
@@ -434,7 +435,8 @@ def _note_package(error: FuncdiffError) -> None:
     if package and place not in str(error) and place != "an unknown place":
         error.add_note(
             f"funcdiff: {package} was called at {place}, and met a traced array there. Give it "
-            "plain arrays, or declare the function with fd.primitive"
+            f'plain arrays, or run it on traced ones, if it is Python, by fd.adapt("{package}"); '
+            "compiled code can be declared with fd.primitive"
             f"{_PACKAGES.get(package, '')}."
         )
 

@@ -122,6 +122,9 @@ class SparseArray(Holder):
             "twice, A.tocsr() has their sums."
         )
 
+    def eliminate_zeros(self) -> None:
+        """Do nothing: an entry that is zero here need not be so elsewhere."""
+
     # ---- sums ------------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
