@@ -1,0 +1,91 @@
+"""Differentiate functions of packages as they are installed, and write the table of the outcomes.
+
+``python -m docs.packages --write`` runs all cases, a process for each package, and writes the page;
+the extra `packages` installs what they call.  ``--only NAME`` runs a package's cases alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from docs.packages.case import Case
+from docs.packages.cases import cases
+from docs.packages.page import PAGE, page, summary
+
+LIMIT = 900
+"""How many seconds a process may take before the case that it is at is given up."""
+
+
+def run(package: list[Case]) -> list[dict[str, Any]]:
+    """Return the outcomes of the cases of a package; a process that dies costs one case."""
+    found: dict[str, dict[str, Any]] = {}
+    while left := [c.title for c in package if c.title not in found]:
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder) / "rows.jsonl"
+            output.touch()
+            ended = process(output, left)
+            rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+        for row in rows:
+            found[row["title"]] = row
+        dead = {"title": rows[-1]["title"] if rows else left[0], "died": ended}
+        if not rows or "started" in rows[-1]:
+            found[dead["title"]] = dead
+    print(package[0].package, file=sys.stderr, flush=True)
+    return [found[c.title] for c in package]
+
+
+def process(output: Path, titles: list[str]) -> str:
+    """Run a process for cases, and return how it ended."""
+    command = [sys.executable, "-m", "docs.packages.worker", str(output), *titles]
+    try:
+        ended = subprocess.run(command, timeout=LIMIT, capture_output=True, text=True, check=False)
+    except subprocess.TimeoutExpired:
+        return f"took more than {LIMIT} seconds"
+    lines = ended.stderr.strip().splitlines()
+    return f"the process ended with {ended.returncode}: {lines[-1] if lines else ''}"
+
+
+def by_package(chosen: Iterable[Case]) -> list[list[Case]]:
+    """Return cases by package, those of packages that are not installed left out."""
+    found: dict[str, list[Case]] = {}
+    for case in chosen:
+        found.setdefault(case.package, []).append(case)
+    missing = [name for name in found if find_spec(name) is None]
+    if missing:
+        print("not installed:", *missing, file=sys.stderr)
+    return [group for name, group in found.items() if name not in missing]
+
+
+def main() -> None:
+    """Run what is asked for, print a summary, and write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="packages to run")
+    parser.add_argument("--processes", type=int, default=1, help="how many run at a time")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all outcomes")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="take the outcomes of a file")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    arguments = parser.parse_args()
+    if arguments.rows:
+        rows = json.loads(arguments.rows.read_text(encoding="utf-8"))
+    else:
+        chosen = [c for c in cases() if not arguments.only or c.package in arguments.only]
+        with ThreadPoolExecutor(arguments.processes) as pool:
+            rows = [row for group in pool.map(run, by_package(chosen)) for row in group]
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    print(summary(rows))
+    if arguments.write:
+        PAGE.write_text(page(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
