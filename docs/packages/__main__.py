@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,13 +16,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from docs.packages.case import Case
 from docs.packages.cases import cases
 from docs.packages.page import PAGE, page, summary
 
-LIMIT = 900
+ROOT: Final = Path(__file__).parents[2]
+LIMIT: Final = 900
 """How many seconds a process may take before the case that it is at is given up."""
 
 
@@ -44,10 +46,18 @@ def run(package: list[Case]) -> list[dict[str, Any]]:
 
 
 def process(output: Path, titles: list[str]) -> str:
-    """Run a process for cases, and return how it ended."""
+    """Run a process for cases in the folder of its output, and return how it ended."""
     command = [sys.executable, "-m", "docs.packages.worker", str(output), *titles]
     try:
-        ended = subprocess.run(command, timeout=LIMIT, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            command,
+            timeout=LIMIT,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=output.parent,  # some packages write logs when they are imported
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        )
     except subprocess.TimeoutExpired:
         return f"took more than {LIMIT} seconds"
     lines = ended.stderr.strip().splitlines()

@@ -4,7 +4,7 @@ import numpy as np
 
 from docs.packages.case import case
 
-Q = [0.8, 0.2, -0.4, 0.4]
+Q = [0.88, 0.22, -0.44, 0.4]
 UNIT = np.array([0.5, 0.5, -0.5, 0.5])
 
 
