@@ -92,6 +92,8 @@ def late(module: str, name: str) -> Callable[..., Any]:
 
 homes["pandas"] = partial(late_import, "funcdiff.labelled.dataframes")
 homes["xarray"] = partial(late_import, "funcdiff.labelled.dataarrays")
+homes["torch"] = partial(late_import, "funcdiff.interop.torch")
+homes["jaxlib"] = partial(late_import, "funcdiff.interop.jax")
 
 close_matches: Final = late("difflib", "get_close_matches")
 """Find what is meant by a name that is not known, for messages."""

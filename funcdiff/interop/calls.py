@@ -10,6 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.tracing import rebuild
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, OutputError, user_location
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
@@ -30,7 +31,7 @@ class Parts(NamedTuple):
 
 def take_apart(tree: Any, is_array: Callable[[Any], bool]) -> tuple[list[Any], Parts]:
     """Return the arrays in a container, and the rest."""
-    leaves, structure = pytree.flatten(tree)
+    leaves, structure = pytree.flatten(tree, is_array)
     flags = tuple(map(is_array, leaves))
     pairs = list(zip(leaves, flags, strict=True))
     others = [leaf for leaf, flag in pairs if not flag]
@@ -86,6 +87,26 @@ class Call:
         """Return the result, with these arrays in it."""
         assert self._result is not None, "the function has been called or traced"
         return self._result.rebuild(ys)
+
+
+def register(cls: type, numpy_of: Callable[[Any], Any], array: Callable[[Any, Any], Any]) -> None:
+    """Make another library's arrays containers of one of NumPy's, so that derivatives are theirs.
+
+    ``numpy_of(x) -> (y, aux)`` gives the array of NumPy's, ``array(y, aux)`` the library's; what
+    is traced stays what it is.
+    """
+
+    def opened(x: Any) -> tuple[list[Any], Any]:
+        y, aux = numpy_of(x)
+        return [y], aux
+
+    def closed(aux: Any, children: list[Any]) -> Any:
+        (y,) = children
+        if isinstance(y, Tracer) or not isinstance(y, np.ndarray | np.generic | float | complex):
+            return y
+        return array(y, aux)
+
+    pytree.register(cls, opened, closed)
 
 
 def type_of_array(x: Any, dtype: Any) -> ArrayType:

@@ -19,7 +19,7 @@ from funcdiff.errors import (
     ProgramError,
     user_location,
 )
-from funcdiff.interop.calls import Call, take_apart, type_of_array
+from funcdiff.interop.calls import Call, register, take_apart, type_of_array
 from funcdiff.interop.hosted import Used
 from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
@@ -30,6 +30,7 @@ from funcdiff.transforms.jvp import Mask
 try:
     import jax
     import jax.numpy as jnp
+    from jax._src.array import ArrayImpl
     from jax.core import ShapedArray
     from jax.dtypes import canonicalize_dtype, float0
     from jax.extend.core import Primitive
@@ -114,6 +115,12 @@ def wrap(
 
 def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+
+
+# ---- JAX's arrays as arguments of funcdiff's functions -------------------------------------------
+
+
+register(ArrayImpl, lambda x: (np.asarray(x), None), lambda y, _: jnp.asarray(y))
 
 
 # ---- functions of JAX here -----------------------------------------------------------------------

@@ -15,10 +15,11 @@ from funcdiff.errors import (
     MissingDependencyError,
     user_location,
 )
-from funcdiff.interop.calls import Call, take_apart
+from funcdiff.interop.calls import Call, register, take_apart
 from funcdiff.interop.hosted import Used
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
+from funcdiff.pytree.registry import ContainerError
 from funcdiff.transforms.jvp import Mask, spread
 
 try:
@@ -123,7 +124,7 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
         backward = ctx.operation.pulled(active, arrived)
         # gradients are conjugates of cotangents
         found = _apply(backward, [*xs, *(ct.conj() for ct in cts if ct is not None)])
-        return (None, *spread([ct.conj() for ct in found], active))
+        return (None, *spread([ct.conj().resolve_conj() for ct in found], active))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *ts: Any) -> tuple[Any, ...]:
@@ -153,6 +154,23 @@ def _is_inexact(x: Any) -> bool:
 
 def _type_of(x: Any) -> ArrayType:
     return ArrayType(tuple(x.shape), _numpy_dtype(x.dtype))
+
+
+# ---- tensors as arguments of funcdiff's functions ------------------------------------------------
+
+
+def _opened(x: Any) -> tuple[Any, str]:
+    if x.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(x):
+        raise ContainerError(
+            "",
+            "this tensor is differentiated by PyTorch, which would not see what is done with it. "
+            "Bridge the function, f = fd.interop.torch.wrap(fd.grad(f)), or give x.detach()",
+        )
+    return _numpy(x), str(x.device)
+
+
+for _kind in (torch.Tensor, torch.nn.Parameter):
+    register(_kind, _opened, lambda y, device: torch.as_tensor(y, device=device))
 
 
 # ---- functions of PyTorch here -------------------------------------------------------------------

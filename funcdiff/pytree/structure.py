@@ -141,13 +141,15 @@ DEEPEST: Final = 200
 """Levels of nesting that are accepted: it keeps every walk well inside Python's own stack."""
 
 
-def flatten(tree: Any) -> tuple[list[Any], Structure]:
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
     """Split a tree into the list of its leaves and its structure.
 
     Parameters
     ----------
     tree : any
         A container of any nesting, or a leaf (then it is the only one). Nothing is copied.
+    is_leaf : callable, optional
+        Says of a container whether it is taken for a leaf.
 
     Returns
     -------
@@ -169,17 +171,19 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     ([1.0, 2.0], {'w': *, 'b': (*, None)})
     """
     kind = kinds[type(tree)]
-    if kind is None:
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
         return [tree], LEAF
     leaves: list[Any] = []
     try:
-        return leaves, _gather(tree, kind, leaves, 1)
+        return leaves, _gather(tree, kind, leaves, 1, is_leaf)
     except ContainerError:
         _refuse(tree, "", [])
         raise
 
 
-def _gather(tree: Any, kind: Kind, leaves: list[Any], depth: int) -> Structure:
+def _gather(
+    tree: Any, kind: Kind, leaves: list[Any], depth: int, is_leaf: Callable[[Any], bool] | None
+) -> Structure:
     """Append the leaves of a container; the path is not followed here, for speed."""
     if depth > DEEPEST:
         raise ContainerError("", "too deep")
@@ -188,11 +192,11 @@ def _gather(tree: Any, kind: Kind, leaves: list[Any], depth: int) -> Structure:
     nodes = []
     for child in children:
         child_kind = kinds[type(child)]
-        if child_kind is None:
+        if child_kind is None or (is_leaf is not None and is_leaf(child)):
             leaves.append(child)
             nodes.append(LEAF)
         else:
-            nodes.append(_gather(child, child_kind, leaves, depth + 1))
+            nodes.append(_gather(child, child_kind, leaves, depth + 1, is_leaf))
     return Structure(kind, aux, tuple(nodes), len(leaves) - before)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError, OutputError
-from funcdiff.interop.calls import type_of_array
+from funcdiff.interop.calls import register, take_apart, type_of_array
 from funcdiff.interop.hosted import Used
 from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
 from funcdiff.interop.operation import Operation
@@ -186,6 +186,38 @@ def test_arrays_of_another_library_cannot_be_written_to() -> None:
 def test_dtypes_that_numpy_lacks_are_refused() -> None:
     with pytest.raises(InputError, match="which NumPy does not compute with"):
         type_of_array(np.empty(2, "V2"), "V2")
+
+
+class Tensor:
+    """An array of another library's, which is no NumPy array."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+register(Tensor, lambda x: (x.array, "cpu"), lambda y, device: Tensor(y))
+
+
+def test_derivatives_by_another_librarys_arrays_are_such_arrays() -> None:
+    def f(p: Any) -> Any:
+        return np.sum(np.sin(p["w"]) * p["b"][0])
+
+    p = {"w": Tensor(X), "b": [Tensor(X**2)]}
+    gradient = fd.grad(f)(p)
+    assert isinstance(gradient["b"][0], Tensor)
+    np.testing.assert_allclose(gradient["w"].array, np.cos(X) * X**2, rtol=1e-15)
+    square: Any = lambda x: np.sum(x**2)
+    np.testing.assert_array_equal(fd.hessian(square)(Tensor(X)).array, 2 * np.eye(3))
+    np.testing.assert_array_equal(fd.jacobian(fd.grad(square))(Tensor(X)).array, 2 * np.eye(3))
+    sine: Any = np.sin
+    _, pull = fd.vjp(sine, Tensor(X))
+    np.testing.assert_array_equal(pull(np.ones(3))[0].array, np.cos(X))
+
+
+def test_bridges_take_another_librarys_arrays_for_leaves() -> None:
+    xs, parts = take_apart(([Tensor(X)], {"k": 2}), lambda x: isinstance(x, Tensor))
+    assert [type(x) for x in xs] == [Tensor]
+    assert parts.rebuild([X]) == ([X], {"k": 2})
 
 
 def test_threads_bridge_at_once() -> None:

@@ -60,7 +60,7 @@ class Bridged(Params):
 def named(operation: Bridge, name: str) -> Bridged:
     """Return the parameters of an operation, which is entered if it is new."""
     if operation.name is None:
-        operation.name = entered.enter(name, operation)
+        operation.name = entered.enter(name.partition(".")[0], operation)
     return Bridged(operation.name)
 
 
