@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypedDict, TypeVar, assert_type
 
 import attrs
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 import funcdiff as fd
@@ -171,7 +172,20 @@ def loops_carry_the_users_class() -> None:
     assert_type(fd.cond(x[0] > 0, grown, lambda p: p, start), Point)
 
 
+def arrays_with_labels_keep_them() -> None:
+    weights = xr.DataArray([1.0, 2.0], dims="x")
+
+    def squares(w: xr.DataArray) -> xr.DataArray:
+        return (w**2).sum()
+
+    assert_type(fd.grad(squares)(weights), xr.DataArray)
+    assert_type(fd.value_and_grad(squares)(weights), tuple[xr.DataArray, xr.DataArray])
+    assert_type(fd.jit(squares)(weights), xr.DataArray)
+    assert_type(fd.jvp(squares, (weights,), (weights,)), tuple[xr.DataArray, xr.DataArray])
+
+
 PROGRAMS = [
+    arrays_with_labels_keep_them,
     gradients_are_of_the_users_class,
     values_and_auxiliary_results_come_beside_them,
     products_take_and_return_the_users_class,
