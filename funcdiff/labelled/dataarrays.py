@@ -6,6 +6,7 @@ xarray computes with any array that has NumPy's protocols, so a traced one stand
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
+from copy import deepcopy
 from functools import partial, wraps
 from importlib import import_module
 from typing import Any, Final
@@ -31,12 +32,12 @@ class _Template:
 
     def __init__(self, whole: Any, rest: Any, leaves: Mapping[Hashable, Any]) -> None:
         self.cls, self.name = type(whole), getattr(whole, "name", None)
-        self.rest = rest.copy(deep=True)
+        self.rest = _copy(rest)
         self.keys = tuple(leaves)
         self.order = tuple(whole.data_vars) if self.cls is xr.Dataset else ()
         self.dims = tuple(v.dims for v in leaves.values())
         self.shapes: tuple[Shape, ...] = tuple(v.shape for v in leaves.values())
-        self.attrs: Any = xr.Dataset({key: ((), 0, v.attrs) for key, v in leaves.items()})
+        self.attrs = {key: deepcopy(v.attrs) for key, v in leaves.items()}
         self.paths = tuple("" if key == _ONLY else f"[{key!r}]" for key in leaves)
 
     def __hash__(self) -> int:
@@ -48,7 +49,7 @@ class _Template:
             and (self.cls, self.name, self.keys, self.order, self.dims, self.shapes)
             == (other.cls, other.name, other.keys, other.order, other.dims, other.shapes)
             and self.rest.identical(other.rest)
-            and self.attrs.identical(other.attrs)
+            and all(_alike(self.attrs[key], other.attrs[key]) for key in self.keys)
         )
 
     def fits(self, other: _Template) -> bool:
@@ -66,12 +67,12 @@ class _Template:
     def label(self, arrays: list[Any], extra: int) -> Any:
         """Return the container with these arrays, further axes being named ``dim_0`` and so on."""
         variables = {
-            key: xr.Variable((*_fresh(extra, dims), *dims), _with_axes(x), self.attrs[key].attrs)
+            key: xr.Variable((*_fresh(extra, dims), *dims), _with_axes(x), self.attrs[key])
             for key, dims, x in zip(self.keys, self.dims, arrays, strict=True)
         }
         if self.cls is xr.Variable:
             return variables[_ONLY]
-        rest = self.rest.copy(deep=True)
+        rest = _copy(self.rest)
         if self.cls is xr.DataArray:
             own = variables.pop(_ONLY)
             found = xr.DataArray(own, coords=rest.coords, name=self.name)
@@ -132,6 +133,17 @@ class _Template:
             for dims, shape in zip(self.dims, self.shapes, strict=True)
         )
         return found
+
+
+def _copy(rest: Any) -> Any:
+    """Return a copy that nobody else can write to; an index cannot be written to."""
+    return rest.copy(deep=bool(rest.attrs) or len(rest.variables) > len(rest.indexes))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether attributes are the same, arrays among them."""
+    one: Any = xr.Variable((), 0, a)
+    return not (a or b) or bool(one.identical(xr.Variable((), 0, b)))
 
 
 def _free(name: Hashable, taken: Collection[Hashable]) -> str:

@@ -97,7 +97,7 @@ def is_traced(x: Any) -> bool:
 def array_of(x: Any) -> Any:
     """Return the array, traced or not, of a table, an index or a column of numbers."""
     if isinstance(x, pd.DataFrame):
-        columns = [array_of(x.iloc[:, k]) for k in range(x.shape[1])]
+        columns = [array_of(column) for _, column in x.items()]
         traced = any(isinstance(c, Tracer) for c in columns)
         return np.stack(columns, axis=1) if traced else x.to_numpy()
     if isinstance(x, Column):
@@ -315,12 +315,10 @@ class _OfSeries:
 class _OfFrame:
     """A DataFrame without its numbers: the leaves are its columns of numbers."""
 
-    def __init__(self, x: Any, places: tuple[int, ...]) -> None:
-        self.index, self.columns, self.places = x.index, x.columns, places
+    def __init__(self, x: Any, places: tuple[int, ...], others: dict[int, Any]) -> None:
+        self.index, self.columns, self.places, self.others = x.index, x.columns, places, others
         self.shapes: tuple[Shape, ...] = ((len(x),),) * len(places)
         self.paths = tuple(f"[{x.columns[k]!r}]" for k in places)
-        others = [k for k in range(x.shape[1]) if k not in places]
-        self.others = x.iloc[:, others].copy()
 
     def __hash__(self) -> int:
         return hash((self.places, self.shapes))
@@ -331,7 +329,7 @@ class _OfFrame:
             and (self.places, self.shapes) == (other.places, other.shapes)
             and self.index.identical(other.index)
             and self.columns.identical(other.columns)
-            and (self.others.empty or self.others.equals(other.others))
+            and all(x.equals(other.others[k]) for k, x in self.others.items())
         )
 
     def fits(self, other: _OfFrame) -> bool:
@@ -351,13 +349,8 @@ class _OfFrame:
         if extra:
             pairs = zip(names, arrays, strict=True)
             return {name: frame(x, None, self.index) for name, x in pairs}
-        columns: list[Any] = [None] * len(self.columns)
-        others = [k for k in range(len(columns)) if k not in self.places]
-        for number, k in enumerate(others):
-            columns[k] = self.others.iloc[:, number].array
-        for k, x in zip(self.places, arrays, strict=True):
-            columns[k] = x
-        return frame(columns, self.index, self.columns)
+        columns = self.others | dict(zip(self.places, arrays, strict=True))
+        return frame([columns[k] for k in range(len(columns))], self.index, self.columns)
 
     def rows(self, blocks: list[Any]) -> Any:
         """Return blocks with the index on their rows, by the name of the column."""
@@ -383,9 +376,10 @@ def _open_series(x: Any) -> tuple[list[Any], _OfSeries]:
 
 
 def _open_frame(x: Any) -> tuple[list[Any], _OfFrame]:
-    columns = [x.iloc[:, k] for k in range(x.shape[1])]
+    columns = [column for _, column in x.items()]
     places = tuple(k for k, c in enumerate(columns) if c.dtype.kind in _NUMBERS)
-    return [array_of(columns[k]) for k in places], _OfFrame(x, places)
+    others = {k: c.array.copy() for k, c in enumerate(columns) if k not in places}
+    return [array_of(columns[k]) for k in places], _OfFrame(x, places, others)
 
 
 register(_open_series, pd.Series, TracedSeries)
