@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.errors import CotangentError, InputError, LostDerivativeError, OutputError
@@ -168,6 +170,52 @@ def test_examples_along_an_axis_have_the_labels_that_are_left() -> None:
     assert seen == [("t",)]
     assert columns.dims == ("dim_0", "t")
     np.testing.assert_allclose(columns, 2 * Q.data.T)
+
+
+CUBE = xr.DataArray(
+    RNG.normal(size=(2, 2, 2)), dims=("x", "y", "z"), coords={"x": [1.0, 2.0], "z": ["p", "q"]}
+)  # all axes of one length, so that only names tell them apart
+AXES = st.permutations(["x", "y", "z"])
+
+
+@settings(max_examples=12)
+@given(AXES, st.integers(1, 3), AXES, st.integers(0, 2))
+def test_blocks_of_jacobians_stand_where_their_labels_say(
+    of: list[str], count: int, result: list[str], summed: int
+) -> None:
+    w = CUBE.transpose(*of)[(0,) * (3 - count)].reset_coords(drop=True)
+    gone = result[:summed]
+
+    def f(w: Any) -> Any:  # linear in w
+        return (CUBE * w).sum(gone).transpose(*result[summed:])
+
+    jacobian = fd.jacobian(f)(w)
+    assert set(jacobian.dims[: 3 - summed]) == {*result[summed:]}
+    for place in np.ndindex(*w.shape):
+        unit = xr.zeros_like(w)
+        unit[place] = 1.0
+        taken = {*result[summed:], *f(w).coords}
+        names = {d: f"{d}_" if d in taken else d for d in w.dims}
+        one = jacobian.isel({names[d]: k for d, k in zip(w.dims, place, strict=True)})
+        assert one.dims == f(w).dims
+        np.testing.assert_allclose(one, f(unit))
+
+
+@settings(max_examples=8)
+@given(AXES, st.integers(0, 2), AXES)
+def test_examples_in_a_batch_are_those_of_a_loop(
+    of: list[str], axis: int, result: list[str]
+) -> None:
+    w = CUBE.transpose(*of)
+    order = [d for d in result if d != of[axis]]
+
+    def f(one: Any) -> Any:
+        return (one * np.arange(2.0)).transpose(*order)
+
+    batch = fd.vmap(f, in_axes=axis)(w)
+    for k in range(2):
+        one = f(w.isel({of[axis]: k}, drop=True))
+        xr.testing.assert_allclose(batch[k], one)
 
 
 def test_other_coordinates_are_another_function_under_jit() -> None:

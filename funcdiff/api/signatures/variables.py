@@ -18,7 +18,7 @@ of transforms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -35,19 +35,10 @@ Cotangent = TypeVar("Cotangent", contravariant=True)
 P = ParamSpec("P")
 Primals = TypeVarTuple("Primals")
 
-
-class Labelled(Protocol):
-    """A number or an array with names for its axes, such as a DataArray of xarray's."""
-
-    @property
-    def dims(self) -> tuple[Hashable, ...]:
-        """Names of the axes."""
-
-
-RealScalar = float | np.floating[Any] | Labelled
+RealScalar = float | np.floating[Any]
 """What `grad` accepts as the value of a function; ``np.float64`` is a ``float`` as well."""
 
-ComplexScalar = complex | np.number[Any] | Labelled
+ComplexScalar = complex | np.number[Any]
 """What ``grad(f, holomorphic=True)`` accepts."""
 
 Array = NDArray[Any]
