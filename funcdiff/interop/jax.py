@@ -255,7 +255,7 @@ def _lower(ctx: Any, *xs: Any, operation: Operation, inlines: bool) -> Any:
     run, how = _plan(operation, types, inlines=inlines)
     if how == _INLINED:
         return mlir.lower_fun(run, multiple_results=True)(ctx, *xs)
-    compiled = Operation(run, operation.calculus, types=operation.types)
+    compiled = operation.run_by(run)
     result, _, _ = mlir.emit_python_callback(
         ctx, lambda *xs: compiled.run(*map(np.asarray, xs)), None, list(xs), ctx.avals_in,
         ctx.avals_out, has_side_effect=False, returns_token=False,

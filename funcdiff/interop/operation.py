@@ -94,6 +94,10 @@ class Operation:
             )
         return ys
 
+    def run_by(self, f: Function) -> Operation:
+        """Return the operation without its derivatives, computed by another function."""
+        return Operation(f, self.calculus, types=self.types)
+
     def _noted(self, given: Types, found: Types) -> Types:
         """Return the types of results that there were before, else note these."""
         return self._types.setdefault(given, found)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.api.jit import jit
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, MissingDependencyError, user_location
 from funcdiff.interop.calls import Call, take_apart
@@ -85,6 +86,9 @@ class _Bridge(Op):  # type: ignore[misc]
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
+        # a graph is compiled once, and so are its derivatives; what is only called may be anything
+        users = operation.is_users
+        self._run = (operation if users else operation.run_by(jit(operation.function))).run
 
     def make_node(self, *inputs: Any) -> Any:
         xs = list(map(pt.as_tensor_variable, inputs))
@@ -103,7 +107,7 @@ class _Bridge(Op):  # type: ignore[misc]
         return [(t.dtype.name, shape) for t, shape in zip(found, known, strict=True)]
 
     def perform(self, _node: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        for storage, y in zip(outputs, self.operation.run(*map(np.asarray, inputs)), strict=True):
+        for storage, y in zip(outputs, self._run(*map(np.asarray, inputs)), strict=True):
             storage[0] = np.array(y) if self.operation.is_users else np.asarray(y)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
