@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,12 +47,13 @@ TORCH = SimpleNamespace(
 )  # fmt: skip
 
 
-def outcome(lib: Any) -> dict[str, Any]:
-    """Return how many calls agreed, what failed, and what the library itself cannot do."""
-    found: dict[str, Any] = {"wrap": 0, "use": 0, "failed": {}, "native": {}}
-    for k, (name, pattern) in enumerate(PATTERNS.items()):
-        if k % 20 == 0:
+def outcomes(lib: Any) -> Iterator[dict[str, Any]]:
+    """Give how many calls agree, what fails, and what the library itself cannot do, so far."""
+    found: dict[str, Any] = {"patterns": 0, "wrap": 0, "use": 0, "failed": {}, "native": {}}
+    for name, pattern in PATTERNS.items():
+        if found["patterns"] % 20 == 0:
             jax.clear_caches()  # which take gigabytes
+            yield found
         theirs, ours = partial(pattern, lib.arrays), in_numpy(name)
         for nesting, nest in NESTINGS.items():
             case = f"{name}, {nesting}"
@@ -70,7 +71,8 @@ def outcome(lib: Any) -> dict[str, Any]:
                     found["failed"][f"{way}: {case}"] = fault
                 else:
                     found[way] += 1
-    return found
+        found["patterns"] += 1
+    yield found
 
 
 def _ways(lib: Any, nest: Any, ours: Any, theirs: Any) -> dict[str, Callable[[], Any]]:
@@ -108,8 +110,10 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     torch.set_default_dtype(torch.float64)
     warnings.simplefilter("ignore")
-    found = {"torch": outcome(TORCH), "jax": outcome(JAX)}
-    FROZEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found: dict[str, Any] = {}
+    for name, lib in (("torch", TORCH), ("jax", JAX)):
+        for found[name] in outcomes(lib):
+            FROZEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
