@@ -9,6 +9,7 @@ from collections.abc import Collection, Hashable, Mapping
 from copy import deepcopy
 from functools import partial, wraps
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from funcdiff.core.late import late_import
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError
 from funcdiff.labelled.blocks import Shape, over_blocks, place, register
+from funcdiff.numpy.border import deferring
 from funcdiff.numpy.memory import views
 
 _ONLY: Final = "values"
@@ -191,6 +193,8 @@ def _open_set(x: Any) -> tuple[list[Any], _Template]:
     return _open(x, x.drop_vars(leaves), leaves)
 
 
+for _class in (xr.Variable, xr.DataArray):
+    deferring.holders[_class] = attrgetter("data")
 register(lambda x: _open(x, xr.Dataset(), {_ONLY: x}), xr.Variable)
 register(_open_array, xr.DataArray)
 register(_open_set, xr.Dataset)
@@ -203,13 +207,13 @@ def _interpolator(cls: Any, x: Any, y: Any, **options: Any) -> Any:
     """Return what xarray's class, or SciPy's, is for traced values: functions of the same name."""
     ours = late_import("funcdiff.scipy.interpolate")
     if cls.__name__ != "ScipyInterpolator":
-        return getattr(ours, cls.__name__)(x, y.data, **options)
+        return getattr(ours, cls.__name__)(x, y, **options)
     method, order = options.pop("method"), options.pop("order", None)
     kind = {"polynomial": order, "quintic": 5}.get(method, method)
     fill = options.pop("fill_value", None)
     fill = np.nan if fill is None else fill
     given = {"bounds_error": False, "assume_sorted": True, **options}
-    return ours.interp1d(x, y.data, kind=kind, fill_value=fill, **given)
+    return ours.interp1d(x, y, kind=kind, fill_value=fill, **given)
 
 
 def _teach_interpolation() -> None:
@@ -221,8 +225,11 @@ def _teach_interpolation() -> None:
 
     @wraps(plain)
     def interpolate(var: Any, xs: Any, new_xs: Any, func: Any, options: Any) -> Any:
-        made = partial(_interpolator, func) if isinstance(var.data, Tracer) else func
-        return plain(var, xs, new_xs, made, options)
+        if not isinstance(var.data, Tracer):
+            return plain(var, xs, new_xs, func, options)
+        ((x,), (new_x,)) = xs, new_xs
+        values: Any = _interpolator(func, x.data, var.data, **options)(np.ravel(new_x.data))
+        return np.reshape(values, (*var.shape[:-1], *new_x.shape))
 
     missing._interp1d = interpolate
 

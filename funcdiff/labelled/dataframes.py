@@ -18,6 +18,7 @@ from funcdiff.errors import InputError
 from funcdiff.labelled.blocks import Shape, over_blocks, place, register
 from funcdiff.labelled.traced_columns import Column, ColumnDtype, refuse
 from funcdiff.numpy.border import deferring
+from funcdiff.numpy.border.deferring import unlabelled
 
 _TABLES: Final = (pd.Series, pd.DataFrame)
 _NUMBERS: Final = "biufc"
@@ -35,14 +36,7 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
     """Do what NumPy does with a table: call its method, or take its array."""
     if func.__name__ in _METHODS and isinstance(args[0], _TABLES):
         return func._implementation(*args, **kwargs)
-    return func(*map(_arrays, args), **{key: _arrays(x) for key, x in kwargs.items()})
-
-
-def _arrays(x: Any) -> Any:
-    """Return tables in nested lists and tuples as arrays."""
-    if isinstance(x, list | tuple):
-        return type(x)(map(_arrays, x))
-    return array_of(x) if isinstance(x, (*_TABLES, Column)) else x
+    return func(*map(unlabelled, args), **{key: unlabelled(x) for key, x in kwargs.items()})
 
 
 class TracedSeries(pd.Series):  # type: ignore[misc]
@@ -107,6 +101,10 @@ def array_of(x: Any) -> Any:
     if getattr(x.dtype, "kind", "") in "f" and not isinstance(x.dtype, np.dtype):  # pandas' own
         return x.to_numpy(dtype=np.dtype(x.dtype.type), na_value=np.nan)
     return np.asarray(x)
+
+
+for _class in (*_TABLES, TracedSeries, TracedFrame):
+    deferring.holders[_class] = array_of
 
 
 def series(x: Any, index: Any, name: Any = None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -18,6 +19,7 @@ from pandas.api.types import is_integer
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.labelled.blocks import place
+from funcdiff.numpy.border.deferring import holders, unlabelled
 from funcdiff.numpy.namespace import numpy as fnp
 
 
@@ -170,7 +172,7 @@ class Column(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: igno
         return columns_of(getattr(ufunc, method)(*arrays, **kwargs))
 
     def __array_function__(self, func: Any, _types: Any, args: Any, kwargs: Any) -> Any:
-        return func(*map(arrays, args), **{key: arrays(x) for key, x in kwargs.items()})
+        return func(*map(unlabelled, args), **{key: unlabelled(x) for key, x in kwargs.items()})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "traced":
@@ -267,18 +269,14 @@ _ACCUMULATIONS: Final[dict[str, tuple[Callable[..., Any], float]]] = {
 }  # fmt: skip
 
 
-def arrays(x: Any) -> Any:
-    """Return columns in nested lists and tuples as arrays."""
-    if isinstance(x, list | tuple):
-        return type(x)(map(arrays, x))
-    return x.traced if isinstance(x, Column) else x
-
-
 def _plain(x: Any) -> Any:
     """Return what is in a column, or an array of another one."""
     if isinstance(x, Column):
         return x.traced
     return np.asarray(x) if isinstance(x, ExtensionArray | list) else x
+
+
+holders[Column] = attrgetter("traced")
 
 
 def columns_of(result: Any) -> Any:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 from funcdiff.errors import CotangentError, InputError, LostDerivativeError, OutputError
 from funcdiff.pytree import flatten, unflatten
 from tests.labelled.modes import check_all_modes, check_first_order
@@ -79,9 +80,15 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
     "stack": lambda b: (field(b).stack(z=("t", "x")) ** 2).sum(),
     "quantile": lambda b: field(b).quantile(0.3, dim="t").sum(),
     "where the maximum is": lambda b: field(b).isel(field(b).argmax(dim=["t"])).sum(),
+    "unstack": lambda b: (field(b).stack(z=("t", "x")).unstack("z") ** 2).sum(),
+    "functions of arrays": lambda b: np.einsum("tx,x->", field(b), b) + np.dot(Q, b).sum(),
+    "funcdiff's functions": lambda b: fnp.linalg.norm(fnp.where(field(b) > 0, field(b), 0)),
     "a Dataset": _dataset,
     "assignment": _in_place,
     "interp": lambda b: (field(b).interp(t=[0.5, 2.25]) ** 2).sum(),
+    "interp to a field": lambda b: (
+        field(b).interp(t=xr.DataArray([[0.4, 1.6], [0.1, 7.0]], dims=("k", "l"))).fillna(0) ** 2
+    ).sum(),
 }  # fmt: skip
 
 

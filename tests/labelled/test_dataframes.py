@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 from funcdiff.errors import (
     CotangentError,
     InputError,
@@ -103,6 +104,12 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
     "differences": lambda b: (residuals(b).diff() ** 2).sum(),
     "random effects": lambda b: ((Y - np.append(b, 0.1)[DF["group"]]) ** 2).sum(),
     "groupby": lambda b: (residuals(b).groupby(DF["group"]).mean() ** 2).sum(),
+    "spread in groups": lambda b: residuals(b).groupby(DF["group"]).std().sum(),
+    "reindexed": lambda b: (residuals(b).reindex(["r1", "none", "r0"]).fillna(2.0) ** 2).sum(),
+    "a Series of traced numbers where": lambda b: fnp.where(
+        pd.Series(X.to_numpy() @ b) > 0, pd.Series(X.to_numpy() @ b), Y
+    ).sum(),
+    "joined": lambda b: (np.concatenate([residuals(b), Y]) ** 2).sum(),
     "transform": lambda b: (
         (residuals(b) - residuals(b).groupby(DF["group"]).transform("mean")) ** 2
     ).sum(),

@@ -16,6 +16,7 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.numpy.border.deferring import holders, unlabelled
 from funcdiff.numpy.border.dispatch import by_types, implementation, qualified_name, unsupported
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS, remember, scalar
 from funcdiff.numpy.messages.mistakes import explain
@@ -286,6 +287,8 @@ def _call(
     ours: Callable[..., Any], function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Return what a function of ours does in the place of one of NumPy's."""
+    if holders:
+        args, kwargs = unlabelled(tuple(args)), {k: unlabelled(x) for k, x in kwargs.items()}
     try:
         result = ours(*args, **kwargs)
         if _returns_out(ours, function, result, args, kwargs):

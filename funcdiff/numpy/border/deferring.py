@@ -94,6 +94,18 @@ def meet(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     return met[0](ufunc, operands)
 
 
+holders: Final[dict[type, Callable[[Any], Any]]] = {}
+"""Classes with labels that may hold a traced array, and what takes it from them."""
+
+
+def unlabelled(x: Any) -> Any:
+    """Return the arrays in place of what holds them with labels, in lists and tuples too."""
+    if type(x) is list or type(x) is tuple:
+        return type(x)(map(unlabelled, x))
+    array_of = holders.get(type(x))
+    return x if array_of is None else array_of(x)
+
+
 tables: Final[list[Callable[..., Any]]] = []
 """``tables(ufunc, method, inputs, kwargs)`` of `funcdiff.labelled`, once pandas is met."""
 

@@ -14,6 +14,7 @@ from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
+from funcdiff.numpy.border.deferring import holders, unlabelled
 from funcdiff.numpy.border.failures import fail_traces, traces_of
 from funcdiff.numpy.messages.mistakes import JOINED, mistake
 from funcdiff.ops.elementwise.logic import not_equal
@@ -137,7 +138,9 @@ def is_traced(value: Any) -> bool:
     """Return whether a value is a traced array, or holds one in nested lists or tuples."""
     if isinstance(value, list | tuple):
         return any(map(is_traced, value))
-    return isinstance(value, Tracer)
+    return isinstance(value, Tracer) or (
+        type(value) in holders and isinstance(unlabelled(value), Tracer)
+    )
 
 
 def is_constant(x: Tracer) -> bool:

@@ -105,13 +105,19 @@ _ANY: Final = (
 """Where the source text is not known."""
 _OF_OTHERS: Final = "It is {package} that makes a plain array, at {place}: {cure}"
 _OF_PACKAGES: Final = {
-    "pandas": "compute that with NumPy's functions of x.to_numpy(), which is the traced array.",
+    "pandas": (
+        "compute that with NumPy's functions of x.to_numpy(), which is the traced array, or with "
+        "the function of that name in funcdiff.numpy."
+    ),
     "sklearn": (
         "with sklearn.set_config(array_api_dispatch=True), and SCIPY_ARRAY_API=1 in the "
         "environment before SciPy is imported, most metrics and estimators take traced arrays; "
         "declare what is compiled, such as trees and neighbours, with fd.primitive."
     ),
-    "xarray": "go on with the DataArray itself, or with x.data, which is the traced array.",
+    "xarray": (
+        "go on with the DataArray itself, with x.data, which is the traced array, or with the "
+        "function of that name in funcdiff.numpy."
+    ),
     "": (
         "give it plain numbers, and compute with NumPy's arrays. If it is Python code, "
         'fd.adapt("{package}") runs it on traced arrays; compiled code can be declared with '
