@@ -28,6 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 import funcdiff.numpy
+from funcdiff.adapting.bytecode import rewritten_module
 from funcdiff.adapting.elementwise import broadcast, vectorize
 from funcdiff.adapting.mathematics import CMATH, MATH, of_either
 from funcdiff.adapting.numba_functions import without_numba
@@ -140,7 +141,7 @@ def _copied(name: str) -> Any:
             setattr(around, child, module)
         try:
             if source is not None:
-                exec(rewrite(source, spec.origin), vars(module))
+                exec(rewritten_module(spec.origin, source), vars(module))
         except BaseException:
             del _copies[name]
             raise

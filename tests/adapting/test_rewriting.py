@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.adapting import rewriting
+from funcdiff.adapting.bytecode import rewritten_module
 from funcdiff.adapting.copies import BUILTINS
 from funcdiff.adapting.rewriting import rewrite
 from funcdiff.errors import FuncdiffError
@@ -190,3 +194,35 @@ def test_names_of_other_scopes_stay_theirs() -> None:
     f: Callable[[Any], Any] = _module(rewrite(text, "f"), __builtins__=BUILTINS)["f"]
     assert f(1.0) == 8
     assert fd.grad(f)(1.0) == 3
+
+
+def test_rewritten_bytecode_is_kept_for_one_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "module.py"
+
+    def value(text: str) -> Any:
+        names = {"__builtins__": BUILTINS}
+        exec(rewritten_module(str(file), text.encode()), names)
+        return names["x"]
+
+    assert value("x = float(1)") == 1
+    (kept,) = (tmp_path / "__pycache__").iterdir()
+    content = kept.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(rewriting, "rewrite", lambda *_args: pytest.fail("rewritten again"))
+        assert value("x = float(1)") == 1
+    assert value("x = float(2)") == 2
+    assert kept.read_bytes() != content
+    for broken in (b"", content[:30], content[:-5]):
+        kept.write_bytes(broken)
+        assert value("x = float(1)") == 1
+        assert kept.read_bytes() == content
+
+
+def test_where_nothing_can_be_written_a_module_is_rewritten_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "no_such_folder" / "module.py"
+    code = rewritten_module(str(file), b"x = 1")
+    assert code.co_filename == str(file)
+    assert not file.parent.exists()
