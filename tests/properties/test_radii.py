@@ -206,3 +206,38 @@ def test_a_function_of_a_distance_on_a_line_has_the_derivatives_of_its_series(
             for second in (fd.derivative(f, n=2), fd.grad(fd.grad(f)), fd.jit(fd.grad(fd.grad(f)))):
                 np.testing.assert_allclose(second(0.0), 2 * c[2], rtol=1e-9, atol=1e-9)
             assert fd.derivative(f, n=3)(0.0) == 0
+
+
+SUMS: Final[tuple[Callable[[Any], Any], ...]] = (
+    lambda p: p[0] + p[1], lambda p: p[0], lambda p: p[1], lambda p: p[0] * p[1],
+)  # fmt: skip
+ROOTS: Final[tuple[Callable[[Any], Any], ...]] = (
+    np.sqrt, np.abs, lambda x: np.linalg.norm(np.stack([x, x / 2])),
+)  # fmt: skip
+POWERS: Final[tuple[Callable[[Any], Any], ...]] = (
+    lambda x: x**2, lambda x: x * x, np.square, lambda x: x**3, lambda x: x,
+)  # fmt: skip
+
+
+@examples(2, 200)
+@given(
+    st.tuples(*[st.sampled_from(SUMS)] * 4),
+    st.tuples(*[st.sampled_from(ROOTS)] * 3),
+    st.tuples(*[st.sampled_from(POWERS)] * 2),
+)
+@example((SUMS[0], SUMS[2], SUMS[2], SUMS[1]), (np.sqrt, np.sqrt, np.sqrt), (POWERS[0], POWERS[4]))
+def test_roots_of_roots_that_share_operands_have_right_hessians(
+    sums: Any, roots: Any, powers: Any
+) -> None:
+    def f(p: Any) -> Any:
+        inner = roots[0](sums[0](p))
+        outer = roots[1](inner + sums[1](p))
+        product = powers[0](outer * roots[2](sums[2](p)))
+        return outer * product + powers[1](product * sums[3](p)) * inner
+
+    derive: Any = fd.grad(f)
+    x = np.array([0.42, 0.11])
+    numeric = np.array([(derive(x + h) - derive(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)])
+    size = 1e-6 * (1 + np.abs(numeric).max())
+    np.testing.assert_allclose(fd.jacrev(derive)(x), numeric, 1e-5, size)
+    np.testing.assert_allclose(fd.jacfwd(derive)(x), numeric, 1e-5, size)

@@ -341,11 +341,11 @@ class RadialRewriter(Rewriter):
         assert y.builder is not None
         head = y.builder.entries[radius.atom][0]
         r = Builder.handle(y.builder, radius.atom, head.result)
-        body = _Body(self, radius, r)
+        square = _SQUARES[head.primitive](*operands_of(r, head))
+        body = _Body(self, radius, r, square)
         copied = body.copy(before, ())
         if copied is None:
             return before
-        square = _SQUARES[head.primitive](*operands_of(r, head))
         moved = _move(r, radius.moves)
         self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
         operands = [before, moved, _move(square, radius.moves)]
@@ -391,15 +391,16 @@ def _move(x: Tracer, moves: Sequence[Move]) -> Tracer:
 class _Body:
     """Copies the equations between a radius and a function of it to a program of numbers.
 
-    What does not depend on the radius becomes a parameter.
+    What does not depend on the radius becomes a parameter.  The square of the radius does.
     """
 
-    def __init__(self, rewriter: RadialRewriter, radius: Radius, r: Tracer) -> None:
+    def __init__(self, rewriter: RadialRewriter, radius: Radius, r: Tracer, square: Tracer) -> None:
         self.builder = Builder("radial", SHARED)
         self.parameters: list[Tracer] = []
         self._rewriter = rewriter
         self._radius = radius
         self._r = self.builder.input(r.type.with_shape(()))
+        self._square = square.atom, radius.moves
         self._copies: dict[Any, Tracer] = {}
 
     def copy(self, x: Tracer, moves: tuple[Move, ...], depth: int = 0) -> Tracer | None:
@@ -409,6 +410,9 @@ class _Body:
         if Radius(_number(x), moves) == self._radius:
             return self._r
         key = x.atom, moves
+        if key == self._square:
+            with self.builder:
+                return ops.square(self._r)
         if key not in self._copies:
             depends = self._jet(x, moves) is not None
             copied = (
@@ -437,10 +441,10 @@ class _Body:
             return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)
         body = None
         if isinstance(p, Radial):
-            if is_identity(self._jet(xs[1], moves)):
+            if not p.order and is_identity(self._jet(xs[1], moves)):
                 body, xs = p.body, xs[3:]
-            elif all(self._jet(y, moves) is None for y in xs[3:]):
-                return None
+            elif self._depends(xs[1], moves) != self._depends(xs[2], moves):
+                return None  # one of radius and square would be a parameter, the other not
         operands = []
         for y in xs:
             copied = self.copy(y, moves if y.shape == x.shape else (), depth)
@@ -451,6 +455,12 @@ class _Body:
             if body is not None:
                 return inline(body, [self._r, *operands])[0]
             return bind(head.primitive, p, *operands)[0]
+
+    def _depends(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
+        """Return whether a value, moved, is a function of the radius."""
+        if x.builder is None:
+            return False
+        return (x.atom, moves) == self._square or self._jet(x, moves) is not None
 
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""
