@@ -96,7 +96,9 @@ class Operation:
 
     def run_by(self, f: Function) -> Operation:
         """Return the operation without its derivatives, computed by another function."""
-        return Operation(f, self.calculus, types=self.types)
+        other = Operation(f, self.calculus, types=self.types)
+        other._types = self._types
+        return other
 
     def _noted(self, given: Types, found: Types) -> Types:
         """Return the types of results that there were before, else note these."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.api.jit import jit
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InputError, MissingDependencyError, user_location
+from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Operation, Types
@@ -106,8 +106,14 @@ class _Bridge(Op):  # type: ignore[misc]
         known = [tuple(n if n == m else None for n, m in pairs) for pairs in shapes]
         return [(t.dtype.name, shape) for t, shape in zip(found, known, strict=True)]
 
-    def perform(self, _node: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        for storage, y in zip(outputs, self._run(*map(np.asarray, inputs)), strict=True):
+    def perform(self, node: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        ys = self._run(*map(np.asarray, inputs))
+        for storage, y, wanted in zip(outputs, ys, node.outputs, strict=True):
+            if not wanted.type.is_valid_value(y, strict=True):
+                raise OutputError(
+                    f"a bridged function returned an array of {y.dtype} and shape {y.shape} where "
+                    f"the graph has {wanted.type}. Say what it returns: result=lambda *args: ..."
+                )
             storage[0] = np.array(y) if self.operation.is_users else np.asarray(y)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:

@@ -13,7 +13,7 @@ import pytest
 from pytensor.gradient import Rop, hessian, jacobian
 from pytensor.graph.replace import vectorize_graph
 
-from funcdiff.errors import ConcreteValueError, InputError
+from funcdiff.errors import ConcreteValueError, InputError, OutputError
 from funcdiff.interop.pytensor import wrap
 from tests.interop.patterns import agree
 
@@ -83,6 +83,11 @@ def test_code_that_decides_by_values_is_declared() -> None:
     slope = pytensor.function([x], _gradient(wrap(f, result=lambda x: np.empty(()))(x), x))
     agree("up", slope(X), 2 * X)
     agree("down", slope(-X), np.ones(3))
+    wrong = wrap(lambda x: np.float32(x[0]), result=lambda x: np.empty(()))
+    with pytest.raises(OutputError, match="f32"):
+        wrong(pt.dvector("x")).eval({"x": X})
+    with pytest.raises(OutputError, match="the graph has"):
+        wrap(lambda x: x[x > 0], result=lambda x: np.empty(x.shape))(pt.vector(shape=(3,)))
 
 
 def test_shapes_that_decide_how_many_axes_there_are_have_to_be_known() -> None:

@@ -64,6 +64,21 @@ def test_transforms_nest_in_any_order_across_a_bridge(names: list[str]) -> None:
     agree(str(names), inside(X), outside(X))
 
 
+def test_complex_derivatives_follow_the_conventions_across_a_bridge() -> None:
+    z = X + 1j * X[::-1]
+
+    def f(z: Any) -> Any:
+        return np.sum(np.sin(z) * np.conj(z) * (2 + 1j)), np.real(z) * z[0]
+
+    ct = np.complex128(1 + 2j), np.array([1j, 2.0, 3 - 1j])
+    for g in (f, lambda z: f(z * 1j)):
+        agree("pushed", fd.jvp(bridged(g), (z,), (1j * z,))[1][1], fd.jvp(g, (z,), (1j * z,))[1][1])
+        (found,), (expected,) = (fd.vjp(h, z)[1](ct) for h in (bridged(g), g))
+        agree("pulled", found, expected)
+    square = fd.hessian(lambda x: abs(bridged(lambda z: f(z)[0])(x + 1j * x)) ** 2)(X)
+    agree("hessian", square, fd.hessian(lambda x: abs(f(x + 1j * x)[0]) ** 2)(X))
+
+
 # ---- the calculus of operations ------------------------------------------------------------------
 
 
@@ -94,6 +109,26 @@ def test_what_a_batch_shares_is_summed_in_its_transpose() -> None:
     given = (*types[:3], *wide.types(types))
     assert [t.shape for t in back.types(given)] == [(4, 3), (3,)]
     assert back.transposed().types(types) == wide.types(types)
+    # what is linear is pulled back by its transpose, wherever it is taken
+    random = np.random.default_rng(0)
+    args, ts = [random.normal(size=t.shape) for t in given], [random.normal(size=(4, 3)), X]
+    pulled = back.pulled((False, False, False, True, True), (True, True)).run(*args, *ts)
+    for y, z in zip(pulled, back.transposed().run(*args[:3], *ts), strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-14)
+
+
+def test_what_examples_share_is_differentiated_to_every_order() -> None:
+    def f(w: Any, s: Any) -> Any:
+        return np.sum(np.sin(w * s) * w) * s
+
+    rows = np.array([0.5, 1.5, -0.3])
+    for h in (f, bridged(f)):
+        total: Any = lambda w, h=h: np.sum(fd.vmap(h, in_axes=(None, 0))(w, rows) ** 2)
+        found = fd.grad(total)(X), fd.hessian(total)(X), fd.jacrev(fd.jacrev(fd.grad(total)))(X)
+        if h is f:
+            expected = found
+    for order, (y, z) in enumerate(zip(found, expected, strict=True)):
+        agree(str(order), y, z)
 
 
 def test_derivatives_are_made_once() -> None:
@@ -117,6 +152,10 @@ def test_code_that_decides_by_values_is_batched_one_by_one() -> None:
     np.testing.assert_array_equal(op.run(rows)[0], np.stack([X**2, X]))
     slopes = op.pulled((True,), (True,)).run(rows, np.ones_like(rows))[0]
     np.testing.assert_array_equal(slopes, np.stack([2 * X, -np.ones(3)]))
+    one = Operation(lambda x: [f(x)], NUMPY_CODE)
+    one.batched(2, (True,)).run(rows)
+    types = (ArrayType((3,), np.dtype(float)),)
+    assert one.types(types) == types  # though nobody could tell without values
 
 
 def test_the_program_has_the_arrays_that_the_code_closes_over() -> None:
@@ -147,6 +186,11 @@ def test_results_of_another_kind_than_before_are_refused() -> None:
     found.pop(0)
     with pytest.raises(OutputError, match="must return the same container"):
         f(X)
+    marks: list[Any] = ["one", 1.0]
+    marked = bridged(lambda x: (x, marks.pop()))
+    marked(X)
+    with pytest.raises(OutputError, match="must return the same container"):
+        marked(X)
     shorter = bridged(lambda x: x[: int(limit[0])])
     limit = np.array([2])
     shorter(X)

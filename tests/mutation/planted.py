@@ -45,6 +45,7 @@ NEAR: Final[dict[str, list[str]]] = {
                "tests/semantics/test_nested_masks.py", "tests/semantics/test_matrix_functions.py"],
     "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_guards.py",
                 "tests/api/test_loops.py"],
+    "interop": ["tests/interop"],
     "reading": ["tests/reading", "tests/api/test_naming.py"],
     "numpy": ["tests/numpy"],
     "scipy": ["tests/rules", "tests/scipy/test_sparse_patterns.py"],
