@@ -71,7 +71,8 @@ def register(open_: Callable[[Any], tuple[list[Any], Template]], cls: type, *oth
 
     def close(template: Template, children: list[Any]) -> Any:
         if not all(map(_is_array, children)):
-            return held(template, children)
+            alone = len(children) == 1 and hasattr(children[0], "shape")  # a sparse matrix, say
+            return children[0] if alone else held(template, children)
         return template.label(children, _further_axes(cls, template, children))
 
     def to_rows(template: Template, blocks: list[Any]) -> Any:

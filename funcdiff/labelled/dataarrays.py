@@ -121,7 +121,7 @@ class _Template:
         gone = {None if k is None else dims[k] for k, dims in zip(axes, self.dims, strict=True)}
         if len(gone) > 1:
             raise InputError(
-                f"vmap over axis {axes[0]} of a {self.cls.__name__}, at {place()}: its "
+                f"axis {axes[0]} of a {self.cls.__name__} was to be mapped over, at {place()}: its "
                 f"variables have different names there, {', '.join(map(repr, gone))}. Transpose "
                 "it, or give the arrays that are mapped as arguments of their own."
             )

@@ -39,7 +39,29 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
     return func(*map(unlabelled, args), **{key: unlabelled(x) for key, x in kwargs.items()})
 
 
-class TracedSeries(pd.Series):  # type: ignore[misc]
+class _Choosing:
+    """Methods for which pandas asks a mask for its values."""
+
+    def where(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
+        """Return elements of another one where a condition does not hold."""
+        if any(kwargs.values()) or callable(cond) or callable(other):
+            return super().where(cond, other, **kwargs)  # type: ignore[misc]
+        return _applied(np.where, self, cond, self, other)
+
+    def mask(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
+        """Return elements of another one where a condition holds."""
+        if any(kwargs.values()) or callable(cond) or callable(other):
+            return super().mask(cond, other, **kwargs)  # type: ignore[misc]
+        return _applied(np.where, self, cond, other, self)
+
+    def clip(self, lower: Any = None, upper: Any = None, **kwargs: Any) -> Any:
+        """Return elements within bounds."""
+        if any(kwargs.values()):
+            return super().clip(lower, upper, **kwargs)  # type: ignore[misc]
+        return _applied(np.clip, self, self, lower, upper)
+
+
+class TracedSeries(_Choosing, pd.Series):  # type: ignore[misc]
     """A Series with a traced column."""
 
     __array_function__ = _array_function
@@ -58,7 +80,7 @@ class TracedSeries(pd.Series):  # type: ignore[misc]
         return array_of(self)
 
 
-class TracedFrame(pd.DataFrame):  # type: ignore[misc]
+class TracedFrame(_Choosing, pd.DataFrame):  # type: ignore[misc]
     """A DataFrame with traced columns."""
 
     __array_function__ = _array_function
@@ -150,6 +172,14 @@ def meet(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Any) -> An
     return _label(result, widest)
 
 
+def _applied(function: Any, like: Any, *args: Any) -> Any:
+    """Return what a function of NumPy gives for tables with the labels of one, with these."""
+    for x in args:
+        if isinstance(x, _TABLES):
+            _check_labels(like, x, function)
+    return _label(function(*map(unlabelled, args)), like)
+
+
 def _is_pandas(x: Any) -> bool:
     return deferring.stance_of(type(x)) is deferring.Stance.TABLE
 
@@ -162,13 +192,13 @@ def _label(x: Any, like: Any) -> Any:
     return series(x, like.index, like.name)
 
 
-def _check_labels(a: Any, b: Any, ufunc: np.ufunc) -> None:
+def _check_labels(a: Any, b: Any, function: Any) -> None:
     """Refuse tables whose rows or columns are not the same, in the same order."""
     if a.ndim < b.ndim:
         a, b = b, a
     pairs = [(a.columns, b.index)] if b.ndim < a.ndim else list(zip(a.axes, b.axes, strict=True))
     for left, right in pairs:
-        _check_index(left, right, f"np.{ufunc.__name__}")
+        _check_index(left, right, f"np.{function.__name__}")
 
 
 def _check_index(left: Any, right: Any, what: str) -> None:
@@ -363,8 +393,8 @@ class _OfFrame:
     def without_axes(self, axes: list[int | None]) -> None:
         """Refuse: a row has numbers of several columns."""
         raise InputError(
-            f"vmap over a DataFrame, at {place()}. Give its rows as an array, "
-            "df.to_numpy(), or its columns, {name: df[name].to_numpy() for name in df}."
+            f"rows of a DataFrame were to be mapped over, at {place()}. Give them as an array, "
+            "df.to_numpy(), or the columns, {name: df[name].to_numpy() for name in df}."
         )
 
 

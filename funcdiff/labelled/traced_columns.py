@@ -128,8 +128,18 @@ class Column(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: igno
         self.traced[check_array_indexer(self, _plain(key))] = value
 
     def isna(self) -> Any:
-        """Return which elements are missing: a matter of values, not of derivatives."""
-        return np.asarray(np.isnan(self.traced))
+        """Return which elements are missing: a column, so that no value is asked for."""
+        if self.traced.dtype.kind in "fc":
+            return Column(np.isnan(self.traced))
+        return np.zeros(len(self), dtype=bool)
+
+    @property
+    def _hasna(self) -> bool:
+        """Whether elements may be missing, for which no value is asked either."""
+        return self.traced.dtype.kind in "fc"
+
+    def _where(self, mask: Any, value: Any) -> Column:
+        return Column(np.where(_plain(mask), self.traced, _plain(value)))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Column:
         """Return the elements at places; with `allow_fill`, -1 is none."""
@@ -220,8 +230,6 @@ class Column(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: igno
         if function is None or kwargs.get("min_count", 0) > 0:
             refuse(f"{name} with min_count=" if function else name)
         x = self.traced
-        if name in ("std", "var", "sem"):
-            given.setdefault("ddof", 1)
         result = function[skipna and x.dtype.kind in "fc"](x, **given)
         return Column(np.reshape(result, (1,))) if keepdims else result
 

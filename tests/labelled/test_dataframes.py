@@ -117,6 +117,7 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
     "a traced mask": lambda b: residuals(b)[residuals(b) > 0].sum(),
     "where": lambda b: np.where(DF["a"] > b[0], DF["a"] * b[1], b[0]).sum(),
     "huber": lambda b: residuals(b).where(residuals(b).abs() < 0.5, 0.5).sum(),
+    "clip by traced bounds": lambda b: residuals(b).clip(b[1], upper=b[0]).sum(),
     "clip": lambda b: residuals(b).clip(-0.5, 0.8).sum() + np.clip(DF["a"], b[1], b[0]).sum(),
     "maximum": lambda b: np.maximum(DF["a"], b[0]).sum() + np.minimum(b[1], DF["b"]).sum(),
     "loc and iloc": lambda b: residuals(b).loc[["r1", "r3"]].sum() * residuals(b).iloc[4],
@@ -207,6 +208,29 @@ def test_examples_of_a_series_are_its_numbers_and_series_of_examples_a_frame() -
     each = fd.vmap(lambda b: X @ b)(np.eye(2))
     assert each.columns.equals(ROWS)
     np.testing.assert_allclose(each, X.T)
+
+
+def test_choices_and_missing_values_ask_for_no_values() -> None:
+    rows = pd.Series(RNG.normal(size=100))
+
+    def f(b: Any) -> Any:
+        r = rows - b[0]
+        r = r.where(r > b[1], b[0]) + r.mask(r > 0, r**2).shift(1).fillna(b[1]) + r.clip(-1, 1)
+        return (r * r.isna().sum() + r).sum()
+
+    expected = fd.grad(f)(B)
+    np.testing.assert_allclose(fd.jit(fd.grad(f), guards=False)(B), expected)
+    np.testing.assert_allclose(fd.vmap(fd.grad(f))(np.stack([B, 3 * B]))[0], expected)
+
+
+def test_loops_walk_along_a_series() -> None:
+    total, sums = fd.scan(lambda c, v: (c + v, c), 0.0, Y)
+    np.testing.assert_allclose(total, Y.sum())
+    np.testing.assert_allclose(sums, Y.cumsum().shift(fill_value=0.0))
+
+
+def test_sparse_jacobians_by_a_series_are_matrices() -> None:
+    np.testing.assert_allclose(fd.jacobian(lambda s: s**2, sparse=True)(Y).diagonal(), 2 * Y)
 
 
 def test_another_index_is_another_structure() -> None:

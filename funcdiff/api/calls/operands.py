@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from funcdiff.core.computed import computed
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.pytree.structure import same_value
+from funcdiff.pytree.structure import same_value, slice_structure
 
 
 def _is_array(x: Any) -> bool:
@@ -74,6 +75,13 @@ class Operands:
         for path, flag, before, leaf in zip(paths, self.flags, self.leaves, leaves, strict=True):
             if not flag and not same_leaf(before, leaf):
                 yield path, before, leaf
+
+    def of_row(self) -> Operands:
+        """Return what has one row of every operand in its place, with the labels that are left."""
+        found = copy(self)
+        axes = [0 if flag else None for flag in self.flags]
+        found.structure = slice_structure(self.structure, axes)
+        return found
 
     def tree(self, values: Sequence[Any]) -> Any:
         """Return the container with these values of the operands."""

@@ -101,16 +101,16 @@ def scan(
     check_function(f, "scan", "f")
     state = CarryOf(init, "scan", "init")
     given = Operands(xs)
-    rows = given.xs
+    rows, row = given.xs, given.of_row()
     length = _length(given, length, "scan")
     segment = _segment(checkpoint, length)
     if errors_are_heard() and length:  # each operation, when it is there
-        return _python_scan(f, state, given, range(length)[:: -1 if reverse else 1])
+        return _python_scan(f, state, row, range(length)[:: -1 if reverse else 1])
     count = len(state.xs)
     types = [*state.types, *(t.with_shape(t.shape[1:]) for t in given.types)]
 
     def call(tracers: list[Tracer]) -> Any:
-        carry, y = _pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
+        carry, y = _pair(f(state.tree(tracers[:count]), row.tree(tracers[count:])), f)
         return state.next_leaves(carry, f), y
 
     trace = record_body(f, [*state.xs, *rows], types, call, has_aux=True)
@@ -121,11 +121,11 @@ def scan(
     return state.tree(results[:count]), trace.aux.rebuild(results[count:])
 
 
-def _python_scan(f: Any, state: CarryOf, given: Operands, numbers: range) -> Any:
+def _python_scan(f: Any, state: CarryOf, row: Operands, numbers: range) -> Any:
     """Return what the loop does that a scan stands for."""
     leaves, rows = state.first_leaves(), []
     for k in numbers:
-        carry, y = _pair(f(state.tree(leaves), given.tree([x[k] for x in given.xs])), f)
+        carry, y = _pair(f(state.tree(leaves), row.tree([x[k] for x in row.xs])), f)
         leaves = state.next_leaves(carry, f)
         rows.append(y)
     return state.tree(leaves), stack_rows(rows[:: numbers.step])
