@@ -19,7 +19,7 @@ import funcdiff as fd
 from funcdiff.adapting import copies
 from funcdiff.adapting.mathematics import MATH
 from funcdiff.errors import FuncdiffError, InputError
-from tests.adapting.toy import FILES, LAZILY
+from tests.adapting.toy import COMPILED, FILES, LAZILY, NUMBA
 
 
 @pytest.fixture(scope="module")
@@ -268,3 +268,33 @@ def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
 def test_objects_of_copies_are_not_pickled_as_those_of_originals(toy: Any) -> None:
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(fd.adapt(toy.Shape)(1.0))
+
+
+def test_functions_that_numba_compiles_are_pythons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "numba.py").write_text(NUMBA)
+    (tmp_path / "compiled_toy.py").write_text(COMPILED)
+    for name in ("numba", "compiled_toy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        copy, plain = fd.adapt("compiled_toy"), __import__("compiled_toy")
+        copies._substitute.cache_clear()
+        for module in (plain, copy):
+            assert module.twice(2.0) == 14
+            assert module.cut(2.0) == 2
+            np.testing.assert_array_equal(module.cut(np.array([-1.0, 2.0])), [0, 2])
+        copy.set_unit(3.0)
+        assert plain.twice(2.0) == 14
+        assert copy.twice(2.0) == 42
+        assert fd.grad(copy.twice)(2.0) == 30
+        assert fd.jit(fd.grad(copy.cut))(2.0) == 3
+        np.testing.assert_array_equal(
+            fd.jacobian(copy.cut)(np.array([-1.0, 2.0])), [[0, 0], [0, 3]]
+        )
+    finally:
+        copies._substitute.cache_clear()
+        for modules in (sys.modules, copies._copies):
+            for name in ("numba", "compiled_toy"):
+                modules.pop(name, None)

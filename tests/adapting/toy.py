@@ -213,3 +213,51 @@ import importlib
 def load(name):
     return importlib.import_module(name)
 """
+
+NUMBA: Final = """
+def njit(function=None, **options):
+    def compiled(f):
+        def call(*args):
+            if any(type(x).__name__ not in ("float", "int", "float64", "ndarray") for x in args):
+                raise TypeError("cannot determine Numba type")
+            return f(*args)
+        return call
+    return compiled if function is None else compiled(function)
+
+
+def vectorize(*signatures, **options):
+    import numpy as np
+    return lambda f: lambda *xs: np.vectorize(f)(*xs)[()]
+
+
+prange = range
+"""
+COMPILED: Final = """
+import numpy as np
+from numba import njit, prange, vectorize
+
+UNIT = 1.0
+
+
+def set_unit(unit):
+    global UNIT
+    UNIT = unit
+
+
+@njit
+def total(x):
+    found = 0.0
+    for k in prange(3):
+        found += x ** k * UNIT
+    return found
+
+
+@njit(cache=True)
+def twice(x):
+    return 2 * total(x)
+
+
+@vectorize(["float64(float64)"], target="cpu")
+def cut(x):
+    return x * UNIT if x > 0 else 0.0
+"""
