@@ -35,9 +35,11 @@ if TYPE_CHECKING:  # the types are NumPy's own, of all that it has
     from numpy import *  # noqa: F403
     from numpy import fft, lib, linalg
 else:
-    from funcdiff.numpy.namespace import numpy
+    from funcdiff.numpy.namespace import OURS, numpy
 
     fft, lib, linalg = numpy.fft, numpy.lib, numpy.linalg
+    # for what copies the dictionary of a module, as SymPy's `lambdify` does
+    globals().update({name: getattr(numpy, name) for name in OURS})
 
     def __getattr__(name: str) -> Any:
         found = getattr(numpy, name)

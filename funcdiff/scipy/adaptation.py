@@ -31,9 +31,9 @@ import numpy as np
 import funcdiff.numpy
 from funcdiff.adapting.conditions import may_hold
 from funcdiff.adapting.functions import rewritten
+from funcdiff.adapting.questions import converted
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.equalities import (
     any_of,
     differ_of,
@@ -69,25 +69,6 @@ def _array_of(a: Any, dtype: Any = None, order: Any = None) -> Any:
     if isinstance(a, Tracer):
         return funcdiff.numpy.asarray(a, dtype)
     return np.asarray_chkfinite(a, dtype, order)
-
-
-def _float(x: Any) -> Any:
-    """Return ``float(x)``, of a traced array of one element that element."""
-    if not isinstance(x, Tracer):
-        return float(x)
-    given: Any = x
-    float(np.zeros(x.type.shape))  # or NumPy's error
-    number = given.reshape(-1)[0]  # a number to `np.isscalar`, which an array without axes is not
-    return number if x.dtype.kind == "f" else number.astype(float)
-
-
-def _int(x: Any) -> int:
-    given: Any = stop_gradient(x) if isinstance(x, Tracer) else x
-    return int(given.astype(int) if isinstance(x, Tracer) else given)
-
-
-def _convert(dtype: Any, x: Any) -> Any:
-    return x.astype(dtype) if isinstance(x, Tracer) else dtype(x)  # type: ignore[attr-defined]
 
 
 def _set_flags(x: Any, **flags: Any) -> None:
@@ -127,9 +108,7 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "view_of": _view,
     "array_of": _array_of,
     "may_share": _may_share,
-    "float_of": _float,
-    "int_of": _int,
-    "typed_of": _convert,
+    "converted": converted,
     "set_flags_of": _set_flags,
     "method_of": _method,
     "changed_by": _change_in_place,
@@ -196,10 +175,7 @@ class _Change(ast.NodeTransformer):
         ):
             return self._call("any_of", node, node.args)
         if ast.unparse(called) in _TYPES and len(node.args) == 1 and not node.keywords:
-            return self._call("typed_of", node, [called, *node.args])
-        is_name = isinstance(called, ast.Name) and len(node.args) == 1
-        if is_name and called.id in ("float", "int"):  # type: ignore[attr-defined]
-            return self._call(f"{called.id}_of", node, node.args)  # type: ignore[attr-defined]
+            return self._call("converted", node, [called, *node.args])
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
@@ -252,7 +228,7 @@ class _Change(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(called, old))
 
 
-_TYPES: Final = {
+_TYPES: Final = {"float", "int"} | {
     f"np.{name}" for name in ("float32", "float64", "complex64", "complex128", "double")
 }
 

@@ -306,3 +306,8 @@ def test_what_is_made_of_plain_numbers_has_values_where_arguments_have_none() ->
     assert fd.jit(fd.grad(f))(1.5) == 2.0
     assert fd.vmap(f)(numpy.ones(2)).tolist() == [2.0, 2.0]
     assert fd.scan(lambda c, _: (f(c), c), 1.0, None, length=3)[0] == 8.0
+
+
+def test_the_dictionary_of_the_module_has_what_numpy_cannot_dispatch() -> None:
+    for name in ("array", "asarray", "zeros", "full", "arange"):
+        assert vars(fnp)[name] is getattr(fnp, name)

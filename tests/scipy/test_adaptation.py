@@ -237,6 +237,6 @@ def test_methods_are_read_when_they_are_first_asked_for() -> None:
     assert found is kind.area
     assert list(inspect.signature(found).parameters) == ["self", "side"]
     code = inspect.unwrap(found).__code__
-    assert "float_of" in code.co_names
+    assert "converted" in code.co_names
     assert code.co_firstlineno == Counted.area.__code__.co_firstlineno
     assert kind().area(2) == 2.0
