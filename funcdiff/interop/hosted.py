@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from funcdiff.interop.operation import Calculus
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.ops.user.bridged import bridged
 from funcdiff.pytree.statics import static_key
+
+_RECENT: Final = 64
+"""How many kinds of arguments a function is known for."""
 
 
 class Used:
@@ -43,6 +46,8 @@ class Used:
                 f"({error}), at {user_location()}. Use tuples and frozen objects for options."
             ) from error
         if call is None:
+            if len(self._calls) >= _RECENT:
+                self._calls.clear()
             call = self._calls[key] = Call(self._function, parts, self._home, self._result)
         xs, operation = [self._given(x) for x in xs], call.operation
         if any_traced(xs):

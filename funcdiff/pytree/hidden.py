@@ -84,6 +84,9 @@ def foreign_fault(leaf: Any) -> Fault | None:
         return None
     if isinstance(leaf, Iterator):
         return Fault(f"is a {kind.__name__}, which can be walked only once", "Give list(x).")
+    if hasattr(kind, "aval"):
+        cure = "Bridge the function: fd.interop.jax.wrap(fd.grad(f))."
+        return Fault(f"is a {kind.__name__}, which JAX traces", cure)
     if hasattr(kind, "data_vars"):
         cure = "Give a dict of arrays: {name: v.to_numpy() for name, v in x.data_vars.items()}."
         return Fault(f"is a {kind.__name__}, not a NumPy array", cure)

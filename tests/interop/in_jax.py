@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError, PytreeError
+from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError
 from funcdiff.interop.jax import use, wrap
 from tests.interop.patterns import agree
 
@@ -62,7 +62,7 @@ def test_how_a_compiled_call_runs_is_said() -> None:
     assert wrap(ours, inline=False).how(X) == "callback: it was asked for"
     bessel = wrap(lambda x: fd.scipy.special.jv(1.5, x))
     assert bessel.how(X).startswith("callback: jv cannot be written as JAX code")
-    assert "decides" not in wrap(squared_if_positive).how(X)
+    assert "was asked for a concrete value" in wrap(squared_if_positive).how(X)
     text = jax.jit(jax.grad(lambda x: wrap(ours)(x).sum())).lower(X).as_text()
     assert "callback" not in text
 
@@ -179,5 +179,5 @@ def test_derivatives_by_arrays_of_jax_are_arrays_of_jax() -> None:
     assert isinstance(gradient["b"][0], jax.Array)
     agree("gradient", gradient["w"], jnp.sin(2 * X) * jnp.sum(X[:2]))
     assert fd.hessian(f)(p)["w"]["b"][0].shape == (3, 2)
-    with pytest.raises((InputError, PytreeError)):
+    with pytest.raises(InputError, match="which JAX traces"):
         jax.grad(lambda x: fd.grad(f)({"w": x, "b": [x]})["w"].sum())(X)

@@ -258,6 +258,15 @@ def test_derivatives_by_another_librarys_arrays_are_such_arrays() -> None:
     np.testing.assert_array_equal(pull(np.ones(3))[0].array, np.cos(X))
 
 
+def test_what_jax_traces_is_refused_with_the_cure() -> None:
+    class JVPTracer:
+        aval = "f64[3]"
+
+    traced: Any = JVPTracer()
+    with pytest.raises(InputError, match=r"which JAX traces.*fd\.interop\.jax\.wrap"):
+        fd.grad(np.sum)(traced)
+
+
 def test_bridges_take_another_librarys_arrays_for_leaves() -> None:
     xs, parts = take_apart(([Tensor(X)], {"k": 2}), lambda x: isinstance(x, Tensor))
     assert [type(x) for x in xs] == [Tensor]
