@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError
 from funcdiff.labelled.blocks import Shape, over_blocks, place, register
@@ -267,7 +268,9 @@ def _teach(cls: type, name: str) -> None:
 
     @wraps(plain)
     def product(self: Any, other: Any) -> Any:
-        return _product(self, other) if is_traced(self) or is_traced(other) else plain(self, other)
+        if current_builder() is None or not (is_traced(self) or is_traced(other)):
+            return plain(self, other)
+        return _product(self, other)
 
     setattr(cls, name, product)
 

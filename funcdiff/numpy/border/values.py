@@ -103,14 +103,14 @@ def value_for(x: Tracer, what: str, cure: str) -> Any:
         raise missing from None
 
 
-def without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
+def without_value(x: Tracer, what: str, cure: str, place: str = "") -> ConcreteValueError:
     """Return the error for what needs a value that there is not."""
     assert x.builder is not None
     return ConcreteValueError(
-        f"{what} needs the value of a traced array of type {x.type}, at {user_location()}, but "
-        f"{x.builder.name} is traced without values (inside cond, scan, jit, or vmap of "
-        f"examples that differ in it). {cure} Under jit, an argument that is named in "
-        "static_argnames keeps its value."
+        f"{what} needs the value of a traced array of type {x.type}, at "
+        f"{place or user_location()}, but {x.builder.name} is traced without values (inside cond, "
+        f"scan, jit, or vmap of examples that differ in it). {cure} Under jit, an argument that is "
+        "named in static_argnames keeps its value."
     )
 
 
@@ -188,7 +188,7 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
         counts = what == "int(x)" or not x.type.differentiable
         if counts and cure is not JOINED:
             cure = _MASK if x.type.dtype.kind == "b" else _INTEGER
-        missing = without_value(x, code or what, cure)
+        missing = without_value(x, code or what, cure, place)
         fail_traces(x, missing, convert)
         raise missing
     lost = LostDerivativeError(
