@@ -84,6 +84,19 @@ def _in_place(b: Any) -> Any:
     return (r**2).sum()
 
 
+def _frames(b: Any) -> Any:
+    scaled = X * b
+    shares = scaled.div(scaled.sum(axis=1), axis=0)
+    joined = scaled.join(DF[["T"]]).rename(columns={"a": "c"})
+    scaled["c"] = scaled["a"] * joined["T"]
+    sums = scaled.groupby(DF["group"]).agg({"a": "sum", "c": "max"})
+    return (
+        (shares**2).sum().sum() + (sums**2).sum().sum() + (scaled.T @ Y).sum()
+        + joined["c"].loc["r1":"r4"].sum() + scaled.cumsum().iloc[-1].std()
+        + scaled.apply(lambda column: (column**2).sum()).max() + scaled.melt()["value"].mean()
+    )  # fmt: skip
+
+
 IDIOMS: dict[str, Callable[[Any], Any]] = {
     "ordinary least squares": lambda b: ((Y - X @ b) ** 2).sum(),
     "columns": lambda b: (residuals(b) ** 2).mean(),
@@ -127,6 +140,7 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
     "np.dot": lambda b: (np.dot(X, b) ** 2).sum(),
     "rows and columns": lambda b: ((X - b) ** 2).sum().sum(),
     "mul": lambda b: X.mul(X @ b, axis=0).sum().sum() + Y.mul(b[0]).sum(),
+    "frames": _frames,
     "dates": lambda b: np.sum(
         np.exp(-b[0] * (pd.date_range("2020", periods=12) - pd.Timestamp("2020")).days)
     ),
