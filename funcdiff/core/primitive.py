@@ -286,10 +286,10 @@ _FEW: Final = 64
 def _mixed(results: Types) -> Rule:
     """Return the rule of an operation that says nothing of its axes."""
 
-    def unlabelled(types: Types) -> tuple[tuple[None, ...], ...]:
+    def without_labels(types: Types) -> tuple[tuple[None, ...], ...]:
         return tuple([(None,) * t.ndim for t in types])
 
-    return lambda _p, operands: Access(unlabelled(results), unlabelled(operands))
+    return lambda _p, operands: Access(without_labels(results), without_labels(operands))
 
 
 _size_of: Final = operator.attrgetter("size")

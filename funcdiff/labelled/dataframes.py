@@ -19,7 +19,7 @@ from funcdiff.errors import InputError
 from funcdiff.labelled.blocks import Shape, over_blocks, place, register
 from funcdiff.labelled.traced_columns import Column, ColumnDtype, refuse
 from funcdiff.numpy.border import deferring
-from funcdiff.numpy.border.deferring import unlabelled
+from funcdiff.numpy.border.deferring import without_labels
 
 _TABLES: Final = (pd.Series, pd.DataFrame)
 _NUMBERS: Final = "biufc"
@@ -37,7 +37,7 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
     """Do what NumPy does with a table: call its method, or take its array."""
     if func.__name__ in _METHODS and isinstance(args[0], _TABLES):
         return func._implementation(*args, **kwargs)
-    return func(*map(unlabelled, args), **{key: unlabelled(x) for key, x in kwargs.items()})
+    return func(*map(without_labels, args), **{key: without_labels(x) for key, x in kwargs.items()})
 
 
 class _Choosing:
@@ -47,19 +47,19 @@ class _Choosing:
         """Return elements of another one where a condition does not hold."""
         if any(kwargs.values()) or callable(cond) or callable(other):
             return super().where(cond, other, **kwargs)  # type: ignore[misc]
-        return _applied(np.where, self, cond, self, other)
+        return _apply(np.where, self, cond, self, other)
 
     def mask(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
         """Return elements of another one where a condition holds."""
         if any(kwargs.values()) or callable(cond) or callable(other):
             return super().mask(cond, other, **kwargs)  # type: ignore[misc]
-        return _applied(np.where, self, cond, other, self)
+        return _apply(np.where, self, cond, other, self)
 
     def clip(self, lower: Any = None, upper: Any = None, **kwargs: Any) -> Any:
         """Return elements within bounds."""
         if any(kwargs.values()):
             return super().clip(lower, upper, **kwargs)  # type: ignore[misc]
-        return _applied(np.clip, self, self, lower, upper)
+        return _apply(np.clip, self, self, lower, upper)
 
 
 class TracedSeries(_Choosing, pd.Series):  # type: ignore[misc]
@@ -173,12 +173,12 @@ def meet(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Any) -> An
     return _label(result, widest)
 
 
-def _applied(function: Any, like: Any, *args: Any) -> Any:
+def _apply(function: Any, like: Any, *args: Any) -> Any:
     """Return what a function of NumPy gives for tables with the labels of one, with these."""
     for x in args:
         if isinstance(x, _TABLES):
             _check_labels(like, x, function)
-    return _label(function(*map(unlabelled, args)), like)
+    return _label(function(*map(without_labels, args)), like)
 
 
 def _is_pandas(x: Any) -> bool:

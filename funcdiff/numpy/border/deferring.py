@@ -98,10 +98,10 @@ holders: Final[dict[type, Callable[[Any], Any]]] = {}
 """Classes with labels that may hold a traced array, and what takes it from them."""
 
 
-def unlabelled(x: Any) -> Any:
+def without_labels(x: Any) -> Any:
     """Return the arrays in place of what holds them with labels, in lists and tuples too."""
     if type(x) is list or type(x) is tuple:
-        return type(x)(map(unlabelled, x))
+        return type(x)(map(without_labels, x))
     array_of = holders.get(type(x))
     return x if array_of is None else array_of(x)
 

@@ -14,7 +14,7 @@ from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
-from funcdiff.numpy.border.deferring import holders, unlabelled
+from funcdiff.numpy.border.deferring import holders, without_labels
 from funcdiff.numpy.border.failures import fail_traces, traces_of
 from funcdiff.numpy.messages.mistakes import JOINED, mistake
 from funcdiff.ops.elementwise.logic import not_equal
@@ -139,7 +139,7 @@ def is_traced(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(is_traced, value))
     return isinstance(value, Tracer) or (
-        type(value) in holders and isinstance(unlabelled(value), Tracer)
+        type(value) in holders and isinstance(without_labels(value), Tracer)
     )
 
 

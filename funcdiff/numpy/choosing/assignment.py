@@ -16,7 +16,7 @@ from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_frame, user_location
-from funcdiff.numpy.border.deferring import unlabelled
+from funcdiff.numpy.border.deferring import without_labels
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.failures import fail_traces
 from funcdiff.numpy.border.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
@@ -171,7 +171,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
         stored_there[()] = value  # or NumPy's own error
         type_ = ArrayType((), dtype)
         return fit(value, type_) if dtype.kind in "fc" else constant(stored_there[()], type_)
-    value = unlabelled(value)
+    value = without_labels(value)
     v = copies.asarray(value) if isinstance(value, list | tuple) else value
     v = v if isinstance(v, Tracer) else array(concrete(v))
     if v.dtype.kind == "c" and dtype.kind not in "cb":
