@@ -122,6 +122,8 @@ def test_compiled_functions_call_bridges() -> None:
     x = X.clone().requires_grad_(True)
     compiled(x).backward()
     agree("gradient", x.grad, func.grad(lambda x: torch.sin(theirs(x)).sum())(X))
+    slope = torch.compile(func.grad(lambda x: torch.sin(f(x)).sum()))
+    agree("compiled gradient", slope(X), x.grad)
 
 
 def test_modules_with_bridges_are_trained() -> None:

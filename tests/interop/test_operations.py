@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,13 @@ def test_every_pattern_has_its_derivatives_across_a_bridge(name: str) -> None:
     f = in_numpy(name)
     for nesting in NESTINGS.values():
         agree(name, nesting(fd, bridged(f))(POINT), nesting(fd, f)(POINT))
+
+
+def test_bridges_agreed_with_the_libraries_when_they_were_compared() -> None:
+    frozen = json.loads(Path(__file__).with_name("agreement.json").read_text(encoding="utf-8"))
+    for library, found in frozen.items():
+        assert found["failed"] == {}, f"in {library}: run python -m tests.interop.freeze"
+        assert found["wrap"] == found["patterns"] * len(NESTINGS)
 
 
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
