@@ -1,7 +1,8 @@
 """Differentiate functions of packages as they are installed, and write the table of the outcomes.
 
 ``python -m docs.packages --write`` runs all cases, a process for each package, and writes the page;
-the extra `packages` installs what they call.  ``--only NAME`` runs a package's cases alone.
+the extra `packages` installs what they call.  ``--only NAME`` runs a package's cases alone, and
+``--examples`` runs the pages of the gallery that need packages.
 """
 
 from __future__ import annotations
@@ -75,6 +76,15 @@ def by_package(chosen: Iterable[Case]) -> list[list[Case]]:
     return [group for name, group in found.items() if name not in missing]
 
 
+def run_examples() -> None:
+    """Run the pages of the gallery that need packages, each in a process of its own."""
+    for file in sorted((ROOT / "examples" / "gallery" / "packages").glob("adapt_*.py")):
+        print(file.name, file=sys.stderr, flush=True)
+        paths = os.pathsep.join([str(ROOT), *sys.path])
+        environment = os.environ | {"PYTHONPATH": paths, "MPLBACKEND": "Agg"}
+        subprocess.run([sys.executable, file], env=environment, check=True)
+
+
 def main() -> None:
     """Run what is asked for, print a summary, and write what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -83,7 +93,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all outcomes")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="take the outcomes of a file")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("--examples", action="store_true", help="run the gallery's pages")
     arguments = parser.parse_args()
+    if arguments.examples:
+        run_examples()
+        return
     if arguments.rows:
         rows = json.loads(arguments.rows.read_text(encoding="utf-8"))
     else:

@@ -24,7 +24,7 @@ SETTLED: Final = 1e-3
 NEAR: Final = 2.0**-10
 """How far the second point of a case is from its first, relative to it."""
 SECONDS: Final = 40
-"""How long one check may take."""
+"""How long one check may take, of the processor's time."""
 
 Function = Callable[[Any], Any]
 
@@ -135,12 +135,12 @@ def time_limit(seconds: int) -> Iterator[None]:
     def stop(_signum: int, _frame: FrameType | None) -> None:
         raise TimeLimitError(f"took more than {seconds} seconds")
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def outcomes(case: Case, modules: Callable[[str], Any], plain: Function) -> dict[str, Any]:
