@@ -1,0 +1,105 @@
+"""Run the examples in the docstrings of packages, in the originals and in adapted copies.
+
+``python -m docs.packages.docstrings pvlib rowan`` prints, for each package, how many examples there
+are, and those whose output, exception or warnings differ.  What differs between two runs of the
+original (an address, a random number) is left out.
+"""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import funcdiff as fd
+from docs.packages.checks import TimeLimitError, time_limit
+
+Outcome = list[tuple[str, str]]
+
+
+class Recorder(doctest.DocTestRunner):
+    """Runs examples, and keeps what each of them printed, or the exception that it raised."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=False)
+        self.seen: Outcome = []
+
+    def report_start(self, out: Any, test: Any, example: Any) -> None:
+        """Print nothing."""
+
+    def report_success(self, out: Any, test: Any, example: Any, got: str) -> None:
+        """Keep an output; of an exception the last line, as the others are doctest's own."""
+        text = got.strip().rpartition("\n")[2] if "Traceback (most recent" in got else got
+        self.seen.append((example.source, text))
+
+    report_failure = report_success
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        """Keep an exception."""
+        self.seen.append((example.source, f"{exc_info[0].__name__}: {exc_info[1]}"))
+
+
+def outcome(test: doctest.DocTest, module: ModuleType) -> Outcome:
+    """Return what the examples of a docstring do with the names of a module."""
+    runner = Recorder()
+    copy = doctest.DocTest(test.examples, dict(vars(module)), test.name, test.filename, 0, None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with time_limit(10):
+                runner.run(copy, out=lambda _text: None)
+        except TimeLimitError:
+            runner.seen.append(("", "took too long"))
+    told = [("", f"{w.category.__name__}: {w.message}") for w in caught]
+    return runner.seen + told
+
+
+def modules(package: str) -> Iterator[str]:
+    """Yield the modules of a package that can be imported, tests left out."""
+    found = import_module(package)
+    yield package
+    for part in pkgutil.walk_packages(
+        getattr(found, "__path__", ()), f"{package}.", lambda _: None
+    ):
+        if not any(word in part.name for word in ("test", "plot", "numba", "__main__")):
+            try:
+                import_module(part.name)
+            except (Exception, SystemExit):
+                continue
+            yield part.name
+
+
+def compared(package: str) -> tuple[int, list[str]]:
+    """Return the number of examples of a package, and a text for each docstring that differs."""
+    total, different = 0, []
+    for name in modules(package):
+        original, adapted = import_module(name), fd.adapt(name)
+        for test in doctest.DocTestFinder(exclude_empty=True).find(original, name):
+            if not test.examples:
+                continue
+            first, again = outcome(test, original), outcome(test, original)
+            pairs = zip(first, again, outcome(test, adapted), strict=False)
+            total += len(test.examples)
+            for wanted, same, found in pairs:
+                if wanted == same != found:
+                    source, text = wanted
+                    different.append(f"{test.name}: {source!r} {text!r} became {found[1]!r}")
+                    break
+    return total, different
+
+
+def main() -> None:
+    """Print what differs in the packages that are named."""
+    for package in sys.argv[1:]:
+        total, different = compared(package)
+        print(f"{package}: {total} examples, {len(different)} docstrings differ", flush=True)
+        print(*(f"  {text}" for text in different), sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
