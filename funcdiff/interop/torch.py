@@ -100,9 +100,9 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(operation: Operation, *xs: Any) -> tuple[Any, ...]:
         # what the user's function returns may be memory that it keeps
-        make = torch.tensor if operation.is_users else torch.as_tensor
+        ys = operation.run(*map(_numpy, xs))
         device = next((x.device for x in xs), None)
-        return tuple(make(y, device=device) for y in operation.run(*map(_numpy, xs)))
+        return tuple(_tensor(y.copy() if operation.is_users else y).to(device) for y in ys)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Sequence[Any], output: Sequence[Any]) -> None:
@@ -148,6 +148,12 @@ def _numpy(x: Any) -> Any:
     return x.detach().resolve_conj().resolve_neg().cpu().numpy()
 
 
+def _tensor(x: Any) -> Any:
+    """Return an array as a tensor, of the same memory where PyTorch can have that."""
+    strange = any(step < 0 for step in x.strides) or not x.flags.writeable
+    return torch.as_tensor(x.copy() if strange else x)
+
+
 def _is_inexact(x: Any) -> bool:
     return bool(x.is_floating_point() or x.is_complex())
 
@@ -170,7 +176,7 @@ def _opened(x: Any) -> tuple[Any, str]:
 
 
 for _kind in (torch.Tensor, torch.nn.Parameter):
-    register(_kind, _opened, lambda y, device: torch.as_tensor(y, device=device))
+    register(_kind, _opened, lambda y, device: _tensor(y).to(device))
 
 
 # ---- functions of PyTorch here -------------------------------------------------------------------
@@ -220,12 +226,6 @@ class _TorchCode:
 def _of_tuple(f: Function) -> Callable[..., tuple[Any, ...]]:
     """Return a function that returns a tuple of tensors, as PyTorch wants it."""
     return lambda *xs: tuple(map(torch.as_tensor, f(*xs)))
-
-
-def _tensor(x: Any) -> Any:
-    """Return an array as a tensor, of the same memory where PyTorch can have that."""
-    strange = any(step < 0 for step in x.strides) or not x.flags.writeable
-    return torch.as_tensor(x.copy() if strange else x)
 
 
 _TORCH_CODE: Final[Calculus] = _TorchCode()

@@ -115,6 +115,16 @@ def test_a_result_that_the_code_keeps_is_copied() -> None:
     agree("copy", y, np.ones(3))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [lambda x: x[::-1], lambda x: np.array([1.0, 2.0])[::-1], lambda x: np.broadcast_to(x[0], 3)],
+)
+def test_results_in_any_layout_are_tensors(f: Any) -> None:
+    agree("value", wrap(f)(X), f(X.numpy()))
+    agree("jacobian", func.jacrev(wrap(f))(X), fd.jacobian(f)(X.numpy()))
+    agree("here", use(lambda x: x * 2)(X.numpy()[::-1]), 2 * X.numpy()[::-1])
+
+
 def test_compiled_functions_call_bridges() -> None:
     f = wrap(ours)
     compiled = torch.compile(lambda x: torch.sin(f(x)).sum())
