@@ -37,6 +37,8 @@ from funcdiff.adapting.rewriting import rewrite
 from funcdiff.adapting.substitutes import Substitute
 from funcdiff.core.builder import current_builder
 from funcdiff.core.late import late_import, lock_against_forks
+from funcdiff.core.tracer import any_traced
+from funcdiff.pytree import flatten
 
 _lock: Final = lock_against_forks()
 """Held while a module is copied."""
@@ -244,20 +246,43 @@ BUILTINS: Final[dict[str, Any]] = {
 
 
 def _lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:  # noqa: FBT001, FBT002
-    """Do what `functools.lru_cache` does, but keep nothing while something is traced."""
+    """Do what `functools.lru_cache` does, but keep no traced results."""
     if callable(maxsize):
-        return _cached(maxsize, functools.lru_cache(maxsize))
-    return lambda function: _cached(function, functools.lru_cache(maxsize, typed)(function))
+        return _cached(maxsize, 128, typed=False)
+    return lambda function: _cached(function, maxsize, typed=typed)
 
 
-def _cached(function: Any, cached: Any) -> Any:
+class _TracedResult(Exception):  # noqa: N818
+    """Carries a traced result past a cache, which keeps no exceptions."""
+
+
+def _cached(function: Any, maxsize: int | None, *, typed: bool) -> Any:
+    def plain(*args: Any, **keywords: Any) -> Any:
+        found = function(*args, **keywords)
+        if _holds_traced(found):
+            raise _TracedResult(found)
+        return found
+
+    cached = functools.lru_cache(maxsize, typed)(plain)
+
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
-        return (cached if current_builder() is None else function)(*args, **keywords)
+        if current_builder() is None:
+            return cached(*args, **keywords)
+        if _holds_traced((args, keywords)):
+            return function(*args, **keywords)
+        try:
+            return cached(*args, **keywords)
+        except _TracedResult as result:
+            return result.args[0]
 
     for name in ("cache_info", "cache_clear", "cache_parameters"):
         setattr(call, name, getattr(cached, name))
     return call
+
+
+def _holds_traced(value: Any) -> bool:
+    return any_traced(flatten(value)[0])
 
 
 def _cache(function: Any) -> Any:

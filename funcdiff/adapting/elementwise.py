@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.tracer import Tracer
+from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import array, asarray
 
@@ -22,15 +24,18 @@ class vectorize(np.vectorize):  # noqa: N801
             return self._with_excluded(args, keywords)
         xs = np.broadcast_arrays(*map(asarray, args))
         shape = xs[0].shape
-        rows = [self.pyfunc(*row) for row in zip(*(x.ravel() for x in xs), strict=True)]
-        if not rows or not isinstance(rows[0], tuple):
+        rows = [self.pyfunc(*row) for row in zip(*map(_elements, xs), strict=True)]
+        if not rows and not self.otypes:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        several = isinstance(rows[0], tuple) if rows else len(self.otypes or "") > 1
+        if not several:
             return self._joined(0, rows).reshape(shape)
-        columns = enumerate(zip(*rows, strict=True))
-        return tuple(self._joined(k, ys).reshape(shape) for k, ys in columns)
+        columns = zip(*rows, strict=True) if rows else [[]] * len(self.otypes or "")
+        return tuple(self._joined(k, ys).reshape(shape) for k, ys in enumerate(columns))
 
     def _joined(self, place: int, ys: Any) -> Any:
         """Return results as an array of the dtype that is asked for, or else of the first one's."""
-        kind = self.otypes[place] if self.otypes else asarray(ys[0]).dtype if ys else None
+        kind = self.otypes[place] if self.otypes else asarray(ys[0]).dtype
         return array(ys).astype(kind)
 
     def _with_excluded(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -45,7 +50,8 @@ class vectorize(np.vectorize):  # noqa: N801
             named = dict(zip(names, xs[len(places) :], strict=True))
             return self.pyfunc(*given, **keywords | named)
 
-        return vectorize(function)(*(args[k] for k in places), *(keywords[n] for n in names))
+        loop = vectorize(function, self.otypes)
+        return loop(*(args[k] for k in places), *(keywords[n] for n in names))
 
 
 class broadcast:  # noqa: N801
@@ -61,6 +67,24 @@ class broadcast:  # noqa: N801
         self.ndim = self.nd = len(self.shape)
         self.size = self._arrays[0].size
         self.numiter = len(arrays)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again with the first elements."""
+        self.index = 0
+        self._rows = zip(*(x.ravel() for x in self._arrays), strict=True)
 
     def __iter__(self) -> Any:
-        return zip(*(x.ravel() for x in self._arrays), strict=True)
+        return self
+
+    def __next__(self) -> Any:
+        row = next(self._rows)
+        self.index += 1
+        return row
+
+
+def _elements(x: Any) -> list[Any]:
+    """Return the elements of an array as NumPy gives them to functions: Python's numbers."""
+    if isinstance(x, Tracer):
+        return [as_number(element) for element in x.reshape(-1)]  # type: ignore[attr-defined]
+    return list(np.asarray(x, object).reshape(-1))

@@ -23,13 +23,12 @@ from funcdiff.core.late import scipy_function
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.values import is_traced
-from funcdiff.numpy.creation.construction import array
 from funcdiff.ops.structure.structural import stop_gradient
 
 Function = Callable[..., Any]
 
 _SAME: Final = (
-    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf isnan log10 log1p log2 "
+    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod log10 log1p log2 "
     "radians sin sinh sqrt tan tanh"
 )
 _UFUNCS: Final = {
@@ -114,7 +113,21 @@ def _trunc(x: Any) -> int:
 @wraps(math.fsum)
 def _fsum(seq: Iterable[Any]) -> Any:
     numbers = [converted(float, x) for x in seq]
-    return _number(np.sum(array(numbers))) if is_traced(numbers) else math.fsum(numbers)
+    return _exact_sum(numbers) if is_traced(numbers) else math.fsum(numbers)
+
+
+def _exact_sum(numbers: list[Any]) -> Any:
+    """Return the sum of numbers, as if of twice the digits.
+
+    T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26, 2005.
+    """
+    total, rest = 0.0, 0.0
+    for x in numbers:
+        following = total + x
+        added = following - total
+        rest = rest + ((total - (following - added)) + (x - added))
+        total = following
+    return total + rest
 
 
 @wraps(math.prod)
@@ -142,6 +155,11 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
     return bool((a == b) | (np.isfinite(a) & np.isfinite(b) & (abs(a - b) <= bound)))
 
 
+def _predicate(plain: Function, numpys: np.ufunc) -> Function:
+    """Return a function that says yes or no, as Python's numbers do."""
+    return of_either(plain)(lambda x: bool(numpys(converted(float, x))))
+
+
 @of_either(math.modf)
 def _modf(x: Any) -> Any:
     fraction, whole = np.modf(converted(float, x))
@@ -153,12 +171,12 @@ def _frexp(x: Any) -> Any:
     number = converted(float, x)
     known: Any = stop_gradient(number)
     exponent = converted(int, np.frexp(known)[1])
-    return number * 2.0**-exponent, exponent
+    return _number(np.ldexp(number, -exponent)), exponent
 
 
 @of_either(math.ldexp)
 def _ldexp(x: Any, i: Any) -> Any:
-    return converted(float, x) * 2.0 ** converted(int, i)
+    return _number(np.ldexp(converted(float, x), converted(int, i)))
 
 
 def _log(x: Any, base: Any = None) -> Any:
@@ -181,8 +199,7 @@ def _remainder(x: Any, y: Any) -> Any:
     up = step - rest
     even = rest - 2.0 * np.fmod(0.5 * (size - rest), step)
     found = np.where(rest < up, rest, np.where(rest > up, -up, even))
-    known: Any = stop_gradient(x)
-    return np.copysign(1.0, known) * found
+    return np.copysign(1.0, x) * found
 
 
 def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:

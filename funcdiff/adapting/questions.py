@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.subclasses import as_subclass
 from funcdiff.core.tracer import Tracer
+from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import asarray, full_like
@@ -38,14 +40,27 @@ def _converted(kind: Any, x: Any) -> Any:
     if kind is type:
         return x.__class__
     if kind is int:
-        known: Any = stop_gradient(x)
-        return int(known.astype(int))
+        return _integer(stop_gradient(x))
     if kind is float or kind is complex:
         kind(np.zeros(x.shape))  # or NumPy's error, of more than one number
         if kind is float and x.dtype.kind == "c":
             raise TypeError(f"float() argument must be a string or a real number, not {x.dtype}")
         return as_number(x.reshape(()).astype(kind))
     return x.astype(kind) if _is_of_arrays(kind) else kind(x)
+
+
+def _integer(x: Any) -> int:
+    """Return ``int(x)`` of a traced number, or raise what Python raises, if the number is known."""
+    if x.dtype.kind == "f":
+        if is_known_to_hold(lambda: np.isnan(x)):
+            raise ValueError("cannot convert float NaN to integer")
+        if is_known_to_hold(lambda: np.isinf(x)):
+            raise OverflowError("cannot convert float infinity to integer")
+        if is_known_to_hold(lambda: np.abs(x) >= 2.0**63):
+            raise OverflowError(
+                f"int(x) of a traced number has 63 bits at most, at {user_location()}"
+            )
+    return int(x.astype(int))
 
 
 def _is_of_arrays(kind: Any) -> bool:
@@ -117,17 +132,17 @@ def put_change(name: str, x: Any, index: Any, old: Any, y: Any) -> Any:
     `old` is ``x[index]`` before `y` was computed.
     """
     if is_plain(x) and is_traced(y):
-        looking = isinstance(old, np.ndarray) and old.base is x
-        if sys.getrefcount(x) - looking <= _ALONE:
+        is_view = isinstance(old, np.ndarray) and old.base is x
+        if sys.getrefcount(x) - is_view <= _ALONE:
             x = buffer(x)
-            old = x[index]
+            old = x[index] if is_view else old
     x[index] = _IN_PLACE[name](old, y)
     return x
 
 
 def is_plain(x: Any) -> bool:
-    """Return whether that is an array of NumPy's own, which looks into no other one's memory."""
-    return type(x) is np.ndarray and x.base is None
+    """Return whether that is an array of NumPy's own, which may be written to its own memory."""
+    return type(x) is np.ndarray and x.base is None and x.flags.writeable
 
 
 def buffer(x: Any) -> Any:

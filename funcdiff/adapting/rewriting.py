@@ -49,6 +49,13 @@ class Rewriter(ast.NodeTransformer):
         self._variables = around
         return found
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """Rewrite a class, whose body assigns attributes, and no variables of the function."""
+        around, self._variables = self._variables, frozenset()
+        found = self.generic_visit(node)
+        self._variables = around
+        return found
+
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         """Rewrite a function, whose variables may be changed in place."""
         return self.visit_FunctionDef(node)
@@ -85,7 +92,7 @@ class Rewriter(ast.NodeTransformer):
         """Rewrite ``x[index] = y``, where `x` is a variable of a function."""
         self.generic_visit(node)
         x = self._variable(node.targets[0]) if len(node.targets) == 1 else None
-        if x is None:
+        if x is None or _assigns(node, x.id):
             return node
         return self._assign(node, x, "put", node.value, x, _index(node.targets[0]))
 
@@ -99,7 +106,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.target, ast.Name) and node.target.id in self._variables:
             return self._assign(node, node.target, "change", name, node.target, node.value)
         x = self._variable(node.target)
-        if x is None:
+        if x is None or _assigns(node, x.id):
             return node
         place = ast.NamedExpr(ast.Name(_PLACE, ast.Store()), _index(node.target))
         old = ast.Subscript(ast.Name(x.id, ast.Load()), ast.Name(_PLACE, ast.Load()), ast.Load())
@@ -125,20 +132,32 @@ class Rewriter(ast.NodeTransformer):
 
 
 def _variables(function: Any) -> frozenset[str]:
-    """Return the variables that are a function's own: its parameters, and what it assigns."""
+    """Return the variables that only a function itself assigns: parameters, and those it names.
+
+    There are none where `locals` is read, which would show what rewritten code adds.
+    """
     arguments = function.args
     names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     others = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Global | ast.Nonlocal):  # also in functions within
+            others.update(node.names)
+        elif isinstance(node, ast.Name) and node.id == "locals":
+            return frozenset()
     left = [*function.body]
     while left:
         node = left.pop()
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            others.update(node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         if not isinstance(node, _SCOPES):
             left += ast.iter_child_nodes(node)
     return frozenset(names - others)
+
+
+def _assigns(statement: ast.stmt, name: str) -> bool:
+    """Return whether an expression in a statement assigns a variable, by ``:=``."""
+    found = (n.target.id for n in ast.walk(statement) if isinstance(n, ast.NamedExpr))
+    return name in found
 
 
 _SCOPES: Final = (

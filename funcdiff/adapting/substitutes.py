@@ -17,8 +17,7 @@ class Substitute(ModuleType):
         self, plain: ModuleType, names: dict[str, Any], find: Callable[[str], Any] | None = None
     ) -> None:
         super().__init__(plain.__name__, plain.__doc__)
-        self._plain, self._find = plain, find
-        vars(self).update(names)
+        vars(self).update(names, _plain=plain, _find=find, _own=frozenset(names))
 
     def __getattr__(self, name: str) -> Any:
         if self._find is not None:
@@ -26,9 +25,17 @@ class Substitute(ModuleType):
                 found = self._find(name)
             except AttributeError:
                 return getattr(self._plain, name)
-            setattr(self, name, found)
+            vars(self)[name] = found
             return found
         return getattr(self._plain, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a name of the module that it stands for, as ``sys.stdout``, or one of its own."""
+        if name in self._own or isinstance(value, ModuleType):
+            vars(self)[name] = value
+        else:
+            vars(self).pop(name, None)
+            setattr(self._plain, name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._plain), *vars(self)})

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.late import close_matches
 from funcdiff.numpy.border import calling, dispatch
 from funcdiff.numpy.border.values import is_traced
@@ -136,6 +136,8 @@ def _make_accepting(plain: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None or not any(map(_is_traced, (*args, *kwargs.values()))):
             return plain(*args, **kwargs)
+        if any(map(_is_of_subclass, args)):  # which answers by itself
+            return plain(*args, **kwargs)
         keywords = {k: prepare(v) for k, v in without_like(kwargs).items()}
         return calling.call(plain, tuple(prepare(a) for a in args), keywords)
 
@@ -151,6 +153,14 @@ def _make_accepting(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_traced(value: Any) -> bool:
     return is_traced(value.coeffs if isinstance(value, np.poly1d) else value)
+
+
+def _is_of_subclass(value: Any) -> bool:
+    """Return whether a traced array stands for one of a class of somebody's, or a list has such."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_of_subclass, value))
+    array = Builder.array_handle
+    return isinstance(value, array) and type(value) is not array
 
 
 def _prepare_sequence(value: Any) -> Any:

@@ -18,6 +18,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.adapting import copies
 from funcdiff.adapting.mathematics import MATH
+from funcdiff.adapting.questions import converted
 from funcdiff.errors import FuncdiffError, InputError
 from tests.adapting.toy import COMPILED, FILES, LAZILY, NUMBA
 
@@ -147,10 +148,23 @@ def test_errors_name_the_line_of_the_package(toy: Any) -> None:
 def test_what_is_cached_is_never_traced(toy: Any) -> None:
     copy = fd.adapt("toy.shapes")
     copy.nodes.cache_clear()
-    fd.grad(lambda x: copy.nodes(3).sum() * x)(1.0)
-    assert copy.nodes.cache_info().currsize == 0
+    assert fd.grad(lambda x: copy.nodes(3).sum() * x)(1.0) == 1.5
     assert type(copy.nodes(3)) is np.ndarray
     assert copy.nodes(3) is copy.nodes(3)
+    counted = copies._lru_cache(lambda x: [x, x])
+    for derive in (fd.grad(lambda x: counted(x)[1] * 2), fd.grad(lambda x: counted(2.0)[0] * x)):
+        assert [float(derive(3.0)) for _ in range(3)] == [2.0] * 3
+    assert counted(2.0) is counted(2.0)
+    kept: list[Any] = []
+    made = copies._lru_cache(maxsize=None)(lambda: kept[0] * 2)
+
+    def f(x: Any) -> Any:
+        kept[:] = [x]
+        return made() * x
+
+    assert [float(fd.grad(f)(x)) for x in (1.0, 2.0)] == [4.0, 8.0]
+    kept[:] = [5.0]
+    assert made() == 10
 
 
 def test_functions_of_a_script_call_copies(toy: Any) -> None:
@@ -212,6 +226,44 @@ def test_threads_copy_a_package_once(toy: Any) -> None:
     for thread in threads:
         thread.join()
     assert len({id(module) for module in found}) == 1
+
+
+def test_what_a_copy_sets_of_pythons_modules_is_set() -> None:
+    out = sys.stdout
+    names: dict[str, Any] = {"__builtins__": copies.BUILTINS}
+    exec("import io, sys\nsys.stdout = io.StringIO()\nprint('x')\nfound = sys.stdout", names)
+    try:
+        assert sys.stdout is names["found"]
+        assert names["found"].getvalue() == "x\n"
+    finally:
+        sys.stdout = out
+    assert names["sys"].stdout is out
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc"])
+def test_integers_of_what_has_none_raise(name: str) -> None:
+    ours, theirs = getattr(MATH, name), getattr(math, name)
+    for f in (ours, lambda x: converted(int, x)):
+        compiled = fd.jit(lambda x, f=f: f(x) * 1.0)
+        for x in (2.5, math.inf, math.nan, -math.inf, -3.5):
+            expected = _outcome(theirs if f is ours else int, x)
+            assert _outcome(compiled, x) == expected
+            assert (
+                _outcome(lambda x, f=f: fd.value_and_grad(lambda x: f(x) * x)(x)[1], x) == expected
+            )
+    with pytest.raises(OverflowError, match="63 bits"):
+        fd.grad(lambda x: x * ours(x))(1e30)
+
+
+def test_an_exact_sum_has_pythons_digits() -> None:
+    numbers = [1e16, 1.3, -1e16, 0.1, 1e-20]
+
+    def f(x: Any) -> Any:
+        return MATH.fsum([x * y for y in numbers])
+
+    for g in (lambda x: fd.value_and_grad(f)(x)[0], fd.jit(f)):
+        np.testing.assert_allclose(g(1.0), math.fsum(numbers), 1e-15)
+    np.testing.assert_allclose(fd.grad(f)(1.0), math.fsum(numbers))
 
 
 def _outcome(f: Callable[..., Any], *xs: Any) -> Any:
