@@ -229,12 +229,13 @@ def test_threads_copy_a_package_once(toy: Any) -> None:
 
 
 def test_what_a_copy_sets_of_pythons_modules_is_set() -> None:
-    out = sys.stdout
+    out: Any = sys.stdout
     names: dict[str, Any] = {"__builtins__": copies.BUILTINS}
     exec("import io, sys\nsys.stdout = io.StringIO()\nprint('x')\nfound = sys.stdout", names)
     try:
-        assert sys.stdout is names["found"]
-        assert names["found"].getvalue() == "x\n"
+        shown: Any = sys.stdout
+        assert shown is names["found"]
+        assert shown.getvalue() == "x\n"
     finally:
         sys.stdout = out
     assert names["sys"].stdout is out
@@ -257,13 +258,14 @@ def test_integers_of_what_has_none_raise(name: str) -> None:
 
 def test_an_exact_sum_has_pythons_digits() -> None:
     numbers = [1e16, 1.3, -1e16, 0.1, 1e-20]
+    f: Any = lambda x: MATH.fsum([x * y for y in numbers])
 
-    def f(x: Any) -> Any:
-        return MATH.fsum([x * y for y in numbers])
-
-    for g in (lambda x: fd.value_and_grad(f)(x)[0], fd.jit(f)):
-        np.testing.assert_allclose(g(1.0), math.fsum(numbers), 1e-15)
-    np.testing.assert_allclose(fd.grad(f)(1.0), math.fsum(numbers))
+    with_gradient, compiled = fd.value_and_grad(f), fd.jit(f)
+    for found in (with_gradient(1.0)[0], compiled(1.0)):
+        np.testing.assert_allclose(found, math.fsum(numbers), 1e-15)
+    derive: Any = fd.grad(MATH.fsum)
+    gradient = derive(np.array(numbers))
+    np.testing.assert_array_equal(gradient, np.ones(5))
 
 
 def _outcome(f: Callable[..., Any], *xs: Any) -> Any:
