@@ -8,7 +8,7 @@ NumPy is asked, with an array of the same shape and of a class without attribute
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from types import CellType, FunctionType
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
@@ -80,13 +80,19 @@ class _Probe(np.ndarray):
     """A class of arrays of which NumPy's results show whether they keep the class."""
 
 
+@cache
+def _probe(priority: float) -> type[_Probe]:
+    """Return a class that comes before others as the class of such a priority does."""
+    return type("Probe", (_Probe,), {"__array_priority__": priority})
+
+
 def _asked(x: Any) -> Any:
     """Return an array without content like a traced one."""
     if not isinstance(x, Tracer):
         return x
     plain = np.ones(x.type.shape, x.type.dtype)
     if isinstance(x, OfSubclass):
-        return plain.view(_Probe)
+        return plain.view(_probe(type(x)._kind.__array_priority__))
     return plain if isinstance(x, NDArray) else plain[()]
 
 
@@ -166,8 +172,7 @@ def _property(name: str, theirs: property) -> property:
 
 _OPERATORS: Final = frozenset(
     f"__{side}{name}__"
-    for name in
-    ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+    for name in "add and divmod floordiv matmul mod mul or pow sub truediv xor".split()  # noqa: SIM905
     for side in ("", "r")
 ) | {"__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__",
      "__eq__", "__ne__"}  # fmt: skip
