@@ -16,6 +16,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import funcdiff as fd
 from docs.packages.checks import TimeLimitError, time_limit
 
@@ -47,6 +49,7 @@ class Recorder(doctest.DocTestRunner):
 def outcome(test: doctest.DocTest, module: ModuleType) -> Outcome:
     """Return what the examples of a docstring do with the names of a module."""
     runner = Recorder()
+    np.random.seed(0)  # noqa: NPY002 - the examples draw from it
     copy = doctest.DocTest(test.examples, dict(vars(module)), test.name, test.filename, 0, None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from docs.packages import differences
+from docs.packages import differences, docstrings
 from docs.packages.case import case
 from docs.packages.cases import cases
 from docs.packages.checks import WrongError, agree, outcomes
@@ -77,3 +77,9 @@ def test_what_is_right_and_what_stands_in_the_way_is_counted() -> None:
         in text
     )
     assert "the process ended with -#" in text
+
+
+def test_examples_of_docstrings_do_the_same_in_an_adapted_copy() -> None:
+    total, different = docstrings.compared("numpy.polynomial.polyutils")
+    assert total > 30
+    assert different == []
