@@ -215,7 +215,13 @@ def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:
     }
 
 
-MATH: Final = Substitute(
+def _module(plain: ModuleType, names: dict[str, Function]) -> Substitute:
+    """Return a module with all its names, as for ``import *``; functions are no methods."""
+    functions = {name: staticmethod(f) for name, f in names.items()}
+    return Substitute(plain, {**vars(plain), **functions})
+
+
+MATH: Final = _module(
     math,
     _functions(math, float)
     | {
@@ -224,7 +230,7 @@ MATH: Final = Substitute(
         "trunc": _trunc,
     },
 )  # fmt: skip
-CMATH: Final = Substitute(
+CMATH: Final = _module(
     cmath,
     _functions(cmath, complex)
     | {

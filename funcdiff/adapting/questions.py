@@ -69,7 +69,7 @@ def _is_of_arrays(kind: Any) -> bool:
 
 def conversion(kind: Any) -> Callable[[Any], Any]:
     """Return a function that converts, for ``map(float, xs)``."""
-    return lambda x: converted(kind, x)
+    return lambda x, *rest: kind(x, *rest) if rest else converted(kind, x)
 
 
 _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.bytes_, np.void}

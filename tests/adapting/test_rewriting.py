@@ -297,3 +297,20 @@ def test_where_nothing_can_be_written_a_module_is_rewritten_each_time(tmp_path: 
     code = rewritten_module(str(file), b"x = 1")
     assert code.co_filename == str(file)
     assert not file.parent.exists()
+
+
+def test_modules_give_all_names_and_functions_that_are_no_methods() -> None:
+    text = (
+        "from math import *\n"
+        "import math, cmath\n"
+        "class A:\n"
+        "    sine = math.sin\n"
+        "    def at(self, x):\n"
+        "        return self.sine(x) * vars(math)['pi']\n"
+        "def f(x):\n"
+        "    turned = abs(cmath.exp(1j * x))\n"
+        "    return A().at(x) * factorial(3) + turned + sum(map(int, ['11'], [2]))\n"
+    )
+    f: Callable[[Any], Any] = _module(rewrite(text, "f"), __builtins__=BUILTINS)["f"]
+    assert f(0.5) == np.sin(0.5) * np.pi * 6 + 4
+    np.testing.assert_allclose(fd.grad(f)(0.5), np.cos(0.5) * np.pi * 6)
