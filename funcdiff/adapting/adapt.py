@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dis import get_instructions
 from functools import partial, update_wrapper
-from types import CellType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar, overload
 from weakref import WeakKeyDictionary
 
@@ -147,7 +147,7 @@ def _function(plain: FunctionType) -> FunctionType:
     names = plain.__globals__
     scope = _scopes.setdefault(id(names), _Scope(names))
     code = rewritten(plain, Rewriter)
-    if any(op.opname == "STORE_GLOBAL" for op in get_instructions(code)):
+    if _assigns_globals(code):
         raise InputError(
             f"adapt was given {plain.__qualname__} at {user_location()}, which assigns global "
             "names. Return the values, or put the function into a module and adapt that."
@@ -159,6 +159,13 @@ def _function(plain: FunctionType) -> FunctionType:
     del vars(found)["__wrapped__"]
     _functions[plain] = found
     return found
+
+
+def _assigns_globals(code: CodeType) -> bool:
+    """Return whether code, or that of a function within, assigns global names."""
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    stores = (op.opname == "STORE_GLOBAL" for op in get_instructions(code))
+    return any(stores) or any(map(_assigns_globals, inner))
 
 
 def _cell(cell: CellType) -> CellType:

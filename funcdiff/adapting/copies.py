@@ -50,7 +50,7 @@ _asked: Final[set[str]] = set()
 """Packages that somebody asked to be adapted, whatever they are made of."""
 
 NEVER: Final = (
-    frozenset({"__main__", "autograd", "funcdiff", "numpy", "scipy", "xarray"})
+    frozenset({"__main__", "array_api_compat", "autograd", "funcdiff", "numpy", "scipy", "xarray"})
     | sys.stdlib_module_names
 )
 """Packages that are not copied: those that work on traced arrays, and Python's own."""

@@ -195,8 +195,10 @@ def test_global_names_are_those_of_the_moment(toy: Any, monkeypatch: pytest.Monk
         names["scale"] = float(k)
         np.testing.assert_allclose(derive(1.0), 2 * math.pi * k)
     exec("def g(r):\n    global scale\n    scale = r", names)
-    with pytest.raises(InputError, match="assigns global names"):
-        fd.adapt(names["g"])
+    exec("def h(r):\n    def inner():\n        global scale\n        scale = r", names)
+    for name in ("g", "h"):
+        with pytest.raises(InputError, match="assigns global names"):
+            fd.adapt(names[name])
 
 
 @pytest.mark.parametrize("bad", [3, np.ones(2), [1.0], None])

@@ -445,6 +445,8 @@ class _Body:
                 body, xs = p.body, xs[3:]
             elif self._depends(xs[1], moves) != self._depends(xs[2], moves):
                 return None  # one of radius and square would be a parameter, the other not
+            elif all(self._jet(y, moves) is None for y in xs[3:]):
+                return None
         operands = []
         for y in xs:
             copied = self.copy(y, moves if y.shape == x.shape else (), depth)
