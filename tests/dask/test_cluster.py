@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,17 +154,24 @@ def test_an_error_on_a_worker_names_the_users_line(client: Any, data: Any) -> No
     assert f"losses.py', line {line}, in not_definite" in "".join(caught.value.__notes__)
 
 
-def test_a_worker_that_is_killed_in_the_middle_is_survived(client: Any, data: Any) -> None:
+def test_a_worker_that_is_killed_in_the_middle_is_survived(
+    client: Any, data: Any, tmp_path: Path
+) -> None:
     f = fd.dask.value_and_grad(mean, reduce="mean")
     expected = bits(f(PARAMS, *data))
+    marker, here = tmp_path / "killed", os.getpid()
 
     def fatal(block: Any) -> Any:
-        if os.getpid() == victim:
-            os.kill(victim, signal.SIGKILL)
-        time.sleep(0.1)  # meanwhile the other one gets a block
+        if os.getpid() == here:
+            return block
+        try:
+            marker.touch(exist_ok=False)  # by the first block that is computed, whichever that is
+        except FileExistsError:
+            return block
+        marker.write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGKILL)
         return block
 
-    victim = next(iter(client.run(os.getpid).values()))
-    found = f(PARAMS, data[0].map_blocks(fatal, dtype=float), data[1])
-    assert victim not in client.run(os.getpid).values()
+    found = f(PARAMS, data[0].map_blocks(fatal, dtype=float, meta=np.empty((0, 4))), data[1])
+    assert int(marker.read_text()) not in client.run(os.getpid).values()
     assert bits(found) == expected
