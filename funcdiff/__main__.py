@@ -26,6 +26,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     asked = parser.parse_args(arguments)
+    if not asked.script.is_file():
+        parser.error(f"there is no file {asked.script}")
     for name in asked.adapt:
         adapt(name)
     sys.argv = [str(asked.script), *asked.arguments]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dis import get_instructions
 from functools import partial, update_wrapper
@@ -131,13 +130,13 @@ _scopes: Final[dict[int, _Scope]] = {}
 def _value(plain: Any) -> Any:
     """Return what a name of the user's stands for in adapted code."""
     found = counterpart(plain)
-    is_function = found is plain and isinstance(plain, FunctionType)
-    return _function(plain) if is_function and _is_users(plain) else found
+    return _function(plain) if found is plain and _is_users(plain) else found
 
 
-def _is_users(plain: FunctionType) -> bool:
-    package = str(plain.__module__).partition(".")[0]
-    return package not in NEVER and package not in sys.stdlib_module_names
+def _is_users(value: Any) -> bool:
+    """Return whether that is a function of a script's, or one made by a function."""
+    package = str(getattr(value, "__module__", "")).partition(".")[0]
+    return isinstance(value, FunctionType) and (package == "__main__" or package not in NEVER)
 
 
 def _function(plain: FunctionType) -> FunctionType:
@@ -152,12 +151,17 @@ def _function(plain: FunctionType) -> FunctionType:
             f"adapt was given {plain.__qualname__} at {user_location()}, which assigns global "
             "names. Return the values, or put the function into a module and adapt that."
         )
-    closure = plain.__closure__ and tuple(map(_cell, plain.__closure__))
-    found = FunctionType(code, scope, plain.__name__, plain.__defaults__, closure)
-    found.__kwdefaults__ = plain.__kwdefaults__
+    closure = tuple(map(_cell, plain.__closure__ or ()))
+    found = FunctionType(code, scope, plain.__name__, closure=closure)
     update_wrapper(found, plain)
     del vars(found)["__wrapped__"]
-    _functions[plain] = found
+    _functions[plain] = found  # before it is looked for again: functions may call each other
+    for cell, own in zip(plain.__closure__ or (), closure, strict=True):
+        if _is_empty(own) and not _is_empty(cell):
+            own.cell_contents = _value(cell.cell_contents)
+    found.__defaults__ = plain.__defaults__ and tuple(map(_value, plain.__defaults__))
+    named = plain.__kwdefaults__
+    found.__kwdefaults__ = named and {name: _value(x) for name, x in named.items()}
     return found
 
 
@@ -169,10 +173,21 @@ def _assigns_globals(code: CodeType) -> bool:
 
 
 def _cell(cell: CellType) -> CellType:
-    """Return a variable that is closed over; one that holds a function or a module, adapted."""
-    try:
-        held = cell.cell_contents
-    except ValueError:  # it has no value yet
+    """Return a variable that is closed over: the same one, or one for what is adapted.
+
+    For a function of the user's it is still empty.
+    """
+    if _is_empty(cell):
         return cell
-    found = _value(held)
-    return cell if found is held else CellType(found)
+    held = cell.cell_contents
+    found = counterpart(held)
+    if found is not held:
+        return CellType(found)
+    return CellType() if _is_users(held) else cell
+
+
+def _is_empty(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is cell
+    except ValueError:
+        return True

@@ -1,7 +1,7 @@
 """Rewritten modules, kept beside the bytecode of the originals, since rewriting takes most time.
 
-A file is used if it is of this Python, this rewriter and this source.  Where none can be written,
-the module is rewritten each time.
+A file is used if it is of this Python, this rewriter, and this source in this place.  Where none
+can be written, the module is rewritten each time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from funcdiff.adapting import rewriting
 def rewritten_module(file: str, source: bytes) -> CodeType:
     """Return the rewritten code of a module."""
     kept = Path(cache_from_source(file, optimization="funcdiff"))
-    key = _key(source)
+    key = MAGIC_NUMBER + _rewriter() + source_hash(file.encode() + source)
     with suppress(OSError, ValueError, EOFError, TypeError):
         found = kept.read_bytes()
         if found.startswith(key):
@@ -35,11 +35,6 @@ def rewritten_module(file: str, source: bytes) -> CodeType:
             part.write_bytes(key + marshal.dumps(code))
             part.replace(kept)
     return code
-
-
-def _key(source: bytes) -> bytes:
-    """Return what a file begins with: the version of Python, of the rewriter, and of the source."""
-    return MAGIC_NUMBER + _rewriter() + source_hash(source)
 
 
 @cache

@@ -339,9 +339,10 @@ def counterpart(plain: Any) -> Any:
     """
     if isinstance(plain, ModuleType):
         return module_for(plain.__name__)
-    name = getattr(plain, "__module__", None)
-    path = path_of(plain) if isinstance(name, str) and has_copy(name) else None
-    return plain if path is None else _follow(module_for(plain.__module__), path)
+    path = path_of(plain)
+    if path is None or not has_copy(plain.__module__):
+        return plain
+    return _follow(module_for(plain.__module__), path)
 
 
 def has_copy(module: str) -> bool:

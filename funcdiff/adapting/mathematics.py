@@ -76,9 +76,9 @@ def _holds(condition: Function, x: Any) -> bool:
 
 _OUTSIDE: Final = "math domain error"
 _OVERFLOWING: Final = (
-    {getattr(math, name, None) for name in ["cosh", "exp", "exp2", "expm1", "gamma", "pow", "sinh"]}
+    {getattr(math, name, None) for name in "cosh exp exp2 expm1 gamma ldexp pow sinh".split()}  # noqa: SIM905
     | {cmath.cosh, cmath.exp, cmath.sinh}
-)  # fmt: skip
+)
 
 
 def of_either(plain: Function) -> Callable[[Function], Function]:
@@ -122,12 +122,13 @@ def _exact_sum(numbers: list[Any]) -> Any:
     T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26, 2005.
     """
     total, rest = 0.0, 0.0
-    for x in numbers:
-        following = total + x
-        added = following - total
-        rest = rest + ((total - (following - added)) + (x - added))
-        total = following
-    return total + rest
+    with np.errstate(invalid="ignore"):  # of infinite numbers there is no rest
+        for x in numbers:
+            following = total + x
+            added = following - total
+            rest = rest + ((total - (following - added)) + (x - added))
+            total = following
+        return _number(total + np.where(np.isfinite(total), rest, 0.0))
 
 
 @wraps(math.prod)
@@ -151,6 +152,8 @@ def _dist(p: list[Any], q: list[Any]) -> Any:
 
 @of_either(math.isclose)
 def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
+    if rel_tol < 0 or abs_tol < 0:
+        raise ValueError("tolerances must be non-negative")
     bound = np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)
     return bool((a == b) | (np.isfinite(a) & np.isfinite(b) & (abs(a - b) <= bound)))
 
@@ -176,7 +179,11 @@ def _frexp(x: Any) -> Any:
 
 @of_either(math.ldexp)
 def _ldexp(x: Any, i: Any) -> Any:
-    return _number(np.ldexp(converted(float, x), converted(int, i)))
+    number, exponent = converted(float, x), converted(int, i)
+    with np.errstate(over="ignore"):
+        y = np.ldexp(number, exponent)
+        _raise_as(math.ldexp, [number], y)
+    return _number(y)
 
 
 def _log(x: Any, base: Any = None) -> Any:
@@ -200,6 +207,10 @@ def _remainder(x: Any, y: Any) -> Any:
     even = rest - 2.0 * np.fmod(0.5 * (size - rest), step)
     found = np.where(rest < up, rest, np.where(rest > up, -up, even))
     return np.copysign(1.0, x) * found
+
+
+def _rect(r: Any, phi: Any) -> Any:
+    return converted(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
 
 
 def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:
@@ -236,6 +247,6 @@ CMATH: Final = _module(
     | {
         "phase": _of_numbers(cmath.phase, np.angle, complex),
         "polar": of_either(cmath.polar)(lambda z: (_number(np.abs(z)), _number(np.angle(z)))),
-        "rect": of_either(cmath.rect)(lambda r, phi: r * (np.cos(phi) + 1j * np.sin(phi))),
+        "rect": of_either(cmath.rect)(_rect),
     },
 )

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -184,9 +185,6 @@ def test_functions_of_a_script_call_copies(toy: Any) -> None:
     assert fd.adapt(f) is fd.adapt(f)
 
 
-GLOBAL = 1.0
-
-
 def test_global_names_are_those_of_the_moment(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"toy": toy, "scale": 1.0, "__name__": "somewhere"}
     exec("def f(r):\n    return toy.area(r) * scale", names)
@@ -201,6 +199,29 @@ def test_global_names_are_those_of_the_moment(toy: Any, monkeypatch: pytest.Monk
             fd.adapt(names[name])
 
 
+def test_functions_that_call_each_other_are_adapted_once(toy: Any) -> None:
+    def even(n: int, x: Any) -> Any:
+        return x if n == 0 else odd(n - 1, toy.area(x))
+
+    def odd(n: int, x: Any) -> Any:
+        return even(n - 1, float(x) * 0.1)
+
+    def product(n: int, x: Any) -> Any:
+        return 1.0 if n == 0 else float(x) * product(n - 1, x)
+
+    ours = fd.adapt(even)
+    assert ours(2, 0.7) == even(2, 0.7)
+    np.testing.assert_allclose(fd.grad(lambda x: ours(2, x))(0.7), 0.2 * math.pi * 0.7)
+    np.testing.assert_allclose(fd.grad(lambda x: fd.adapt(product)(3, x))(0.7), 3 * 0.7**2)
+
+
+def test_defaults_are_adapted(toy: Any) -> None:
+    def f(x: Any, g: Any = toy.area, *, h: Any = toy.shapes.numbers.kinds) -> Any:
+        return g(x) + h(x)
+
+    np.testing.assert_allclose(fd.grad(fd.adapt(f))(1.0), 2 * math.pi + 3)
+
+
 @pytest.mark.parametrize("bad", [3, np.ones(2), [1.0], None])
 def test_what_is_no_python_code_is_refused(toy: Any, bad: Any) -> None:
     given = toy.Shape(1.0).integral if bad is None else bad
@@ -208,10 +229,17 @@ def test_what_is_no_python_code_is_refused(toy: Any, bad: Any) -> None:
         fd.adapt(given)
 
 
-@pytest.mark.parametrize("name", ["no_such_package", "toy.no", "toy.shapes.Shape.no"])
-def test_what_is_not_there_is_named(toy: Any, name: str) -> None:
-    assert toy is not None
-    with pytest.raises(ModuleNotFoundError, match="no"):
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("no_such_package", "No module named 'no_such_package'"),
+        ("toy.lacking", "toy has no 'lacking'"),
+        ("toy.shapes.Shape.lacking", "toy.shapes has no 'Shape.lacking'"),
+    ],
+)
+@pytest.mark.usefixtures("toy")
+def test_what_is_not_there_is_named(name: str, text: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=text):
         fd.adapt(name)
 
 
@@ -256,6 +284,34 @@ def test_integers_of_what_has_none_raise(name: str) -> None:
             )
     with pytest.raises(OverflowError, match="63 bits"):
         fd.grad(lambda x: x * ours(x))(1e30)
+
+
+def test_a_script_adapts_the_functions_that_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "import math\ndef helper(x):\n    return math.sin(x) * x\ndef f(x):\n    return helper(x)\n"
+    )
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(text, names)
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    vars(sys.modules["__main__"]).update(names)
+    np.testing.assert_allclose(
+        fd.grad(fd.adapt(names["f"]))(0.5), math.sin(0.5) + 0.5 * math.cos(0.5)
+    )
+
+
+def test_powers_of_two_and_sums_overflow_as_in_python() -> None:
+    def scaled(x: Any) -> Any:
+        return MATH.ldexp(x, 1000)
+
+    def added(x: Any) -> Any:
+        return MATH.fsum([x, 1.0])
+
+    for f, plain in ((scaled, lambda x: math.ldexp(x, 1000)), (added, lambda x: math.fsum([x, 1]))):
+        compiled = fd.jit(f)
+        for x in (2.0, 1e200, math.inf, -math.inf, 0.0, -3.0):
+            expected = _outcome(plain, x)
+            assert _outcome(compiled, x) == expected
+            assert _outcome(lambda x, f=f: fd.value_and_grad(f)(x)[0], x) == expected
 
 
 def test_an_exact_sum_has_pythons_digits() -> None:
@@ -308,7 +364,8 @@ def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nimport math\nimport funcdiff as fd\nimport toy\n"
-        "def f(r):\n    return toy.area(r) + math.sin(r)\n"
+        "def helper(r):\n    return float(r) + math.sin(r)\n"
+        "def f(r):\n    return toy.area(r) + helper(r)\n"
         "if __name__ == '__main__':\n    print(fd.grad(f)(0.0), sys.argv[1:])\n"
     )
     folder = str(Path(toy.__file__).parent.parent)
@@ -317,7 +374,7 @@ def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
         env={"PYTHONPATH": f"{folder}:{':'.join(p for p in sys.path if p)}", "PATH": ""},
     )  # fmt: skip
-    assert done.stdout == "1.0 ['a', '--b']\n", done.stderr
+    assert done.stdout == "2.0 ['a', '--b']\n", done.stderr
 
 
 def test_objects_of_copies_are_not_pickled_as_those_of_originals(toy: Any) -> None:

@@ -208,9 +208,6 @@ REFUSED = [
 """Others would see the change, or NumPy would cut off what varies."""
 
 
-SHORT = ("items", "integers", "several", "clipped", "broadcasts", "another", "in_a")
-
-
 def _module(code: Any, **names: Any) -> dict[str, Any]:
     exec(code, names)
     return names
