@@ -1,4 +1,4 @@
-"""`adapt`: what somebody else wrote, as it would be if it were written for traced arrays."""
+"""`adapt`: code of packages and of your own, made to run on traced arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from funcdiff.adapting.copies import BUILTINS, NEVER, ask_for, counterpart, module_for, path_of
-from funcdiff.adapting.functions import rewritten
+from funcdiff.adapting.function_code import rewritten
 from funcdiff.adapting.rewriting import Rewriter
 from funcdiff.errors import InputError, user_location
 

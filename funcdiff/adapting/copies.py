@@ -1,4 +1,4 @@
-"""Second copies of packages, imported beside the originals and invisible to all who have those.
+"""Second copies of packages, imported beside the originals, in which code runs on traced arrays.
 
 A copied module is the same source, rewritten (see `rewriting`), in a namespace whose builtins have
 another ``__import__``: NumPy, SciPy and `math` are funcdiff's there, and packages that are copied
@@ -29,16 +29,14 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.adapting.bytecode import rewritten_module
-from funcdiff.adapting.elementwise import broadcast, vectorize
+from funcdiff.adapting.caching import cache, lru_cache
 from funcdiff.adapting.mathematics import CMATH, MATH, of_either
 from funcdiff.adapting.numba_functions import without_numba
-from funcdiff.adapting.questions import QUESTIONS
 from funcdiff.adapting.rewriting import rewrite
+from funcdiff.adapting.runtime import RUNTIME
 from funcdiff.adapting.substitutes import Substitute
-from funcdiff.core.builder import current_builder
+from funcdiff.adapting.vectorizing import broadcast, vectorize
 from funcdiff.core.late import late_import, lock_against_forks
-from funcdiff.core.tracer import any_traced
-from funcdiff.pytree import flatten
 
 _lock: Final = lock_against_forks()
 """Held while a module is copied."""
@@ -238,55 +236,11 @@ def _build_class(body: Any, name: str, *bases: Any, **keywords: Any) -> Any:
 
 BUILTINS: Final[dict[str, Any]] = {
     **vars(builtins),
-    **QUESTIONS,
+    **RUNTIME,
     "__import__": _import,
     "__build_class__": _build_class,
 }
 """What adapted code finds as built-in names."""
-
-
-def _lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:  # noqa: FBT001, FBT002
-    """Do what `functools.lru_cache` does, but keep no traced results."""
-    if callable(maxsize):
-        return _cached(maxsize, 128, typed=False)
-    return lambda function: _cached(function, maxsize, typed=typed)
-
-
-class _TracedResult(Exception):  # noqa: N818
-    """Carries a traced result past a cache, which keeps no exceptions."""
-
-
-def _cached(function: Any, maxsize: int | None, *, typed: bool) -> Any:
-    def plain(*args: Any, **keywords: Any) -> Any:
-        found = function(*args, **keywords)
-        if _holds_traced(found):
-            raise _TracedResult(found)
-        return found
-
-    cached = functools.lru_cache(maxsize, typed)(plain)
-
-    @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:
-        if current_builder() is None:
-            return cached(*args, **keywords)
-        if _holds_traced((args, keywords)):
-            return function(*args, **keywords)
-        try:
-            return cached(*args, **keywords)
-        except _TracedResult as result:
-            return result.args[0]
-
-    for name in ("cache_info", "cache_clear", "cache_parameters"):
-        setattr(call, name, getattr(cached, name))
-    return call
-
-
-def _holds_traced(value: Any) -> bool:
-    return any_traced(flatten(value)[0])
-
-
-def _cache(function: Any) -> Any:
-    return _lru_cache(maxsize=None)(function)
 
 
 def _of_numpy(name: str) -> Any:
@@ -314,7 +268,7 @@ def _scipy() -> Substitute:
 _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     "bottleneck": lambda: Substitute(import_module("bottleneck"), {}, _bottleneck),
     "cmath": lambda: CMATH,
-    "functools": lambda: Substitute(functools, {"lru_cache": _lru_cache, "cache": _cache}),
+    "functools": lambda: Substitute(functools, {"lru_cache": lru_cache, "cache": cache}),
     "importlib": lambda: Substitute(importlib, {"import_module": _import_module}),
     "math": lambda: MATH,
     "numba": lambda: without_numba(import_module("numba")),

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
-from funcdiff.adapting.questions import converted
+from funcdiff.adapting.runtime import converted
 from funcdiff.adapting.substitutes import Substitute
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracer import Tracer, any_traced

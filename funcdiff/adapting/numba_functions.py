@@ -10,8 +10,8 @@ from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any
 
-from funcdiff.adapting.elementwise import vectorize
 from funcdiff.adapting.substitutes import Substitute
+from funcdiff.adapting.vectorizing import vectorize
 
 
 def without_numba(plain: ModuleType) -> Substitute:

@@ -117,17 +117,17 @@ class Rewriter(ast.NodeTransformer):
         x = target.value if isinstance(target, ast.Subscript) else None
         return x if isinstance(x, ast.Name) and x.id in self._variables else None
 
-    def _assign(self, old: ast.stmt, x: ast.Name, question: str, *args: ast.expr) -> ast.stmt:
-        """Return the assignment of a question's answer to a variable."""
+    def _assign(self, old: ast.stmt, x: ast.Name, function: str, *args: ast.expr) -> ast.stmt:
+        """Return the assignment of what a function of `runtime` returns to a variable."""
         read = [ast.Name(x.id, ast.Load()) if a is x else a for a in args]
         target = ast.copy_location(ast.Name(x.id, ast.Store()), x)
-        new = ast.Assign([target], self._call(question, old, *read))
+        new = ast.Assign([target], self._call(function, old, *read))
         return ast.fix_missing_locations(ast.copy_location(new, old))
 
-    def _call(self, question: str, old: ast.expr | ast.stmt, *args: ast.expr) -> ast.Call:
-        """Return a call of a question, at the place of what it stands for."""
+    def _call(self, function: str, old: ast.expr | ast.stmt, *args: ast.expr) -> ast.Call:
+        """Return a call of a function of `runtime`, at the place of what it stands for."""
         self.has_changed = True
-        called = ast.Call(ast.Name(f"__funcdiff_{question}__", ast.Load()), list(args), [])
+        called = ast.Call(ast.Name(f"__funcdiff_{function}__", ast.Load()), list(args), [])
         return ast.fix_missing_locations(ast.copy_location(called, old))
 
 

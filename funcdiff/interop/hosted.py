@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import as_tracers, name_of
+from funcdiff.api.calls.arguments import as_tracers, look_up_call, name_of
 from funcdiff.core.tracer import Tracer, any_traced
-from funcdiff.errors import ConcreteValueError, InputError, user_location
+from funcdiff.errors import ConcreteValueError
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.operation import Calculus
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.ops.user.bridged import bridged
-from funcdiff.pytree.statics import static_key
 
 _RECENT: Final = 64
 """How many kinds of arguments a function is known for."""
@@ -37,14 +36,8 @@ class Used:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in NumPy's arrays, or traced."""
         xs, parts = take_apart((args, kwargs), _is_array)
-        try:
-            key = parts.structure, parts.flags, static_key(tuple(parts.others))
-            call = self._calls.get(key)
-        except TypeError as error:
-            raise InputError(
-                f"an argument of {name_of(self._function)} that is no array is not hashable "
-                f"({error}), at {user_location()}. Use tuples and frozen objects for options."
-            ) from error
+        kind, name = (parts.structure, parts.flags), name_of(self._function)
+        key, call = look_up_call(self._calls, kind, tuple(parts.others), name)
         if call is None:
             if len(self._calls) >= _RECENT:
                 self._calls.clear()
@@ -60,7 +53,7 @@ class Used:
                 except ConcreteValueError:
                     raise error from None
                 operation.run(*values)
-            return call.rebuild(bridged(operation, name_of(self._function), tracers))
+            return call.rebuild(bridged(operation, name, tracers))
         return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
 
     def _given(self, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""NumPy code as an operation of other libraries: what funcdiff knows of its derivatives."""
+"""NumPy code as an operation of other libraries, differentiated by funcdiff."""
 
 from __future__ import annotations
 

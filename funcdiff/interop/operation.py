@@ -1,4 +1,4 @@
-"""Operations of which all derivatives and batches are operations again, in any library.
+"""Operations of any library: all their derivatives and batches are operations again.
 
 An `Operation` is a function of arrays in the library that it is written in, its home, and what its
 home knows of derivatives: a `Calculus`.  Where it is used, its host, asks for the operations that

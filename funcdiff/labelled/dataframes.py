@@ -19,7 +19,7 @@ from funcdiff.errors import InputError
 from funcdiff.labelled.blocks import Shape, over_blocks, place, register
 from funcdiff.labelled.traced_columns import Column, ColumnDtype, refuse
 from funcdiff.numpy.border import deferring
-from funcdiff.numpy.border.deferring import without_labels
+from funcdiff.numpy.border.deferring import arguments_without_labels, without_labels
 
 _TABLES: Final = (pd.Series, pd.DataFrame)
 _NUMBERS: Final = "biufc"
@@ -37,7 +37,8 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
     """Do what NumPy does with a table: call its method, or take its array."""
     if func.__name__ in _METHODS and isinstance(args[0], _TABLES):
         return func._implementation(*args, **kwargs)
-    return func(*map(without_labels, args), **{key: without_labels(x) for key, x in kwargs.items()})
+    given, named = arguments_without_labels(args, kwargs)
+    return func(*given, **named)
 
 
 class _Choosing:

@@ -19,7 +19,7 @@ from pandas.api.types import is_integer
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.labelled.blocks import place
-from funcdiff.numpy.border.deferring import holders, without_labels
+from funcdiff.numpy.border.deferring import arguments_without_labels, holders
 from funcdiff.numpy.namespace import numpy as fnp
 
 
@@ -182,9 +182,8 @@ class Column(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: igno
         return columns_of(getattr(ufunc, method)(*arrays, **kwargs))
 
     def __array_function__(self, func: Any, _types: Any, args: Any, kwargs: Any) -> Any:
-        return func(
-            *map(without_labels, args), **{key: without_labels(x) for key, x in kwargs.items()}
-        )
+        given, named = arguments_without_labels(args, kwargs)
+        return func(*given, **named)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "traced":

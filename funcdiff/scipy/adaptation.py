@@ -30,8 +30,8 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.adapting.conditions import may_hold
-from funcdiff.adapting.functions import rewritten
-from funcdiff.adapting.questions import converted
+from funcdiff.adapting.function_code import rewritten
+from funcdiff.adapting.runtime import converted
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.equalities import (

@@ -18,8 +18,9 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.adapting import copies
+from funcdiff.adapting.caching import lru_cache
 from funcdiff.adapting.mathematics import MATH
-from funcdiff.adapting.questions import converted
+from funcdiff.adapting.runtime import converted
 from funcdiff.errors import FuncdiffError, InputError
 from tests.adapting.toy import COMPILED, FILES, LAZILY, NUMBA
 
@@ -152,12 +153,12 @@ def test_what_is_cached_is_never_traced(toy: Any) -> None:
     assert fd.grad(lambda x: copy.nodes(3).sum() * x)(1.0) == 1.5
     assert type(copy.nodes(3)) is np.ndarray
     assert copy.nodes(3) is copy.nodes(3)
-    counted = copies._lru_cache(lambda x: [x, x])
+    counted = lru_cache(lambda x: [x, x])
     for derive in (fd.grad(lambda x: counted(x)[1] * 2), fd.grad(lambda x: counted(2.0)[0] * x)):
         assert [float(derive(3.0)) for _ in range(3)] == [2.0] * 3
     assert counted(2.0) is counted(2.0)
     kept: list[Any] = []
-    made = copies._lru_cache(maxsize=None)(lambda: kept[0] * 2)
+    made = lru_cache(maxsize=None)(lambda: kept[0] * 2)
 
     def f(x: Any) -> Any:
         kept[:] = [x]

@@ -10,7 +10,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
-from funcdiff.adapting.questions import new, view
+from funcdiff.adapting.runtime import new, view
 from funcdiff.errors import UnsupportedNumPyError
 
 

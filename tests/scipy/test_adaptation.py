@@ -14,7 +14,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.stats._axis_nan_policy import _axis_nan_policy_factory
 
 import funcdiff as fd
-from funcdiff.adapting.functions import _definition
+from funcdiff.adapting.function_code import _definition
 from funcdiff.scipy import signal, stats
 from funcdiff.scipy.adaptation import ANSWERS
 from funcdiff.scipy.borrowed import copy_of

@@ -146,41 +146,33 @@ def least_squares_filter(leastsq, z):
     return f.x
 
 
-@case("pykalman", 0.1, "KalmanFilter.loglikelihood")
-def pykalman_likelihood(pykalman, noise):
-    kf = pykalman.KalmanFilter(
+def position_filter(pykalman, noise, **start):
+    """Return a filter of position and speed, of which the position is measured."""
+    return pykalman.KalmanFilter(
         transition_matrices=np.array([[1.0, 1.0], [0.0, 1.0]]),
         observation_matrices=np.array([[1.0, 0.0]]),
         transition_covariance=noise * np.eye(2),
         observation_covariance=np.array([[0.5]]),
-        initial_state_mean=np.zeros(2),
-        initial_state_covariance=np.eye(2),
+        **start,
     )
-    return kf.loglikelihood(MEASURED)
+
+
+START = {"initial_state_mean": np.zeros(2), "initial_state_covariance": np.eye(2)}
+
+
+@case("pykalman", 0.1, "KalmanFilter.loglikelihood")
+def pykalman_likelihood(pykalman, noise):
+    return position_filter(pykalman, noise, **START).loglikelihood(MEASURED)
 
 
 @case("pykalman", [0.2, 0.9], "KalmanFilter.filter_update")
 def filter_update(pykalman, mean):
-    kf = pykalman.KalmanFilter(
-        transition_matrices=np.array([[1.0, 1.0], [0.0, 1.0]]),
-        observation_matrices=np.array([[1.0, 0.0]]),
-        transition_covariance=0.1 * np.eye(2),
-        observation_covariance=np.array([[0.5]]),
-    )
-    return kf.filter_update(mean, np.eye(2), np.array([1.3]))[0]
+    return position_filter(pykalman, 0.1).filter_update(mean, np.eye(2), np.array([1.3]))[0]
 
 
 @case("pykalman", 0.1, "KalmanFilter.smooth")
 def smooth(pykalman, noise):
-    kf = pykalman.KalmanFilter(
-        transition_matrices=np.array([[1.0, 1.0], [0.0, 1.0]]),
-        observation_matrices=np.array([[1.0, 0.0]]),
-        transition_covariance=noise * np.eye(2),
-        observation_covariance=np.array([[0.5]]),
-        initial_state_mean=np.zeros(2),
-        initial_state_covariance=np.eye(2),
-    )
-    return kf.smooth(MEASURED)[0]
+    return position_filter(pykalman, noise, **START).smooth(MEASURED)[0]
 
 
 @case("hmmlearn.hmm", [-1.0, 1.5], "GaussianHMM.score")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.pytree.hidden import foreign_fault
+from funcdiff.pytree.statics import static_key
+
+R = TypeVar("R")
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
 
@@ -27,6 +30,23 @@ def name_of(f: Any) -> str:
     # not where it is: programs hold the name, and are the same wherever that is
     name = getattr(f, "__name__", None)
     return str.__str__(name) if isinstance(name, str) else type(f).__name__
+
+
+def look_up_call(
+    known: Mapping[Any, R], kind: Hashable, statics: tuple[Any, ...], name: object
+) -> tuple[Hashable, R | None]:
+    """Return the key of a call of some kind with these options, and what is known under it.
+
+    Raises `InputError` if one of them is not hashable.
+    """
+    try:
+        key = kind, static_key(statics)
+        return key, known.get(key)
+    except TypeError as error:
+        raise InputError(
+            f"an argument of {name} that is not a number is not hashable ({error}), at "
+            f"{user_location()}. Use tuples and frozen objects for options."
+        ) from error
 
 
 class FunctionName:

@@ -15,6 +15,7 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     as_tracers,
     check_optional_functions,
+    look_up_call,
 )
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import rebuild
@@ -26,12 +27,11 @@ from funcdiff.api.rules.rule_results import Result, take_apart
 from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.scope import setting, without_recording
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError, InputError, OutputError, user_location
+from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
 from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque, private_copy
 from funcdiff.ops.user.python_call import Name
-from funcdiff.pytree.statics import static_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -126,14 +126,8 @@ class OpaqueFunction(CustomFunction[P, R]):
         weak: tuple[bool, ...],
     ) -> Name[Function]:
         """Return the name for arguments of this kind, entering the function if it is new."""
-        try:
-            key = (structure, numeric, static_key(statics), weak)
-            found = self._names.get(key)
-        except TypeError as error:
-            raise InputError(
-                f"an argument of {self._name} that is not a number is not hashable ({error}), at "
-                f"{user_location()}. Use tuples and frozen objects for options."
-            ) from error
+        kind = structure, numeric, weak
+        key, found = look_up_call(self._names, kind, statics, self._name)
         if found is not None:
             return found
         rebuilt = functools.partial(_rebuild, structure, numeric, statics)

@@ -16,7 +16,7 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.numpy.border.deferring import holders, without_labels
+from funcdiff.numpy.border.deferring import arguments_without_labels, holders
 from funcdiff.numpy.border.dispatch import by_types, implementation, qualified_name, unsupported
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS, remember, scalar
 from funcdiff.numpy.messages.mistakes import explain
@@ -288,10 +288,7 @@ def _call(
 ) -> Any:
     """Return what a function of ours does in the place of one of NumPy's."""
     if holders:
-        args, kwargs = (
-            without_labels(tuple(args)),
-            {k: without_labels(x) for k, x in kwargs.items()},
-        )
+        args, kwargs = arguments_without_labels(args, kwargs)
     try:
         result = ours(*args, **kwargs)
         if _returns_out(ours, function, result, args, kwargs):

@@ -106,6 +106,13 @@ def without_labels(x: Any) -> Any:
     return x if array_of is None else array_of(x)
 
 
+def arguments_without_labels(
+    args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments with the arrays in place of what holds them with labels."""
+    return tuple(map(without_labels, args)), {k: without_labels(x) for k, x in kwargs.items()}
+
+
 tables: Final[list[Callable[..., Any]]] = []
 """``tables(ufunc, method, inputs, kwargs)`` of `funcdiff.labelled`, once pandas is met."""
 

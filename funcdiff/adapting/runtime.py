@@ -1,4 +1,4 @@
-"""What rewritten code calls in place of expressions that would lose a derivative.
+"""Functions that rewritten code calls, so that no derivative is lost.
 
 Each of these does with plain values what the expression does; of a traced array it gives the value
 that keeps the derivative.
@@ -178,7 +178,7 @@ def _references_of_one_variable() -> int:
 
 _ALONE: Final = _references_of_one_variable()
 
-QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
+RUNTIME: Final[dict[str, Callable[..., Any]]] = {
     "__funcdiff_slice__": slice,
 } | {
     f"__funcdiff_{function.__name__}__": function
