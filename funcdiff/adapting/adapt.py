@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff.adapting.copies import BUILTINS, NEVER, ask_for, counterpart, module_for, path_of
 from funcdiff.adapting.function_code import rewritten
 from funcdiff.adapting.rewriting import Rewriter
+from funcdiff.api.calls.surroundings import TABLES
 from funcdiff.errors import InputError, user_location
 
 _OURS: Final = frozenset({"funcdiff", "numpy", "scipy"})
@@ -122,6 +123,20 @@ class _Scope(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         return _value(self.plain[name])
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what code finds by a name, `default` if it finds nothing.
+
+        What cannot be adapted is like nothing else: the code that asks for it says why.
+        """
+        try:
+            return self[name]
+        except KeyError:
+            return default
+        except Exception:
+            return object()
+
+
+TABLES.add(_Scope)
 
 _functions: Final[WeakKeyDictionary[FunctionType, FunctionType]] = WeakKeyDictionary()
 _scopes: Final[dict[int, _Scope]] = {}

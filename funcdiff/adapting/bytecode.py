@@ -16,6 +16,8 @@ from pathlib import Path
 from types import CodeType
 from typing import cast
 
+import numpy as np
+
 from funcdiff.adapting import rewriting
 
 
@@ -39,4 +41,5 @@ def rewritten_module(file: str, source: bytes) -> CodeType:
 
 @cache
 def _rewriter() -> bytes:
-    return source_hash(Path(rewriting.__file__).read_bytes())
+    """Return what tells rewriters apart: their source, and NumPy's names of types."""
+    return source_hash(Path(rewriting.__file__).read_bytes() + np.__version__.encode())

@@ -291,8 +291,8 @@ def counterpart(plain: Any) -> Any:
 
     It is looked for by its own name, and then under every name of its module.
     """
-    if isinstance(plain, ModuleType):
-        return module_for(plain.__name__)
+    if isinstance(plain, ModuleType):  # others are somebody's own, made by hand
+        return module_for(plain.__name__) if sys.modules.get(plain.__name__) is plain else plain
     path = path_of(plain)
     if path is None or not has_copy(plain.__module__):
         return plain

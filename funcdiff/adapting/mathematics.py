@@ -19,6 +19,7 @@ import numpy as np
 from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.runtime import converted
 from funcdiff.adapting.substitutes import Substitute
+from funcdiff.api.calls.closed_values import CLOSED
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.numpy.border.promotion import as_number
@@ -229,6 +230,7 @@ def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:
 def _module(plain: ModuleType, names: dict[str, Function]) -> Substitute:
     """Return a module with all its names, as for ``import *``; functions are no methods."""
     functions = {name: staticmethod(f) for name, f in names.items()}
+    CLOSED.update(names.values())
     return Substitute(plain, {**vars(plain), **functions})
 
 

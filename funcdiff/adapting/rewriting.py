@@ -1,8 +1,9 @@
 """Source code in which the few expressions that lose a derivative are calls that keep it.
 
 A module runs as it is, but for ``float(x)`` and its like, ``type(x)``, ``map(float, xs)``,
-``x /= y``, ``x.view(kind)`` and methods of plain arrays with traced arguments.  Lines and columns
-stay, so that tracebacks and messages name the place in the module's file.
+``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)`` and methods of plain arrays
+with traced arguments.  Lines and columns stay, so that tracebacks and messages name the place in
+the module's file.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Rewriter(ast.NodeTransformer):
             node.args[0] = self._call("conversion", args[0], args[0])
         if isinstance(called, ast.Attribute) and (args or name == "__array__"):
             if name in _METHODS:
-                changed = self._call("method", node, called.value, ast.Constant(name), *args)
+                changed = self._call("method", node, called, *args)
             elif name == "__new__":
                 changed = self._call("new", node, called, *args)
             elif name == "view":

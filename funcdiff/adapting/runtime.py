@@ -15,6 +15,7 @@ import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.subclasses import as_subclass
+from funcdiff.api.calls.closed_values import CLOSED
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array, as_number
@@ -51,7 +52,7 @@ def _converted(kind: Any, x: Any) -> Any:
 
 def _integer(x: Any) -> int:
     """Return ``int(x)`` of a traced number, or raise what Python raises, if the number is known."""
-    if x.dtype.kind == "f":
+    if x.dtype.kind == "f" and not is_known_to_hold(lambda: np.abs(x) < 2.0**63):
         if is_known_to_hold(lambda: np.isnan(x)):
             raise ValueError("cannot convert float NaN to integer")
         if is_known_to_hold(lambda: np.isinf(x)):
@@ -75,12 +76,14 @@ def conversion(kind: Any) -> Callable[[Any], Any]:
 _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.bytes_, np.void}
 
 
-def method(x: Any, name: str, *args: Any, **keywords: Any) -> Any:
-    """Return what a method gives, also one of a plain array that has a traced argument."""
+def method(function: Any, *args: Any, **keywords: Any) -> Any:
+    """Call a function, or a method; that of a plain array takes traced arguments, too."""
+    x, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if name == "__array__" and isinstance(x, Tracer):
         return asarray(x, *args, **keywords)
-    joins = type(x) is np.ndarray and any(map(is_traced, args))
-    return getattr(array(x) if joins else x, name)(*args, **keywords)
+    if type(x) is np.ndarray and any(map(is_traced, args)):
+        return getattr(array(x), name)(*args, **keywords)
+    return function(*args, **keywords)
 
 
 def view(x: Any, *args: Any, **keywords: Any) -> Any:
@@ -185,3 +188,4 @@ RUNTIME: Final[dict[str, Callable[..., Any]]] = {
     for function in (converted, conversion, method, view, new, change, put, put_change)
 }
 """Names by which rewritten code calls these."""
+CLOSED.update(RUNTIME.values())

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from funcdiff.api.calls.surroundings import MODULES
+
 
 class Substitute(ModuleType):
     """A module that has some names of its own, and all others from the one it stands for.
@@ -39,3 +41,6 @@ class Substitute(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._plain), *vars(self)})
+
+
+MODULES.add(Substitute)

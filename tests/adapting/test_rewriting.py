@@ -186,6 +186,20 @@ def changed(y, x):
     y[0] = x
     return y
 
+def what_a_view_looks_into(x):
+    y = np.array([1.0, 1.0, 1.0]).copy()
+    z = y[:2]
+    z[0] = x
+    return y.sum()
+
+def an_item_as_it_was_before(x):
+    y = np.array([1.0, 2.0]).copy()
+    def f():
+        y[0] = 5.0
+        return x
+    y[0] *= f()
+    return y.sum()
+
 def a_constant(x):
     y = np.array([1.0, 1.0]).copy()
     y.flags.writeable = False
@@ -202,8 +216,8 @@ def an_array_of_the_module(x):
     return COUNTS.sum()
 """
 REFUSED = [
-    "another_name", "a_view", "in_a_list", "in_a_closure", "an_argument", "an_array_of_the_module",
-    "integers", "a_constant",
+    "another_name", "a_view", "what_a_view_looks_into", "in_a_list", "in_a_closure",
+    "an_argument", "an_array_of_the_module", "integers", "a_constant",
 ]  # fmt: skip
 """Others would see the change, or NumPy would cut off what varies."""
 

@@ -24,13 +24,25 @@ from tests.mutation.mistakes_in_backend import BACKEND
 from tests.mutation.mistakes_in_calls import API, NUMPY
 from tests.mutation.mistakes_in_guards import GUARDS
 from tests.mutation.mistakes_in_memory import MEMORY
+from tests.mutation.mistakes_in_packages import PACKAGES
 from tests.mutation.mistakes_in_programs import PASSES, REST
 from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
-MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE, *SPARSITY, *MEMORY)
+MUTANTS: Final = (
+    *PASSES,
+    *BACKEND,
+    *NUMPY,
+    *API,
+    *REST,
+    *GUARDS,
+    *TAPE,
+    *SPARSITY,
+    *MEMORY,
+    *PACKAGES,
+)
 
 RECORD: Final = ROOT / ".pytest_cache" / "touching.json"
 """Which tests call which functions; only the order of tests depends on it."""
@@ -46,6 +58,8 @@ NEAR: Final[dict[str, list[str]]] = {
     "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_guards.py",
                 "tests/api/test_loops.py"],
     "interop": ["tests/interop"],
+    "adapting": ["tests/adapting"],
+    "labelled": ["tests/labelled"],
     "reading": ["tests/reading", "tests/api/test_naming.py"],
     "numpy": ["tests/numpy"],
     "scipy": ["tests/rules", "tests/scipy/test_sparse_patterns.py"],

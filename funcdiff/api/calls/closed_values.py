@@ -28,6 +28,9 @@ _PYTHONS: Final = frozenset({
 })  # fmt: skip
 """They call nothing but operators of arguments; exceptions, too, if only to be raised."""
 
+CLOSED: Final[set[Any]] = set()
+"""Functions of packages above this one that only compute from their arguments; they add them."""
+
 _OURS: Final = (
     "funcdiff.api.control.", "funcdiff.api.inspection.stop_gradient",
     "funcdiff.nn.", "funcdiff.scipy.fft.", "funcdiff.scipy.linalg.", "funcdiff.scipy.special.",
@@ -68,7 +71,7 @@ def is_closed(x: Any, kind: type) -> bool:
         return x in by_ufunc or x in ufuncs or operation_of(x) is not None
     if kind not in (type, FunctionType, BuiltinFunctionType, type(np.sum)):
         return any(x is module for module in _NUMPYS)
-    if x in _PYTHONS or (kind is not type and implementation(x) is not None):
+    if x in _PYTHONS or x in CLOSED or (kind is not type and implementation(x) is not None):
         return True
     return kind is FunctionType and _is_ours(x)
 

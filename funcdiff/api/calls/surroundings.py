@@ -30,6 +30,12 @@ _MOST_THINGS: Final = 512
 _LABELS: Final = frozenset({*WRAPPER_ASSIGNMENTS, "__wrapped__", "__derived__", "_call", "_made"})
 """Attributes of functions for which nothing asks; others are open."""
 
+MODULES: Final[set[type]] = {ModuleType, Namespace}
+"""Types of modules, which have in ``vars`` what was found in them; packages above add theirs."""
+
+TABLES: Final[set[type]] = {dict}
+"""Types of tables of global names, whose ``get`` finds what code finds."""
+
 ABSENT: Final[Any] = object()
 F = TypeVar("F", bound=Callable[..., Any])
 LookUp: TypeAlias = Callable[[dict[str, Any], str], Any]
@@ -92,6 +98,8 @@ class Surroundings:
             return [derived[-1]]
         if kind is FunctionType:
             return [*seen_by(x, self._look_up)]
+        if kind is staticmethod:  # a function that is no method, which stays the same
+            return [x.__func__]
         if kind not in (list, tuple, dict, partial) or (kind is partial and vars(x)):
             raise OpenError
         return [part for part in parts if part is not ABSENT]
@@ -99,17 +107,24 @@ class Surroundings:
     def _look_up(self, owner: Any, name: str) -> Any:
         """Return what a name stands for in a table or a module, noting it."""
         if id(owner) not in self._tables:
-            is_table = type(owner) is dict
-            self._tables[id(owner)] = owner if is_table else vars(owner), {}
-            if not is_table:
+            if type(owner) not in TABLES:
                 self._note(owner)
-        table, names = self._tables[id(owner)]
-        return names.setdefault(name, table.get(name, ABSENT))
+            self._tables[id(owner)] = table_with(owner, name), {}
+        _, names = self._tables[id(owner)]
+        return names.setdefault(name, table_with(owner, name).get(name, ABSENT))
 
     def _note(self, x: Any) -> list[Any]:
         parts = _parts_of(x)
         self._parts.append((x, parts))
         return parts
+
+
+def table_with(owner: Any, name: str) -> Mapping[str, Any]:
+    """Return the names of a table or a module, with one that a module of ours finds when asked."""
+    if type(owner) is not ModuleType and type(owner) not in TABLES:
+        getattr(owner, name, None)
+    table: Mapping[str, Any] = owner if type(owner) in TABLES else vars(owner)
+    return table
 
 
 def seen_by(f: Any, look_up: LookUp) -> Iterator[Any]:
@@ -125,10 +140,12 @@ def seen_by(f: Any, look_up: LookUp) -> Iterator[Any]:
 def loaded_by(code: CodeType, table: Any, pythons: Any, look_up: LookUp) -> Iterator[Any]:
     """Yield what code loads by global names, and by attributes of modules that these lead to."""
     loads = loads_of(code)
-    if loads is None or not all(map(is_attribute, loads.attributes)) or type(table) is not dict:
+    if loads is None or not all(map(is_attribute, loads.attributes)) or type(table) not in TABLES:
         raise OpenError
     within = look_up(table, "__builtins__")  # of functions that are defined in it
-    if not (pythons is vars(builtins) and (within is builtins or within is pythons)):
+    if type(pythons) is not dict or not (
+        within is pythons or (within is builtins and pythons is vars(builtins))
+    ):
         raise OpenError
     if loads.has_text:
         yield ""
@@ -136,7 +153,7 @@ def loaded_by(code: CodeType, table: Any, pythons: Any, look_up: LookUp) -> Iter
         x = look_up(table, name)
         x = look_up(pythons, name) if x is ABSENT else x
         for attribute in attributes:
-            if kind_of(x) in (ModuleType, Namespace):
+            if kind_of(x) in MODULES:
                 x = look_up(x, attribute)
             elif not is_attribute(attribute):
                 raise OpenError

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.calls.closed_values import is_closed, is_value, kind_of
-from funcdiff.api.calls.surroundings import ABSENT, OpenError, loaded_by, seen_by
+from funcdiff.api.calls.surroundings import ABSENT, OpenError, loaded_by, seen_by, table_with
 from funcdiff.core.atoms import Ref
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
@@ -200,8 +200,7 @@ class _Variables:
 
 
 def _find(owner: Any, name: str) -> Any:
-    table = owner if type(owner) is dict else vars(owner)
-    return table.get(name, ABSENT)
+    return table_with(owner, name).get(name, ABSENT)
 
 
 def _shares_memory(x: Tracer) -> bool:
