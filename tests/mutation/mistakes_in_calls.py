@@ -267,7 +267,7 @@ API: Final = (
             "if False:",
             "a global that is another one is not seen"),
     Planted("api/calls/surroundings.py",
-            "            if not is_table:\n                self._note(owner)\n",
+            "            if type(owner) not in TABLES:\n                self._note(owner)\n",
             "",
             "a module of another class is not seen"),
     Planted("api/calls/surroundings.py",
