@@ -98,9 +98,7 @@ class Surroundings:
             return [derived[-1]]
         if kind is FunctionType:
             return [*seen_by(x, self._look_up)]
-        if kind is staticmethod:  # a function that is no method, which stays the same
-            return [x.__func__]
-        if kind not in (list, tuple, dict, partial) or (kind is partial and vars(x)):
+        if kind not in (list, tuple, dict, partial, staticmethod) or (kind is partial and vars(x)):
             raise OpenError
         return [part for part in parts if part is not ABSENT]
 
@@ -196,6 +194,8 @@ def _parts_of(x: Any) -> list[Any]:
         return [*parts, *given, ABSENT, *cells]
     if kind is list or kind is tuple:
         return [*x]
+    if kind is staticmethod:  # of a function that is no method
+        return [x.__func__]
     if kind is dict:
         return [*x, *x.values()]
     if kind is partial:
