@@ -134,18 +134,32 @@ def put_change(name: str, x: Any, index: Any, old: Any, y: Any) -> Any:
 
     `old` is ``x[index]`` before `y` was computed.
     """
-    if is_plain(x) and is_traced(y):
-        is_view = isinstance(old, np.ndarray) and old.base is x
-        if sys.getrefcount(x) - is_view <= _ALONE:
+    if type(x) is np.ndarray and is_traced(y):
+        is_view = isinstance(old, np.ndarray) and old.base is (x if x.base is None else x.base)
+        if is_plain(x, is_view) and sys.getrefcount(x) - (is_view and x.base is None) <= _ALONE:
             x = buffer(x)
             old = x[index] if is_view else old
     x[index] = _IN_PLACE[name](old, y)
     return x
 
 
-def is_plain(x: Any) -> bool:
-    """Return whether that is an array of NumPy's own, which may be written to its own memory."""
-    return type(x) is np.ndarray and x.base is None and x.flags.writeable
+def is_plain(x: Any, views: int = 0) -> bool:
+    """Return whether that is an array of NumPy's own, which may be written to its own memory.
+
+    So may one that looks into an array that nothing else knows, as ``np.linspace(0, 1, 5)`` does,
+    but for some `views` that are counted.
+    """
+    if type(x) is not np.ndarray or not x.flags.writeable:
+        return False
+    return x.base is None or (
+        type(x.base) is np.ndarray
+        and x.base.base is None
+        and _references_to_base(x) - views <= _ONE_VIEW
+    )
+
+
+def _references_to_base(x: Any) -> int:
+    return sys.getrefcount(x.base)
 
 
 def buffer(x: Any) -> Any:
@@ -180,6 +194,8 @@ def _references_of_one_variable() -> int:
 
 
 _ALONE: Final = _references_of_one_variable()
+
+_ONE_VIEW: Final = min(_references_to_base(np.zeros(1)[:]) for _ in range(2))
 
 RUNTIME: Final[dict[str, Callable[..., Any]]] = {
     "__funcdiff_slice__": slice,
