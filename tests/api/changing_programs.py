@@ -60,6 +60,9 @@ TRANSFORMS = {
 """Ways to differentiate a function at its first argument."""
 
 WAYS = {
+    "a warning beside what is written": (
+        "A, L = np.zeros(1), []\ndef f(x):\n    L.append(1.0)\n"
+        "    return np.sum(x) * len(L) * np.sum(np.isinf(1 / A))", ""),
     "a range": ("def f(x, r): return sum([x[i] * (i + 1) for i in r])", "", "range(k % 3 + 1)"),
     "bytes": ("def f(x, b): return np.sum(x) * len(b)", "", "bytes(k % 3 + 1)"),
     "types of numbers": ("def f(x, n): return np.sum(x) if n is True else np.max(x)", "",

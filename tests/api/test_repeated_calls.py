@@ -118,7 +118,7 @@ def test_what_is_traced_again(name: str, traced: list[Any]) -> None:
     for derivative in (fd.grad, lambda f: lambda x: fd.vjp(f, x)[1](1.0)[0]):
         for _ in range(8):
             np.testing.assert_allclose(derivative(f)(X), expected, rtol=1e-6, atol=1e-8)
-    assert len(traced) == (16 if name in OPEN else 2)
+    assert len(traced) == (16 if name in OPEN else 3)  # the second call, twice: is it silent?
     assert len(space["counted"]) == (16 if name == "by counting" else 0)
 
 
@@ -147,7 +147,7 @@ def test_other_arguments_decide(traced: list[Any]) -> None:
             found = fd.grad(f)(X, y, c, flag=flag)
             slope = y * (abs(c) if flag else 2 * X * math.copysign(1.0, c))
             np.testing.assert_allclose(found, slope * np.ones(3))
-    assert len(traced) == 8
+    assert len(traced) == 12
     A += 1
     np.testing.assert_allclose(fd.grad(f)(X, A, 1.0, flag=True), A)  # which was changed
     for k in range(20):  # a number that is another one in every call

@@ -114,16 +114,18 @@ def _traced_and_kept(call: _Call, objects: list[Any], traced: Callable[[], Trace
         before = Surroundings(objects)
     except OpenError:
         return traced()
+    trace = traced()
+    if (
+        not _is_decided(trace)
+        or before.nbytes > _BYTES_AN_ENTRY * (len(trace.recording[0]) + 32)
+        or not before.are_unchanged(objects)
+    ):
+        return trace
+    # what has changed nothing may run again, to tell whether it warns, which it has to do each time
     with listening, warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         trace = traced()
-    if heard:
-        return traced()  # what only computes may run again, to warn as it does otherwise
-    if (
-        _is_decided(trace)
-        and before.nbytes <= _BYTES_AN_ENTRY * (len(trace.recording[0]) + 32)
-        and before.are_unchanged(objects)
-    ):
+    if not heard:
         outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
         call.kept = before, trace._replace(outputs=outputs, locate=_nowhere)
         call.misses = misses + 1
