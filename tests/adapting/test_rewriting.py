@@ -201,6 +201,17 @@ def an_item_as_it_was_before(x):
     y[0] *= f()
     return y.sum()
 
+def the_array_of_an_array(x):
+    return (np.asarray(x).__array__() * np.sin(x)).sum()
+
+def a_long_loop(x):
+    y, s = np.linspace(0.0, 1.0, 3), float(x)
+    for k in range(90):
+        s = s + 0.01 * np.sin(s) * (k % 3)
+        y[k % 3] += s
+        y *= 0.99
+    return y.sum() + s
+
 def what_nobody_else_looks_into(x):
     y = np.linspace(0.0, 1.0, 6).reshape(2, 3)
     y[0, 1] = x

@@ -1,4 +1,4 @@
-"""Random programs of what a function can see, and random changes between its calls."""
+"""Programs of what a function can see, and changes between its calls: chosen and random ones."""
 
 from __future__ import annotations
 
@@ -60,6 +60,16 @@ TRANSFORMS = {
 """Ways to differentiate a function at its first argument."""
 
 WAYS = {
+    "built-in names": ("import builtins\nB = dict(vars(builtins), two=2.0)\n__builtins__ = B\n"
+                       "def f(x): return np.sum(x) * two", "B['two'] = 3.0"),
+    "built-in names of functions within": (
+        "import builtins\nB = dict(vars(builtins), two=2.0)\n"
+        "def f(x): return (lambda y: np.sum(y) * two)(x)",
+        "__builtins__ = B if k < 7 else dict(B, two=3.0)"),
+    "what a static method sees": ("c = 2.0\nh = staticmethod(lambda y: y * c)\n"
+                                  "def f(x): return np.sum(h(x))", "c = 3.0"),
+    "a static method of something else": ("h = staticmethod(lambda y: y)\n"
+        "def f(x): return np.sum(h(x))", "h.__init__(lambda y: 3.0 * y)"),
     "a warning beside what is written": (
         "A, L = np.zeros(1), []\ndef f(x):\n    L.append(1.0)\n"
         "    return np.sum(x) * len(L) * np.sum(np.isinf(1 / A))", ""),

@@ -118,7 +118,7 @@ def test_what_is_traced_again(name: str, traced: list[Any]) -> None:
     for derivative in (fd.grad, lambda f: lambda x: fd.vjp(f, x)[1](1.0)[0]):
         for _ in range(8):
             np.testing.assert_allclose(derivative(f)(X), expected, rtol=1e-6, atol=1e-8)
-    assert len(traced) == (16 if name in OPEN else 3)  # the second call, twice: is it silent?
+    assert len(traced) == (16 if name in OPEN else 3)  # in the second call twice
     assert len(space["counted"]) == (16 if name == "by counting" else 0)
 
 

@@ -104,12 +104,12 @@ class Surroundings:
 
     def _look_up(self, owner: Any, name: str) -> Any:
         """Return what a name stands for in a table or a module, noting it."""
+        table = table_with(owner, name)
         if id(owner) not in self._tables:
-            if type(owner) not in TABLES:
+            self._tables[id(owner)] = table, {}
+            if table is not owner:
                 self._note(owner)
-            self._tables[id(owner)] = table_with(owner, name), {}
-        _, names = self._tables[id(owner)]
-        return names.setdefault(name, table_with(owner, name).get(name, ABSENT))
+        return self._tables[id(owner)][1].setdefault(name, table.get(name, ABSENT))
 
     def _note(self, x: Any) -> list[Any]:
         parts = _parts_of(x)
@@ -119,9 +119,10 @@ class Surroundings:
 
 def table_with(owner: Any, name: str) -> Mapping[str, Any]:
     """Return the names of a table or a module, with one that a module of ours finds when asked."""
-    if type(owner) is not ModuleType and type(owner) not in TABLES:
+    is_table = type(owner) in TABLES
+    if not is_table and type(owner) is not ModuleType:
         getattr(owner, name, None)
-    table: Mapping[str, Any] = owner if type(owner) in TABLES else vars(owner)
+    table: Mapping[str, Any] = owner if is_table else vars(owner)
     return table
 
 
