@@ -11,6 +11,7 @@ from hypothesis import is_hypothesis_test, settings
 
 from funcdiff.core.evaluate import patience
 from tests.numpy import agreement
+from tests.together import thinning
 
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
 settings.register_profile("quick", settings.get_profile("slow"), max_examples=10)
@@ -45,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Try less where slow tests are left out, before any module asks how much."""
     settings.load_profile("quick" if by_default(config) else "slow")
     agreement.default.order = 1 if by_default(config) else 2
+    thinning.on = by_default(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -54,9 +56,13 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 
 def does_less_by_default(item: pytest.Function) -> bool:
-    """Whether a test draws random examples or asks for derivatives of the default order."""
+    """Whether a test draws random examples, thins or asks for derivatives of the default order."""
     asked = ("assert_derivatives", "assert_agrees", "default")
-    return is_hypothesis_test(item.obj) or any(hasattr(item.module, name) for name in asked)
+    return (
+        is_hypothesis_test(item.obj)
+        or getattr(item.obj, "does_less_by_default", False)
+        or any(hasattr(item.module, name) for name in asked)
+    )
 
 
 def is_left_out(item: pytest.Item, marker: str) -> bool:
@@ -71,8 +77,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Which ones are left follows from the names of the cases, so that it is the same everywhere.
     Of what ``@pytest.mark.sampled(n)`` marks, about one case of n is run at all.
 
-    Tests of random examples run by default with few of them, and tests of derivatives of NumPy's
-    and SciPy's functions to first order; with the slow tests they run once more, and do all.
+    Tests of random examples run by default with few of them, tables that are one test with few
+    cases, and tests of derivatives of NumPy's and SciPy's functions to first order; with the slow
+    tests they run once more, and do all.
     """
     again = not by_default(config)
     left_out = [item for item in items if is_left_out(item, "sampled")]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.together import together
+from tests.together import thinning, together
 
 
 def test_every_case_runs_and_those_that_fail_are_named(tmp_path: Any) -> None:
@@ -27,6 +27,25 @@ def test_every_case_runs_and_those_that_fail_are_named(tmp_path: Any) -> None:
         ["in the case seven-1-2"],
         ["in the case seven-large"],
     ]
+
+
+@pytest.mark.parametrize("by_default", [True, False])
+def test_a_thinned_table_runs_all_cases_with_the_slow_tests_alone(
+    by_default: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    @together
+    @pytest.mark.thinned(4)
+    @pytest.mark.parametrize("case", range(100))
+    def table(case: int) -> None:
+        seen.append(case)
+
+    monkeypatch.setattr(thinning, "on", by_default)
+    table()
+    assert 15 < len(seen) < 35 if by_default else seen == list(range(100))
+    assert table.does_less_by_default  # type: ignore[attr-defined]  # and is slow, too
+    assert not table.pytestmark  # type: ignore[attr-defined]  # which would leave out the test
 
 
 @together

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
+from zlib import crc32
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -14,23 +15,37 @@ from _pytest.mark import ParameterSet
 Case = tuple[str, dict[str, Any]]
 
 
+class Thinning:
+    """Whether tables marked ``thinned`` below ``@together`` run few of their cases."""
+
+    on = False
+
+
+thinning = Thinning()
+
+
 def together(test: Callable[..., None]) -> Callable[..., None]:
     """Run all cases of ``@pytest.mark.parametrize`` below as one test, which names those that fail.
 
-    Fixtures are those of the one test, so that cases must leave them as they were.
+    Fixtures are those of the one test, so that cases must leave them as they were.  Of a table
+    marked ``thinned(n)`` below, about one case of n runs by default, and all with the slow tests.
     """
     marks: list[pytest.Mark] = test.pytestmark  # type: ignore[attr-defined]
     tables = [list(_cases(mark)) for mark in marks if mark.name == "parametrize"]
+    parts = [mark.args[0] for mark in marks if mark.name == "thinned"]
 
     @functools.wraps(test)
     def run(**fixtures: Any) -> None:
         failures = []
-        for parts in product(*tables):
-            values = {name: value for _, part in parts for name, value in part.items()}
+        for case in product(*tables):
+            values = {name: value for _, part in case for name, value in part.items()}
+            label = "-".join(told for told, _ in case)
+            if thinning.on and any(crc32(label.encode()) % n for n in parts):
+                continue
             try:
                 test(**fixtures, **values)
             except (Exception, pytest.fail.Exception) as failure:
-                failure.add_note(f"in the case {'-'.join(label for label, _ in parts)}")
+                failure.add_note(f"in the case {label}")
                 failures.append(failure)
         if failures:
             raise BaseExceptionGroup(f"{len(failures)} cases of the table", failures)
@@ -40,7 +55,9 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     kept = [p for name, p in signature.parameters.items() if name not in given]
     keywords = [p.replace(kind=p.KEYWORD_ONLY) for p in kept]
     run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
-    run.pytestmark = [mark for mark in marks if mark.name != "parametrize"]  # type: ignore[attr-defined]
+    kept_marks = [mark for mark in marks if mark.name not in ("parametrize", "thinned")]
+    run.pytestmark = kept_marks  # type: ignore[attr-defined]
+    run.does_less_by_default = bool(parts)  # type: ignore[attr-defined]
     del run.__wrapped__
     return run
 

@@ -40,6 +40,7 @@ def test_slopes_are_those_of_the_implicit_function(call: tuple[str, tuple[float,
 
 
 @together
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "point"), [
     ("stdtridf", (0.9, 1.2)),  # SciPy gives 1e10
     ("fdtridfd", (3.0, 0.9, 1.2)),  # 1e100
