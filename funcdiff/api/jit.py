@@ -44,6 +44,7 @@ from funcdiff.backend.native import loops
 from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.quiet import error_state, errors_are_heard
+from funcdiff.core.tracebacks import public, shorten
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.passes.recorded import recorded
@@ -93,19 +94,27 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
-        if error_state() is not self._harmless:
-            if errors_are_heard():  # each of its operations may, which is no more one of them
-                return self._function(*args, **kwargs)
-            self._harmless = error_state()
-        if current_builder() is None:
-            leaves: list[Any] = []
-            signature = signature_of(args, leaves)
-            if kwargs and signature is not None:
-                signature = signature_of_call(args, kwargs, leaves := [])
-            direct = self._direct.get(signature)
-            if direct is not None:
-                returned: R = direct(leaves, args, kwargs)
-                return returned
+        try:
+            if error_state() is not self._harmless:
+                if errors_are_heard():  # each of its operations may, which is no more one of them
+                    return self._function(*args, **kwargs)
+                self._harmless = error_state()
+            if current_builder() is None:
+                leaves: list[Any] = []
+                signature = signature_of(args, leaves)
+                if kwargs and signature is not None:
+                    signature = signature_of_call(args, kwargs, leaves := [])
+                direct = self._direct.get(signature)
+                if direct is not None:
+                    returned: R = direct(leaves, args, kwargs)
+                    return returned
+            return self._run_by_kind(args, kwargs)
+        except BaseException as error:
+            shorten(error)
+            raise
+
+    def _run_by_kind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        """Run the program for arguments of this kind; trace, and compile it, if there is none."""
         kind = self._statics.kind(args, kwargs)
         found = self._programs.get(kind.key)
         trace = self._try_to_record(args, kwargs, kind) if found is None else None
@@ -176,6 +185,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         """Whether values of parameters are part of the kind."""
         return bool(self._statics)
 
+    @public
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Return the program for these arguments and its Python source."""
         program = self.trace_call(*args, **kwargs).program

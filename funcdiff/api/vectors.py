@@ -13,11 +13,13 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.signatures.variables import Array, X
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 
 
+@public
 def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     """Return the numbers of a container as one vector, and the way back.
 
@@ -83,6 +85,7 @@ class _Unravel:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
+    @public
     def __call__(self, flat: Any) -> Any:
         """Return the container with the numbers of a vector."""
         x: Any = flat if isinstance(flat, Tracer) else np.asarray(flat)

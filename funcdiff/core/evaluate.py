@@ -16,6 +16,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.quiet import errors_are_heard
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.core.walk import map_nested, nested, walk
@@ -267,6 +268,7 @@ def executable(program: Program) -> Executable:
     return Executable(program)
 
 
+@public
 def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
     """Run a program on concrete arrays.
 

@@ -32,6 +32,7 @@ from funcdiff.core.late import close_matches
 from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import Params, Primitive, fields_of, is_registered, primitives
 from funcdiff.core.program import Equation, Program, equation
+from funcdiff.core.tracebacks import public
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.errors import InputError, ParseError, user_location
 from funcdiff.pytree.statics import scalar_of_bits
@@ -199,6 +200,7 @@ _MOST_AXES: Final = 64
 _CONSTANTS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
 
 
+@public
 def parse(text: str) -> Program:
     """Read a program from its text.
 

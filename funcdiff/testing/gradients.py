@@ -9,6 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.structure import MismatchError, leaves_like
 from funcdiff.testing.directions import (
@@ -33,6 +34,7 @@ from funcdiff.testing.subject import (
 MODES: Final = ("forward", "reverse")
 
 
+@public
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
@@ -173,6 +175,7 @@ def _reverse_derivative(f: Subject, vs: list[Any]) -> Subject:
 # ---- `check_jvp`, `check_vjp`: checks hand-written derivatives against central differences -------
 
 
+@public
 def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]],
@@ -231,6 +234,7 @@ def check_jvp(
     check_forward(subject, xs, push, Accuracy(rtol, atol, eps), "jvp")
 
 
+@public
 def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., tuple[Any, Callable[[Any], tuple[Any, ...]]]],

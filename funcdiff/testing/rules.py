@@ -20,6 +20,7 @@ from funcdiff.core.parse import parse
 from funcdiff.core.policy import SHARED, Policy
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.progress import Progress
+from funcdiff.core.tracebacks import public
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array, concrete
@@ -142,6 +143,7 @@ class _Case(NamedTuple):
         return [direction(x, random) if flag else None for x, flag in pairs]
 
 
+@public
 def check_rules(
     f: Callable[..., Any], *args: Any, order: int = 2, progress: bool | None = None
 ) -> None:

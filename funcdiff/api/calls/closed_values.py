@@ -87,10 +87,11 @@ def is_attribute(name: str) -> bool:
 
 def _is_ours(f: FunctionType) -> bool:
     """Whether a function stands in one of our modules, and was not made of one of the user's."""
-    name, module = f.__name__, str(f.__globals__.get("__name__"))
-    if module not in sys.modules or vars(sys.modules[module]) is not f.__globals__:
+    name, home = f.__name__, sys.modules.get(str(f.__module__))
+    made = sys.modules.get(str(f.__globals__.get("__name__")))
+    if made is None or vars(made) is not f.__globals__:
         return False
-    if module == Namespace.__module__:
+    if made.__name__ == Namespace.__module__:
         return implementation(getattr(f, "__wrapped__", f)) is not None
-    known = f.__globals__.get(name) is f and f"{module}.{name}".startswith(_OURS)
+    known = getattr(home, name, None) is f and f"{f.__module__}.{name}".startswith(_OURS)
     return OURS.get(name) is f or known

@@ -19,6 +19,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.closed_values import is_value
 from funcdiff.api.calls.inputs import Inputs
+from funcdiff.api.calls.retracing import nowhere
 from funcdiff.api.calls.surroundings import OpenError, Surroundings, derivation
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.api.calls.transformed import Transformed
@@ -100,7 +101,7 @@ def trace_again(call: _Call, objects: list[Any], traced: Callable[[], Trace]) ->
     if kept is not None and kept[0].are_unchanged(objects):
         call.misses, trace = 0, kept[1]
         # an error is located where the function runs again
-        locate = lambda find=None: traced().locate(find)  # noqa: E731
+        locate = lambda *how: traced().locate(*how)  # noqa: E731
         return Trace._make((*trace[:_LOCATE], locate, *trace[_LOCATE + 1 :]))
     if call.misses >= _MOST_MISSES:
         return traced()
@@ -127,7 +128,7 @@ def _traced_and_kept(call: _Call, objects: list[Any], traced: Callable[[], Trace
         trace = traced()
     if not heard:
         outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
-        call.kept = before, trace._replace(outputs=outputs, locate=_nowhere)
+        call.kept = before, trace._replace(outputs=outputs, locate=nowhere)
         call.misses = misses + 1
         kept = [c.kept for c in _calls.copy().values()]  # at once: other threads may add some
         if sum(_size(*x) for x in kept if x) > _MOST_BYTES:
@@ -185,7 +186,3 @@ def _is_decided(trace: Trace) -> bool:
 def _size(seen: Surroundings, trace: Trace) -> int:
     """Return how many bytes are kept, roughly."""
     return sum([seen.nbytes, *[x.nbytes for x in trace.captures], 100 * len(trace.recording[0])])
-
-
-def _nowhere(find: object = None) -> None:  # noqa: ARG001
-    return None

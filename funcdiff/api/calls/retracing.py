@@ -24,15 +24,25 @@ Finder: TypeAlias = Callable[[Builder, Recording], Place | None]
 class Locate(Protocol):
     """Traces a function again to find a place in it."""
 
-    def __call__(self, find: Finder | None = None) -> Place | None:
-        """Return the place that `find` finds; by default the one that fails to run."""
+    def __call__(
+        self, find: Finder | None = None, operands: Sequence[Any] | None = None, /
+    ) -> Place | None:
+        """Return the place that `find` finds; by default the one that fails to run.
+
+        `operands` are values to run it with, if they are not those of which it was traced.
+        """
+
+
+def nowhere(*_how: object) -> None:
+    """Return no place: of a trace that is kept without its function."""
 
 
 def place_in(
     builder: Builder,
     recording: Recording,
-    repeat_call: Callable[[Builder], Recording],
-    find: Finder | None,
+    repeat_call: Callable[[Builder, Sequence[Any] | None], Recording],
+    find: Finder | None = None,
+    operands: Sequence[Any] | None = None,
 ) -> Place | None:
     """Return a place in traced code, if it may be traced again; see `Trace.locate`."""
     operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
@@ -42,10 +52,10 @@ def place_in(
     def locate() -> Place | None:
         reader.set(Reader())
         with Builder(builder.name, Policy(eager=True)) as again:
-            found = repeat_call(again)
+            found = repeat_call(again, operands)
             if find is not None:
                 return find(again, found)
-            return again.values.first_failure(again) if builder.policy.eager else None
+            return again.values.first_failure(again)
 
     try:
         return copy_context().run(locate)

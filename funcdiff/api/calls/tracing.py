@@ -172,14 +172,14 @@ def record(
         if (looking := reader.get()) is not None and types is None:
             looking.traced(builder, recording, operands)
 
-        def repeat_call(again: Builder) -> Recording:
-            values = first_examples(operands, given)
+        def repeat_call(again: Builder, others: Sequence[Any] | None) -> Recording:
+            values = first_examples(others or operands, given)
             returned = call(_inputs(again, given, values, weak, operands))
             return again.recording(parts(again, returned)[0][0])
 
         return Trace(
             recording, ended.captures, structure, numeric, others, aux_parts,
-            lambda find=None: place_in(builder, recording, repeat_call, find), outputs,
+            partial(place_in, builder, recording, repeat_call), outputs,
             calls_made(builder), builder.rule_calls, made,
             builder.values.first(builder.evaluated), builder.values.were_asked,
         )  # fmt: skip
@@ -328,11 +328,14 @@ def arrange_results(
     return ((value, rest), derivative) if wants_value else (derivative, rest)
 
 
-def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -> list[Any]:
-    """Execute a derived program, or, if an operand is traced, record it in the trace outside.
+def run(
+    program: Program, operands: Sequence[Any], trace: Trace | None = None, *, derived: bool = True
+) -> list[Any]:
+    """Execute a program, or, if an operand is traced, record it in the trace outside.
 
     NumPy's floating-point warnings are off: a derivative may meet infinities that the function
-    does not.  An error is noted to come from a line of the function that `trace` is of.
+    does not.  An error is noted to come from a line of the function that `trace` is of, from which
+    the program is `derived`, or has the operands.
     """
     if any_traced(operands):
         tracers, builder = as_tracers(operands), innermost()
@@ -347,11 +350,13 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         else:
             results = quiet(executable(program), *operands)
     except Exception as error:
-        place = trace.locate() if trace is not None else None
+        given = None if derived or trace is None else operands[: -len(trace.captures) or None]
+        place = trace.locate(None, given) if trace is not None else None
         if place is not None:
             error.add_note(f"funcdiff: which was recorded at {place}")
-        else:  # it is the derivative that fails, not the function
-            error.add_note(f"funcdiff: in a derivative that was computed at {user_location()}")
+        else:  # it is a derivative that fails, not the function
+            what = "derivative" if derived else "compiled function"
+            error.add_note(f"funcdiff: in a {what} that was computed at {user_location()}")
         raise
     return copy_aliased(results, operands)
 

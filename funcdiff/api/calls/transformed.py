@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.core.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,7 +105,11 @@ class Transformed(ByParts):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute it."""
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except BaseException as error:
+            shorten(error)
+            raise
 
     def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
         return self._made

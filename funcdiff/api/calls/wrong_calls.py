@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 from funcdiff.core.late import close_matches
+from funcdiff.core.tracebacks import shorten
 from funcdiff.errors import InputError, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,10 +39,12 @@ def explains_calls(transform: F) -> F:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return transform(*args, **kwargs)
-        except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # it is not the call that fails, but something in it
-            raise InputError(_explanation(transform, args, kwargs, error)) from None
+        except BaseException as error:
+            trace = error.__traceback__
+            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+                raise InputError(_explanation(transform, args, kwargs, error)) from None
+            shorten(error)  # it is not the call that fails, but something in it
+            raise
 
     return cast("F", wrapper)
 

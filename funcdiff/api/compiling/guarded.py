@@ -229,7 +229,7 @@ class Guarded:
         return rebuild_results(trace, returned[: len(trace.outputs)])
 
     def _run(self, trace: Trace, program: Program, operands: Sequence[Any]) -> list[Any]:
-        return run(program, [*map(operand, operands), *trace.captures], trace)
+        return run(program, [*map(operand, operands), *trace.captures], trace, derived=False)
 
     def _enter_rolled(
         self, operands: Sequence[Any], record: Callable[[Rolling | None], Trace], rolling: Rolling

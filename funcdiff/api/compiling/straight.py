@@ -30,15 +30,18 @@ class Straight(NamedTuple):
     def __call__(self, operands: Sequence[Any]) -> list[Any]:
         """Return results that share no memory with anything."""
         if self.execute is None or any(isinstance(x, Tracer) for x in operands):
-            return run(self.program, operands, self.trace)
+            return run(self.program, operands, self.trace, derived=False)
         try:
             results = quiet(self.execute, *operands)
         except InternalError:
             raise
         except Exception as error:
             self.refuse_to_repeat(error)
-            return run(self.program, operands, self.trace)  # which raises again, and says where
-        return copy_aliased(results, operands)
+        else:
+            return copy_aliased(results, operands)
+        return run(
+            self.program, operands, self.trace, derived=False
+        )  # which raises again, and says where
 
     def refuse_to_repeat(self, error: Exception) -> None:
         """Raise the error of a run that had effects, which must not happen again."""
@@ -64,6 +67,7 @@ def shortcut(
     floats = execute if isinstance(execute, Unrolled) and not execute.warns else None
 
     def call(args: Sequence[Any], *_: Any) -> Any:
+        results = None
         try:
             if floats is not None:  # which it takes, and nothing warns
                 results = floats.quick(*args, *captures)
@@ -75,6 +79,7 @@ def shortcut(
                 results = found([*map(operand, args), *captures])
         except Exception as error:
             found.refuse_to_repeat(error)
+        if results is None:
             results = found([*map(operand, args), *captures])  # which raises again, and says where
         if is_array:
             return results[0]

@@ -29,6 +29,7 @@ from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
@@ -39,6 +40,7 @@ from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
 
 
+@public
 def cond(
     pred: bool | np.bool[Any] | Array,  # noqa: FBT001 - the condition, as in jax.lax
     true_fn: Callable[[*Primals], Y],
@@ -100,6 +102,7 @@ def cond(
     return result
 
 
+@public
 def switch(
     index: int | np.integer[Any] | Array,
     branches: Sequence[Callable[[*Primals], Y]],

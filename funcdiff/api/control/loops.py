@@ -18,6 +18,7 @@ from funcdiff.api.control.bodies import emit, forbid_changes, is_array, record_b
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.signatures.variables import Array, Carry
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
@@ -25,6 +26,7 @@ from funcdiff.ops.control.sweeps import Assembly, apply
 from funcdiff.ops.control.while_loop import while_loop as while_op
 
 
+@public
 def while_loop(
     cond_fun: Callable[[Carry], bool | np.bool[Any] | Array],
     body_fun: Callable[[Carry], Carry],
@@ -126,6 +128,7 @@ def _run_loop(
     return emit(lambda xs: while_op(p, xs), [*test.captures, *body.captures, *init])
 
 
+@public
 def fori_loop(
     lower: int | np.integer[Any] | Array,
     upper: int | np.integer[Any] | Array,

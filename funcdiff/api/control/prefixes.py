@@ -12,9 +12,11 @@ from funcdiff.api.calls.arguments import FunctionName, check_function
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import detach
 from funcdiff.api.signatures.variables import X
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
 
 
+@public
 def associative_scan(
     fn: Callable[[X, X], Any], elems: X, *, reverse: bool = False, axis: int = 0
 ) -> X:

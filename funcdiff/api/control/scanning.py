@@ -26,6 +26,7 @@ from funcdiff.core.progress import Progress
 from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
 from funcdiff.core.scope import run_isolated
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
@@ -40,6 +41,7 @@ _PARTS: Final = 32
 
 
 @typed_as[Scans]()
+@public
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -234,6 +236,7 @@ def _segment_body(p: Scan, length: int, operands: Sequence[Tracer]) -> Program:
 
 
 @typed_as[Maps]()
+@public
 def map(  # noqa: A001
     f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: bool = False
 ) -> Any:

@@ -18,6 +18,7 @@ from funcdiff.api.derivatives.programs import derivative_program
 from funcdiff.api.signatures.functions import Elementwise, Orders
 from funcdiff.api.signatures.products import DirectionalDerivative
 from funcdiff.api.signatures.variables import Argnames, Argnums, typed_as
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree import LEAF
 
@@ -125,6 +126,7 @@ def _check_numbers(inputs: Inputs, selection: Selection, *, holomorphic: bool) -
 
 
 @typed_as[DirectionalDerivative]()
+@public
 def directional_derivative(
     f: Callable[..., Any],
     primals: tuple[Any, ...],

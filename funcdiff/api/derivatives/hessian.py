@@ -28,6 +28,7 @@ from funcdiff.api.derivatives.matrices import sparse_option
 from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
 from funcdiff.api.signatures.products import GaussNewtonProduct, Hvp, Vhp
 from funcdiff.api.signatures.variables import Argnames, Argnums, Format, typed_as
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 
 
@@ -186,6 +187,7 @@ def value_grad_and_hessian(
 
 
 @typed_as[Hvp]()
+@public
 def hvp(
     f: Callable[..., Any],
     primals: tuple[Any, ...],
@@ -260,6 +262,7 @@ def _gradient(
 
 
 @typed_as[Vhp]()
+@public
 def vhp(
     f: Callable[..., Any],
     primals: tuple[Any, ...],
@@ -320,6 +323,7 @@ def vhp(
 
 
 @typed_as[GaussNewtonProduct]()
+@public
 def gauss_newton_product(
     f: Callable[..., Any],
     primals: tuple[Any, ...],

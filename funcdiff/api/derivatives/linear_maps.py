@@ -15,7 +15,7 @@ from funcdiff.api.calls.arguments import FunctionName, type_of
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import SplitCall, trace_call
 from funcdiff.api.calls.inputs import Inputs, like_inputs
-from funcdiff.api.calls.retracing import Finder
+from funcdiff.api.calls.retracing import nowhere
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, rebuild, run
 from funcdiff.api.derivatives.first_sight import PULLBACK, PUSHFORWARD, LinearMap, pushforward
@@ -28,6 +28,7 @@ from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import CotangentError, InputError, user_location
@@ -44,13 +45,9 @@ def _shape_of(trace: Trace) -> Trace:
     """Return what a trace tells of the result, without what was recorded."""
     outputs: list[Any] = [_Output(y.type) for y in trace.outputs]
     return trace._replace(
-        recording=((), (), None), captures=[], locate=_nowhere, outputs=outputs, calls=None,
+        recording=((), (), None), captures=[], locate=nowhere, outputs=outputs, calls=None,
         rule_calls=None, aux=None, decisions=(), evaluated=(),
     )  # fmt: skip
-
-
-def _nowhere(find: Finder | None = None) -> None:
-    """Return where an equation was recorded: that stays where it was."""
 
 
 class _LinearMap:
@@ -73,6 +70,7 @@ class Pullback(_LinearMap):
     def __repr__(self) -> str:
         return f"the pullback of {self._name}"
 
+    @public
     def __call__(self, *cotangent: Any, **named: Any) -> tuple[Any, ...]:
         """Return the cotangents of the arguments for one of the result."""
         if named:
@@ -115,6 +113,7 @@ class Pushforward(_LinearMap):
     def __repr__(self) -> str:
         return f"the derivative of {self._name}"
 
+    @public
     def __call__(self, *tangents: Any) -> Any:
         """Return the tangent of the result for those of the arguments."""
         trace = self._trace
@@ -141,6 +140,7 @@ def tangents_per_argument(tangents: Sequence[Any], inputs: Inputs) -> list[Any]:
 
 
 @typed_as[Vjp]()
+@public
 def vjp(
     f: Callable[..., Any],
     *primals: *Primals,
@@ -230,6 +230,7 @@ def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
 
 
 @typed_as[Jvp]()
+@public
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],
@@ -332,6 +333,7 @@ def check_point(name: str, primals: Sequence[Any], kwargs: dict[str, Any]) -> No
 
 
 @typed_as[Linearize]()
+@public
 def linearize(
     f: Callable[..., Any],
     *primals: *Primals,
@@ -393,6 +395,7 @@ def linearize(
 
 
 @typed_as[Transposes]()
+@public
 def linear_transpose(
     f: Callable[..., Any],
     *primals: *Primals,

@@ -19,6 +19,7 @@ from funcdiff.api.rules.private_values import NO_CALL, call_of_rule
 from funcdiff.api.rules.rule_results import Result
 from funcdiff.api.rules.value_call import REFUSED, ValueCall
 from funcdiff.core.builder import current_builder
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 
 P = ParamSpec("P")
@@ -97,6 +98,7 @@ class CustomFunction(ByParts, Generic[P, R]):
             self._check_rule(rule)
         self._vjp = forward, backward
 
+    @public
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; where derivatives are taken, its rules are used."""
         builder = current_builder()

@@ -26,12 +26,14 @@ from funcdiff.api.rules.solving import auxiliary, rebuild_solution, solve_direct
 from funcdiff.api.signatures.products import Roots
 from funcdiff.api.signatures.variables import Primals, X, typed_as
 from funcdiff.core.builder import current_builder
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConvergenceError, InputError, user_location
 from funcdiff.ops.user.root import Root, root
 
 
 @typed_as[Roots]()
+@public
 def custom_root(
     f: Callable[[Any], Any],
     initial_guess: Any,
@@ -158,6 +160,7 @@ class _KeepGuess:
 # ---- fixed points ------------------------------------------------------------------------------
 
 
+@public
 def fixed_point(
     f: Callable[[X, *Primals], Any],
     x0: X,

@@ -27,6 +27,7 @@ from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
@@ -37,6 +38,7 @@ from funcdiff.transforms.linearize import linearize
 
 
 @typed_as[Solutions]()
+@public
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
     b: Any,

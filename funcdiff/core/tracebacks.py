@@ -1,0 +1,83 @@
+"""Shortens tracebacks: an error leaves a public function without the frames in between.
+
+What is left are the user's lines, and those of NumPy, SciPy and Python that they called.  The last
+frame of ours is left, too, where an error has no explanation of ours: it may be our mistake.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import Any, Final, TypeVar, cast
+
+from funcdiff.core.scope import innermost
+from funcdiff.errors import FuncdiffError, InternalError, is_ours, is_users_file
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+VARIABLE: Final = "FUNCDIFF_TRACEBACK"
+"""In the environment: ``full`` leaves tracebacks whole."""
+
+_GENERATED: Final = "<funcdiff "
+"""How the file names of generated code begin."""
+
+
+def public(function: F) -> F:
+    """Let errors leave a function by short tracebacks."""
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            shorten(error)
+            raise
+
+    return cast("F", wrapper)
+
+
+def shorten(error: BaseException) -> None:
+    """Drop frames of ours from the traceback of an error, and of those before which it stands.
+
+    Inside a trace nothing is dropped: by where an error was raised, it is found out whose it is.
+    """
+    if innermost.get() is not None or os.environ.get(VARIABLE) == "full":
+        return
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        found = pending.pop()
+        if found is None or id(found) in seen or isinstance(found, InternalError):
+            continue
+        seen.add(id(found))
+        found.__traceback__ = _shortened(found)
+        pending += [found.__cause__, found.__context__]
+        if isinstance(found, BaseExceptionGroup):
+            pending += found.exceptions
+
+
+def _shortened(error: BaseException) -> TracebackType | None:
+    """Return the traceback of an error without frames of ours, and of what was called between."""
+    traces: list[TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        traces.append(trace)
+        trace = trace.tb_next
+    kept: TracebackType | None = None
+    is_last, between = not _is_explained(error), False
+    for t in reversed(traces):
+        file = t.tb_frame.f_code.co_filename
+        ours = is_ours(file) or file.startswith(_GENERATED)
+        between = ours or (between and not is_users_file(file, True))
+        if not between or (ours and is_last):
+            kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)
+        is_last = False
+    return kept
+
+
+def _is_explained(error: BaseException) -> bool:
+    """Whether an error is one of ours, or has a note of ours."""
+    notes = getattr(error, "__notes__", ())
+    return isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
