@@ -141,7 +141,7 @@ class Executable:
             except Exception:
                 if not is_repeatable(self.program.equations):
                     raise
-                return self.interpret(*arrays)  # which raises again, and says where
+            return self.interpret(*arrays)  # which raises again, and says where
         self._runs_left -= 1
         if self._runs_left < 0:
             self.promote()

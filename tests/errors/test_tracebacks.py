@@ -227,3 +227,31 @@ def test_a_debugger_stands_in_the_users_function() -> None:
         debugger.interaction(None, error.__traceback__)
     assert "(3,)" in said.getvalue()
     assert "'above'" in said.getvalue()
+
+
+def test_within_a_trace_it_is_known_who_raised() -> None:
+    def f(x: Any) -> Any:
+        try:
+            np.asarray(x)
+        except TypeError:  # and goes on in a way that fails
+            return fd.vjp(mismatched, x)[0]
+        return np.sum(x)
+
+    error = raised(lambda: fd.grad(f)(X))
+    assert isinstance(error, fd.errors.LostDerivativeError)  # not what came of it
+    assert isinstance(error.__cause__, ValueError)
+    assert own(error) == []
+
+
+def test_a_compiled_function_names_the_line_that_fails_with_these_values() -> None:
+    def f(x: Any) -> Any:
+        y = x + 1.0
+        return np.linalg.cholesky(np.eye(3) * np.sum(y))[0, 0]
+
+    for g, x in ((f, X), (fd.vmap(f), ROWS), (fd.grad(f), X)):
+        compiled = fd.jit(g)
+        compiled(x)  # of values that do not fail
+        for _ in range(3):
+            error = raised(lambda compiled=compiled, x=x: compiled(-x - 2.0))  # type: ignore[misc]
+            assert f"line {f.__code__.co_firstlineno + 2}, in f" in error.__notes__[-1]
+            assert error.__context__ is None  # it is shown once
