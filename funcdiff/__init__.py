@@ -118,6 +118,8 @@ __all__ = [
     "while_loop",
 ]
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "": "dask interop nn numpy scipy testing",
     "adapting.adapt": "adapt",

@@ -65,7 +65,7 @@ def between_calls(
     operands after the call.
     """
     return _assign(
-        program, steps, writes, lambda v: v.type.shape and v.type.nbytes, keeps, kept=True
+        program, steps, writes, lambda v: (v.type.shape and v.type.nbytes) or None, keeps, kept=True
     )
 
 
@@ -90,12 +90,12 @@ def _assign(
     program: Program,
     steps: Sequence[Step],
     writes: Callable[[Step], bool],
-    kind: Callable[[Var], Hashable],
+    kind: Callable[[Var], Hashable | None],
     keeps: Callable[[Step], bool] | None = None,
     *,
     kept: bool,
 ) -> Memory:
-    """Give slots to the results of steps: to one kind of results, one kind of slots."""
+    """Give slots to the results of steps: to one kind of results, one kind of slots; None: none."""
     copies = _copies(program, writes) if kept else set()
 
     def owns(step: Step) -> bool:
@@ -106,7 +106,7 @@ def _assign(
     slots = _Slots(kind)
     for index, step in enumerate(steps):
         gone = [number for number in ending[index] if number in slots.of]
-        wanted = [v for v in _targets(step) if kind(v)] if writes(step) else []
+        wanted = [v for v in _targets(step) if kind(v) is not None] if writes(step) else []
         if kept:
             wanted = [v for v in wanted if last[v.number] < len(steps)]
         if isinstance(step, Equation) and is_ufunc(step) and step.results[0].type.size > 1:
@@ -147,7 +147,7 @@ def _by_step(last: list[int], program: Program, steps: Sequence[Step]) -> list[l
 class _Slots:
     """Memory that is given to results and taken back."""
 
-    def __init__(self, kind: Callable[[Var], Hashable]) -> None:
+    def __init__(self, kind: Callable[[Var], Hashable | None]) -> None:
         self.of: dict[int, int] = {}
         self.taken_over: set[int] = set()
         self._kind = kind

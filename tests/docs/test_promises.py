@@ -1,0 +1,45 @@
+"""What is promised to be public is there, is listed, and has a version in one place."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import funcdiff as fd
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/promises.md").read_text(encoding="utf-8")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MODULES = re.findall(r"`(\w+)`", PAGE.partition("its modules ")[2].partition(": every name")[0])
+
+
+@pytest.mark.parametrize("name", ["", *MODULES])
+def test_every_listed_name_is_there(name: str) -> None:
+    module = importlib.import_module(f"funcdiff.{name}".rstrip("."))
+    listed = getattr(module, "__all__", [])
+    assert len(set(listed)) == len(listed)
+    for x in listed:
+        try:
+            getattr(module, x)
+        except fd.errors.MissingDependencyError:  # it is there, and needs another package
+            assert name == "interop"
+
+
+def test_the_page_names_the_oldest_versions_of_the_package() -> None:
+    project = PYPROJECT["project"]
+    oldest = dict(re.findall(r"^\| (Python|NumPy|SciPy)[^|]* \| ([\d.]+) \|", PAGE, re.M))
+    assert project["requires-python"] == f">={oldest['Python']}"
+    assert project["dependencies"] == [f"numpy>={oldest['NumPy']}"]
+    assert project["optional-dependencies"]["scipy"] == [f"scipy>={oldest['SciPy']}"]
+    pythons = [c.rpartition(" ")[2] for c in project["classifiers"] if ":: 3." in c]
+    assert pythons[0] == oldest["Python"]
+
+
+def test_the_version_is_said_in_one_place() -> None:
+    assert "version" in PYPROJECT["project"]["dynamic"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {fd.__version__}\n" in citation
