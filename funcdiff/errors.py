@@ -257,8 +257,8 @@ def installed_package(frame: FrameType) -> str:
 
     An adapted package is not one: its code takes traced arrays, as the user's does.
     """
-    is_adapted = ADAPTED in frame.f_builtins
-    if is_adapted or not frame.f_code.co_filename.startswith(_INSTALLED):
+    file = frame.f_code.co_filename
+    if ADAPTED in frame.f_builtins or is_ours(file) or not file.startswith(_INSTALLED):
         return ""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 

@@ -162,6 +162,15 @@ def test_an_installed_package_is_named_beside_the_users_line() -> None:
     assert re.search(r"It is tables that makes a plain array, at '.*columns\.py', line 2", message)
 
 
+def test_installed_ourselves_we_are_no_package_that_is_to_blame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("funcdiff.errors._INSTALLED", (str(Path(fd.__file__).parent),))
+    declared: Any = fd.primitive(lambda x: x + 1.0)
+    with pytest.raises(ConcreteValueError, match="result="):
+        fd.vmap(declared)(X)
+
+
 # ---- tables, sparse matrices, iterators, and code that knows nothing of traced arrays ------------
 
 
