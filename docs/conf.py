@@ -28,7 +28,7 @@ extensions = [
     "docs.pages",  # a page for every public name
     "docs.pictures",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "paper"]
 default_role = "py:obj"
 
 html_theme = "furo"
