@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from funcdiff.core.program import Program
     from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
+    from funcdiff.uncertainty.propagation import propagate
 
 __all__ = [
     "Program",
@@ -95,6 +96,7 @@ __all__ = [
     "numpy",
     "parse",
     "primitive",
+    "propagate",
     "pytree",
     "ravel_pytree",
     "scan",
@@ -150,6 +152,7 @@ _HOMES = {
     "core.program": "Program",
     "reading.described": "describe",
     "reading.views": "cost draw explain export source",
+    "uncertainty.propagation": "propagate",
 }
 """Modules that are imported when one of their public names is asked for."""
 

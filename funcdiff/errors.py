@@ -141,6 +141,10 @@ class SparsityWarning(UserWarning):
     """A sparse Jacobian has hardly any zeros: a dense one, or products with it, cost less."""
 
 
+class UncertaintyWarning(UserWarning):
+    """Linearization says too little: a function bends, or has a kink, within its uncertainty."""
+
+
 class InternalError(FuncdiffError, RuntimeError):
     """A bug in funcdiff; the message says so and asks for a report."""
 

@@ -6,7 +6,7 @@ A formula is found in the program; whether it does harm is decided by the values
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -455,18 +455,21 @@ def has_slope(eq: Equation) -> bool:
     return real and eq.primitive.name not in _FLAT and eq.primitive is not stop_gradient_p
 
 
-def lookers(program: Program) -> dict[int, Looked]:
-    """Return, by index, what looks for kinks at the equations that have some."""
+def kinked(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
+    """Yield the equations with kinks by index, how far these are, and what counts there."""
     deciding = _deciding(program)
-    found = {}
     for index, eq in enumerate(program.equations):
         kind = KINDS.get(eq.primitive.name)
         if eq.primitive.name in _COMPARISONS and eq.results[0] in deciding:
             kind = _COMPARED
         same = len(set(eq.operands)) < len(eq.operands)  # the larger of x and x is smooth
         if kind is not None and not same and eq.operands[0].type.dtype.kind in "fc":
-            found[index] = _looker(program, eq, kind)
-    return found
+            yield index, eq, kind.gap, kind.convention
+
+
+def lookers(program: Program) -> dict[int, Looked]:
+    """Return, by index, what looks for kinks at the equations that have some."""
+    return {k: _looker(program, *found) for k, *found in kinked(program)}
 
 
 def _deciding(program: Program) -> set[Atom]:
@@ -480,11 +483,11 @@ def _deciding(program: Program) -> set[Atom]:
     return found
 
 
-def _looker(program: Program, eq: Equation, kind: _Kind) -> Looked:
+def _looker(program: Program, eq: Equation, gap: Gap, convention: str) -> Looked:
     rounding = np.finfo(eq.operands[0].type.dtype).eps ** _NEAR
 
     def look(xs: Sequence[Any], ys: Sequence[Any]) -> Kink | None:
-        gaps = np.asarray(kind.gap(eq.params, xs, ys[0]))
+        gaps = np.asarray(gap(eq.params, xs, ys[0]))
         if not gaps.size:
             return None
         scale = np.max(gaps, where=np.isfinite(gaps), initial=0.0) if gaps.size > 1 else 1.0
@@ -496,7 +499,7 @@ def _looker(program: Program, eq: Equation, kind: _Kind) -> Looked:
         hits = int(np.count_nonzero(met))
         return Kink(
             origin_of(program, eq.results[0]).place, eq.primitive.name, phrase(program, eq),
-            kind.convention, hits, count - hits, first_of(met if hits else flags),
+            convention, hits, count - hits, first_of(met if hits else flags),
         )  # fmt: skip
 
     return look

@@ -1,0 +1,88 @@
+"""A function of containers as one of real vectors, and matrices between vectors as containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.vectors import ravel_pytree
+from funcdiff.errors import InputError, user_location
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where the leaves of a container are in a real vector; complex elements are two numbers."""
+
+    structure: Any
+    paths: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, tree: Any) -> Coordinates:
+        """Return those of a container of numbers and arrays."""
+        leaves, structure = pytree.flatten(tree)
+        shapes = [np.shape(x) + (2,) * np.iscomplexobj(x) for x in leaves]
+        return cls(structure, tuple(pytree.paths(structure)), tuple(shapes))
+
+    @property
+    def parts(self) -> list[slice]:
+        """The part of the vector that belongs to each leaf."""
+        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)]).tolist()
+        return [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each element of the vector: ``['w'][0, 1]``."""
+        named = zip(self.paths, self.shapes, strict=True)
+        return [f"{path}{list(k) if k else ''}" for path, s in named for k in np.ndindex(*s)]
+
+    def vector(self, flat: Any) -> Any:
+        """Return a container with the numbers of a vector."""
+        pairs = zip(self.parts, self.shapes, strict=True)
+        return pytree.unflatten(self.structure, [flat[part].reshape(s)[()] for part, s in pairs])
+
+    def matrix(self, dense: Any) -> Any:
+        """Return a square matrix as blocks by leaf and leaf, like a Hessian."""
+        rows = []
+        for part, shape in zip(self.parts, self.shapes, strict=True):
+            pairs = zip(self.parts, self.shapes, strict=True)
+            row = [dense[part, other].reshape(shape + s)[()] for other, s in pairs]
+            rows.append(pytree.unflatten(self.structure, row))
+        return pytree.unflatten(self.structure, rows)
+
+
+def real_vector(tree: Any) -> Any:
+    """Return the numbers of a container as a real vector, those of traced ones too."""
+    flat = [np.ravel(_real(leaf)) for leaf in pytree.flatten(tree)[0]]
+    return np.concatenate(flat) if flat else np.zeros(0)
+
+
+def _real(x: Any) -> Any:
+    return np.stack([np.real(x), np.imag(x)], axis=-1) if np.iscomplexobj(x) else x
+
+
+def on_vectors(
+    f: Callable[..., Any], args: Sequence[Any], name: str
+) -> tuple[Callable[[Any], Any], Any, Coordinates]:
+    """Return a function as one of vectors, the point as a vector, and its coordinates."""
+    if not args:
+        raise InputError(
+            f"fd.{name} was called without a point, at {user_location()}: write "
+            f"fd.{name}(f)(x, ...)."
+        )
+    point, unravel = ravel_pytree(args[0] if len(args) == 1 else tuple(args))
+    if point.dtype.kind != "f":
+        raise InputError(
+            f"fd.{name} takes real floating numbers, got {point.dtype}, at {user_location()}. Make "
+            "integers floats, close over what is exact, and give the real and the imaginary part "
+            "of a complex number as two leaves."
+        )
+
+    def on_vector(z: Any) -> Any:
+        return real_vector(f(unravel(z)) if len(args) == 1 else f(*unravel(z)))
+
+    return on_vector, point, Coordinates.of(unravel(point))

@@ -1,0 +1,323 @@
+"""`propagate`: the covariance of a result, by linearization at a point and checks of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.batching import vmap
+from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
+from funcdiff.api.derivatives.queries import sparsity
+from funcdiff.core.late import scipy_function
+from funcdiff.errors import (
+    ConcreteValueError,
+    InputError,
+    OutputError,
+    UncertaintyWarning,
+    user_location,
+)
+from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
+from funcdiff.uncertainty.covariance import Covariance, covariance
+from funcdiff.uncertainty.kinks import near_kinks
+
+_STRONG: Final = 0.1
+"""The part of the standard deviation from which on a second-order term is told."""
+_PROBES: Final = 16
+"""Directions in which second derivatives are looked at; up to so many are looked at in full."""
+_LARGE: Final = 100_000
+"""Elements of a Jacobian from which on its pattern is worth a look."""
+
+
+@dataclass(frozen=True)
+class Propagated:
+    """A value with its covariance: ``y, cov = propagated``.
+
+    Attributes
+    ----------
+    value
+        What the function returns at the point.
+    cov
+        Covariance of its elements, by leaf and leaf: of shape ``y.shape + y.shape`` for an array,
+        a variance for a number.  A complex element is a real and an imaginary part, in an axis of
+        length 2 behind those of its leaf.
+    std
+        Standard deviations, like the value, with the axis of length 2 of complex leaves.
+    budget
+        By path of each leaf of the arguments, the part of the variances that comes from it, like
+        `std`; under ``"correlations"`` what comes from the covariances of leaves with each other.
+    shift
+        With ``order=2``, the second-order term of the mean, like `std`; else None.
+    sampled
+        With ``samples=``, the mean and the covariance of the sampled results, like `std` and `cov`;
+        else None.
+    dof
+        With ``dof=``, the effective degrees of freedom, like `std`; else None.
+    """
+
+    value: Any
+    cov: Any
+    std: Any
+    shift: Any
+    sampled: tuple[Any, Any] | None
+    dof: Any
+    _parts: Callable[[], dict[str, Any]] = field(repr=False)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.value, self.cov))
+
+    @cached_property
+    def budget(self) -> dict[str, Any]:
+        """The variances by leaf of the arguments."""
+        return self._parts()
+
+    def expanded(self, level: float = 0.95) -> Any:
+        """Return half the width of the interval of a level: Student's t by `dof`, else normal.
+
+        Parameters
+        ----------
+        level
+            Probability of the interval.
+
+        Returns
+        -------
+        any
+            Expanded uncertainties, like `std`.
+        """
+        if not 0 < level < 1:
+            raise InputError(
+                f"level must lie between 0 and 1, got {level}, at {user_location()}. Write 0.95 "
+                "for 95 %."
+            )
+        p = (1 + level) / 2
+        if self.dof is None:
+            normal = scipy_function("ndtri")(p)
+            return pytree.map(lambda u: u * normal, self.std)
+        quantile = scipy_function("stdtrit")
+        return pytree.map(lambda u, nu: u * quantile(nu, p), self.std, self.dof)
+
+
+def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
+    """Return a function that computes the value of `f` and its covariance, ``J·C·Jᵀ``.
+
+    Parameters
+    ----------
+    f
+        Function of real floating arrays or containers of them, returning such or complex ones.
+
+    Returns
+    -------
+    callable
+        ``propagate(f)(*args, cov=None, std=None, order=1, samples=0, rng=None, dof=None,
+        check=True)`` returns a `Propagated`, which unpacks to the value and its covariance.
+
+        - ``std=``: standard deviations, a container like the arguments (like the argument if
+          there is one, else like the tuple of them), with one number per leaf or per element.
+        - ``cov=``: such a container of variances, or of matrices for single leaves (of shape
+          ``(size, size)`` or ``shape + shape``); one matrix of all elements in the order of the
+          leaves; blocks by leaf and leaf as `hessian` and this function return them; or a
+          ``scipy.sparse.linalg.LinearOperator``.
+        - ``order=2`` adds the second-order terms of normal arguments: ``tr(Hₖ·C)/2`` to the mean
+          (the value stays that at the point, see `Propagated.shift`) and ``tr(Hₖ·C·Hₗ·C)/2`` to
+          the covariance.
+        - ``samples=`` draws so many normal arguments with ``rng=`` and returns the moments of
+          the results beside those of the formula.
+        - ``dof=``: degrees of freedom of independent arguments, a container like them; those of
+          the result are by the formula of Welch and Satterthwaite.
+        - ``check=False`` omits the search for strong second-order terms and kinks.
+
+    Raises
+    ------
+    InputError
+        If arguments are not real floating numbers, or uncertainties do not fit them or are not a
+        covariance.
+    OutputError
+        If a result is an integer or a flag.
+
+    Warns
+    -----
+    UncertaintyWarning
+        If a second-order term is larger than a tenth of the standard deviation, or a kink lies
+        within one standard deviation.
+
+    References
+    ----------
+    JCGM 100:2008, Evaluation of measurement data: Guide to the expression of uncertainty in
+    measurement, sections 5.1, 5.2 and G.4; JCGM 101:2008 for samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> ohm = lambda m: m["V"] / m["I"]
+    >>> R, variance = fd.propagate(ohm)({"V": 10.0, "I": 2.0}, std={"V": 0.3, "I": 0.02})
+    >>> R, np.round(np.sqrt(variance), 4)
+    (np.float64(5.0), np.float64(0.1581))
+    """
+
+    @wraps(f)
+    def propagated(
+        *args: Any,
+        cov: Any = None,
+        std: Any = None,
+        order: int = 1,
+        samples: int = 0,
+        rng: np.random.Generator | None = None,
+        dof: Any = None,
+        check: bool = True,
+    ) -> Propagated:
+        if order not in (1, 2):
+            raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
+        g, x, at = on_vectors(f, args, "propagate")
+        C = covariance(cov, std, at)
+        value = f(*args)
+        _check_output(value)
+        to = Coordinates.of(value)
+        J = _jacobian(g, x, diagonal=C.variances is not None)
+        total = _sandwich(J, C)
+        variances = np.diagonal(total).copy()
+        shift = sampled = None
+        if order == 2 or check:
+            second = _Second(g, x, C.factor())
+            if check:
+                _tell_strong(second, np.sqrt(variances), to)
+                for text in near_kinks(g, x, second.L):
+                    warnings.warn(text, UncertaintyWarning, stacklevel=2)
+            if order == 2:
+                T = second.full()
+                shift = to.vector(np.trace(T, axis1=1, axis2=2) / 2)
+                total = total + np.einsum("kij,lij->kl", T, T) / 2
+        if samples:
+            sampled = _sample(g, x, C.factor(), samples, rng, to)
+        return Propagated(
+            value, to.matrix(total), to.vector(np.sqrt(np.diagonal(total))), shift, sampled,
+            None if dof is None else to.vector(_effective(J, C, dof, variances, at)),
+            lambda: _budget(J, C, variances, at, to),
+        )  # fmt: skip
+
+    return propagated
+
+
+def _check_output(value: Any) -> None:
+    for path, leaf in pytree.flatten_with_paths(value)[0]:
+        if np.asarray(leaf).dtype.kind not in "fc":
+            raise OutputError(
+                f"fd.propagate: the result{path} is of dtype {np.asarray(leaf).dtype}, which has "
+                f"no derivative, at {user_location()}. Return floating numbers only."
+            )
+
+
+def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> Any:
+    """Return the Jacobian, a sparse one where it is large and few elements are not zero."""
+    if diagonal and x.size**2 > _LARGE and find_spec("scipy") is not None:
+        pattern = sparsity(g)(x)
+        if pattern.nnz * 10 < np.prod(pattern.shape):
+            return jacobian(g, sparse=True, sparsity=pattern)(x)
+    return jacobian(g)(x)
+
+
+def _sandwich(J: Any, C: Covariance) -> Any:
+    if C.variances is None:
+        total = J @ C.times(J.T)
+        return (total + total.T) / 2
+    scaled = J * np.sqrt(C.variances)[None, :]
+    total = scaled @ scaled.T
+    return total if isinstance(total, np.ndarray) else total.toarray()
+
+
+def _dense(J: Any) -> Any:
+    return J if isinstance(J, np.ndarray) else J.toarray()
+
+
+class _Second:
+    """Second derivatives along the columns of a factor of the covariance."""
+
+    def __init__(self, g: Callable[[Any], Any], x: Any, L: Any) -> None:
+        self._g, self._x, self.L = g, x, L
+
+    def full(self) -> Any:
+        """Return all of them, of shape (m, r, r)."""
+        start = np.zeros(self.L.shape[1])
+        return jacfwd(jacobian(lambda s: self._g(self._x + self.L @ s)))(start)
+
+    def root_mean_square(self) -> Any:
+        """Return that of the second-order term: estimated in directions where there are many."""
+        r = self.L.shape[1]
+        if r <= _PROBES:
+            T = self.full()
+            shift = np.trace(T, axis1=1, axis2=2) / 2
+            return np.sqrt(shift**2 + np.sum(T * T, axis=(1, 2)) / 2)
+        along = self.L @ np.random.default_rng(0).standard_normal((r, _PROBES))
+
+        def bend(d: Any) -> Any:
+            return jacfwd(jacfwd(lambda s: self._g(self._x + s * d)))(0.0)
+
+        terms = vmap(bend)(along.T) / 2
+        return np.sqrt(np.mean(terms**2, axis=0))
+
+
+def _tell_strong(second: _Second, u: Any, to: Coordinates) -> None:
+    term = second.root_mean_square()
+    strong = term > _STRONG * u
+    if np.any(strong):
+        k = int(np.argmax(np.where(strong, term / np.where(u > 0, u, np.finfo(float).tiny), 0)))
+        warnings.warn(
+            f"fd.propagate: the second-order term of the result{to.names[k]} is {term[k]:.3g}, and "
+            f"its standard deviation to first order {u[k]:.3g}, at {user_location()}: the function "
+            "bends within the uncertainty of its arguments. Compare with order=2 or samples=, or "
+            "give check=False.",
+            UncertaintyWarning,
+            stacklevel=3,
+        )
+
+
+def _sample(g: Any, x: Any, L: Any, count: int, rng: Any, to: Coordinates) -> tuple[Any, Any]:
+    """Return mean and covariance of the results for arguments that are drawn."""
+    generator = np.random.default_rng() if rng is None else rng
+    points = x + generator.standard_normal((count, L.shape[1])) @ L.T
+    try:
+        ys = vmap(g)(points)
+    except ConcreteValueError:  # the function decides by values
+        ys = np.stack([g(point) for point in points])
+    return to.vector(np.mean(ys, axis=0)), to.matrix(np.atleast_2d(np.cov(ys.T)))
+
+
+def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates) -> Any:
+    """Return the degrees of freedom of Welch and Satterthwaite."""
+    if C.variances is None:
+        raise InputError(
+            f"dof= needs independent arguments, but cov= has covariances, at {user_location()}. "
+            "Give variances or standard deviations, or leave dof= out."
+        )
+    leaves, structure = pytree.flatten(dof)
+    if structure != at.structure:
+        raise InputError(
+            f"dof= has the structure {structure}, but the point has {at.structure}, at "
+            f"{user_location()}. Give one entry per leaf, np.inf for what is known exactly."
+        )
+    spread = [np.broadcast_to(nu, s).reshape(-1) for nu, s in zip(leaves, at.shapes, strict=True)]
+    weights = 1.0 / np.concatenate(spread)
+    below = (_dense(J) ** 2 * C.variances) ** 2 @ weights
+    return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)
+
+
+def _budget(J: Any, C: Covariance, total: Any, at: Coordinates, to: Coordinates) -> dict[str, Any]:
+    """Return the variances by leaf of the arguments."""
+    J, found = _dense(J), {}
+    rest = total.copy()
+    for path, part in zip(at.paths, at.parts, strict=True):
+        if C.variances is not None:
+            share = J[:, part] ** 2 @ C.variances[part]
+        else:
+            share = np.einsum("ki,ij,kj->k", J[:, part], C.block(part), J[:, part])
+        found[path] = to.vector(share)
+        rest -= share
+    if C.variances is None:
+        found["correlations"] = to.vector(rest)
+    return found
