@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     from funcdiff.core.program import Program
     from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
+    from funcdiff.uncertainty import design
+    from funcdiff.uncertainty.estimates import (
+        confidence_intervals,
+        fisher_information,
+        standard_errors,
+    )
     from funcdiff.uncertainty.propagation import propagate
 
 __all__ = [
@@ -60,6 +66,7 @@ __all__ = [
     "checkpoint",
     "clear_caches",
     "cond",
+    "confidence_intervals",
     "cost",
     "custom_jvp",
     "custom_linear_solve",
@@ -68,6 +75,7 @@ __all__ = [
     "depends_on",
     "derivative",
     "describe",
+    "design",
     "directional_derivative",
     "draw",
     "elementwise_grad",
@@ -75,6 +83,7 @@ __all__ = [
     "evaluate",
     "explain",
     "export",
+    "fisher_information",
     "fixed_point",
     "fori_loop",
     "gauss_newton_product",
@@ -104,6 +113,7 @@ __all__ = [
     "set_num_threads",
     "source",
     "sparsity",
+    "standard_errors",
     "stop_gradient",
     "switch",
     "tap",
@@ -152,6 +162,8 @@ _HOMES = {
     "core.program": "Program",
     "reading.described": "describe",
     "reading.views": "cost draw explain export source",
+    "uncertainty": "design",
+    "uncertainty.estimates": "confidence_intervals fisher_information standard_errors",
     "uncertainty.propagation": "propagate",
 }
 """Modules that are imported when one of their public names is asked for."""

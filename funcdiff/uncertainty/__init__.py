@@ -3,3 +3,7 @@
 All of it is made of public transforms; what functions take and return are containers, of which
 the functions here see vectors.
 """
+
+from funcdiff.uncertainty import design
+
+__all__ = ["design"]

@@ -158,7 +158,7 @@ def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
     >>> ohm = lambda m: m["V"] / m["I"]
     >>> R, variance = fd.propagate(ohm)({"V": 10.0, "I": 2.0}, std={"V": 0.3, "I": 0.02})
     >>> R, np.round(np.sqrt(variance), 4)
-    (np.float64(5.0), np.float64(0.1581))
+    (5.0, np.float64(0.1581))
     """
 
     @wraps(f)

@@ -1,0 +1,92 @@
+"""Criteria of designs of experiments, differentiable in the design; the smaller, the better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from funcdiff.api.derivatives.jacobian import jacobian
+from funcdiff.errors import InputError, user_location
+from funcdiff.uncertainty.coordinates import on_vectors
+from funcdiff.uncertainty.estimates import whitened
+
+__all__ = ["criterion"]
+
+
+def criterion(
+    kind: Literal["D", "A", "E", "I"],
+    model: Callable[[Any, Any], Any],
+    params: Any,
+    *,
+    noise: Any = 1.0,
+    weights: Any = None,
+    at: Any = None,
+) -> Callable[[Any], Any]:
+    """Return a function of a design: how uncertain parameters are after such an experiment.
+
+    With the information ``M(ξ) = Jᵀ·Σ⁻¹·J`` of the data that ``model(params, ξ)`` predicts:
+
+    Parameters
+    ----------
+    kind
+        ``"D"``: ``-log det M``; ``"A"``: ``tr M⁻¹``; ``"E"``: the largest eigenvalue of ``M⁻¹``;
+        ``"I"``: the mean variance of predictions at the designs `at`.
+    model
+        ``model(params, xi)``: the expected data, an array or a container.
+    params
+        The parameters for which the design is made: a container.
+    noise
+        As for `fisher_information`.
+    weights
+        How often each datum is taken: numbers of shape ``(m,)``, 1 by default.
+    at
+        For ``"I"``: a design of the predictions that matter.
+
+    Returns
+    -------
+    callable
+        ``xi ↦`` a real number, to be minimised: infinite where the parameters are not determined.
+
+    Raises
+    ------
+    InputError
+        If `kind` is another one, or `at` is missing.
+
+    References
+    ----------
+    Atkinson, A. C., Donev, A. N., and Tobias, R. D. (2007), Optimum experimental designs, with SAS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> line = lambda p, t: p["a"] + p["b"] * t
+    >>> D = fd.design.criterion("D", line, {"a": 1.0, "b": 2.0})
+    >>> np.round(fd.grad(D)(np.array([-1.0, 0.5, 1.0])), 3)
+    array([ 1.077, -0.308, -0.769])
+    """
+    if kind not in ("D", "A", "E", "I") or (kind == "I") != (at is not None):
+        raise InputError(
+            f"kind must be 'D', 'A', 'E' or 'I', got {kind!r}, and at= goes with 'I' only, at "
+            f"{user_location()}. Write fd.design.criterion('I', model, params, at=xi)."
+        )
+
+    def rows(xi: Any) -> Any:
+        g, x, _ = on_vectors(lambda p: model(p, xi), (params,), "design.criterion")
+        return jacobian(g)(x)
+
+    def of_design(xi: Any) -> Any:
+        J = whitened(rows(xi), noise)
+        M = J.T @ J if weights is None else J.T @ (np.reshape(weights, (-1, 1)) * J)
+        if kind == "D":
+            return -np.linalg.slogdet(M)[1]
+        if kind == "E":
+            return 1 / np.linalg.eigvalsh(M)[0]
+        if kind == "A":
+            return np.trace(np.linalg.inv(M))
+        predicted = rows(at)
+        return np.mean(np.sum(predicted * np.linalg.solve(M, predicted.T).T, axis=1))
+
+    return of_design

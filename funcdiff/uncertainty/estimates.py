@@ -1,0 +1,337 @@
+"""Errors of estimates: from the information of a log-likelihood, or of a model with noise."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.derivatives.gradient import grad
+from funcdiff.api.derivatives.hessian import hessian
+from funcdiff.api.derivatives.jacobian import jacobian
+from funcdiff.core.late import scipy_function
+from funcdiff.errors import ConvergenceError, InputError, UncertaintyWarning, user_location
+from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
+
+Kind = Literal["hessian", "opg", "sandwich", "cluster"]
+
+_SINGULAR: Final = 1e-12
+"""The smallest eigenvalue of an information scaled to a unit diagonal, below which it has none."""
+
+
+def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    """Return a function that computes standard errors of maximum-likelihood estimates.
+
+    Parameters
+    ----------
+    loglike
+        ``loglike(params, *args)``: the log-likelihood, a real number or an array of shape ``(n,)``
+        with that of each observation.
+
+    Returns
+    -------
+    callable
+        ``standard_errors(loglike)(params, *args, kind="hessian", groups=None, lower=None,
+        upper=None)`` returns ``(std, cov)``: standard errors like `params`, and the covariance
+        by leaf and leaf, as `propagate` takes it for ``cov=``.  With H the Hessian of the sum
+        and S the scores, of shape ``(n, parameters)``:
+
+        - ``"hessian"``: ``(-H)⁻¹``;
+        - ``"opg"``: ``(SᵀS)⁻¹``, the outer product of gradients;
+        - ``"sandwich"``: ``H⁻¹·SᵀS·H⁻¹``, right under heteroskedasticity;
+        - ``"cluster"``: the same with scores summed within `groups`, labels of shape ``(n,)``.
+
+        Parameters on a bound, a container `lower` or `upper` like `params`, count as known: their
+        errors are 0, and a warning names them.
+
+    Raises
+    ------
+    InputError
+        If the information is singular or not positive definite: the message names the direction in
+        the parameters; or if observations are needed and `loglike` returns a number.
+
+    Warns
+    -----
+    UncertaintyWarning
+        If parameters are on their bounds.
+
+    References
+    ----------
+    White, H. (1982), Maximum likelihood estimation of misspecified models, Econometrica 50.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> y = np.array([1.0, 2.0, 4.0, 5.0])
+    >>> loglike = lambda p: -((y - p["mean"]) ** 2) / 2
+    >>> std, cov = fd.standard_errors(loglike)({"mean": 3.0})
+    >>> std["mean"]
+    np.float64(0.5)
+    """
+
+    @wraps(loglike)
+    def errors(
+        *args: Any, kind: Kind = "hessian", groups: Any = None, lower: Any = None, upper: Any = None
+    ) -> tuple[Any, Any]:
+        g, x, at = on_vectors(_of_params(loglike, args), args[:1], "standard_errors")
+        free = ~_on_bounds(x, at, lower, upper)
+        names = [name for name, moves in zip(at.names, free, strict=True) if moves]
+        cov = np.zeros((x.size, x.size))
+        cov[np.ix_(free, free)] = _covariance(_restricted(g, x, free), x[free], kind, groups, names)
+        return at.vector(np.sqrt(np.diagonal(cov))), at.matrix(cov)
+
+    return errors
+
+
+def _of_params(f: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    return lambda params: f(params, *args[1:])
+
+
+def _restricted(g: Callable[[Any], Any], x: Any, free: Any) -> Callable[[Any], Any]:
+    """Return a function of the free elements of a vector; the others stay."""
+    spread = np.eye(x.size)[:, free]
+    rest = np.where(free, 0.0, x)
+    return lambda z: g(rest + spread @ z)
+
+
+def _on_bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
+    met = np.zeros(x.size, bool)
+    for bound in (lower, upper):
+        if bound is not None:
+            leaves, structure = pytree.flatten(bound)
+            if structure != at.structure:
+                raise InputError(
+                    f"bounds have the structure {structure}, but the parameters {at.structure}, at "
+                    f"{user_location()}. Give one bound per leaf, np.inf or -np.inf for none."
+                )
+            pairs = zip(leaves, at.shapes, strict=True)
+            met |= x == np.concatenate([np.broadcast_to(b, s).reshape(-1) for b, s in pairs])
+    if np.any(met):
+        names = ", ".join(name for name, on in zip(at.names, met, strict=True) if on)
+        warnings.warn(
+            f"parameters on their bounds count as known, and have no errors: {names}, at "
+            f"{user_location()}. Their likelihood is not quadratic: profile it with "
+            "fd.confidence_intervals.",
+            UncertaintyWarning,
+            stacklevel=4,
+        )
+    return met
+
+
+def _covariance(g: Callable[[Any], Any], x: Any, kind: str, groups: Any, names: list[str]) -> Any:
+    if kind not in ("hessian", "opg", "sandwich", "cluster"):
+        raise InputError(
+            f"kind must be 'hessian', 'opg', 'sandwich' or 'cluster', got {kind!r}, at "
+            f"{user_location()}."
+        )
+    if kind == "hessian":
+        return inverse_information(-_hessian(g, x), names)
+    S = jacobian(g)(x)
+    if len(S) < 2:
+        raise InputError(
+            f"kind={kind!r} needs the log-likelihood of each observation, but one number was "
+            f"returned, at {user_location()}. Return an array of shape (n,), not its sum."
+        )
+    if kind == "cluster":
+        if np.shape(groups) != (len(S),):
+            raise InputError(
+                f"kind='cluster' needs groups= of shape ({len(S)},), one label per observation, "
+                f"got {np.shape(groups)}, at {user_location()}."
+            )
+        labels, which = np.unique(groups, return_inverse=True)
+        sums = np.zeros((len(labels), x.size))
+        np.add.at(sums, which, S)
+        S = sums
+    if kind == "opg":
+        return inverse_information(S.T @ S, names)
+    bread = inverse_information(-_hessian(g, x), names)
+    return bread @ (S.T @ S) @ bread
+
+
+def _hessian(g: Callable[[Any], Any], x: Any) -> Any:
+    return hessian(lambda z: np.sum(g(z)))(x)
+
+
+def inverse_information(F: Any, names: list[str]) -> Any:
+    """Return the inverse of an information; refuse a singular one by the names of parameters."""
+    if not np.all(np.isfinite(F)):
+        k = int(np.argmax(~np.all(np.isfinite(F), axis=1)))
+        raise InputError(
+            f"the information is not finite at {names[k]}, at {user_location()}. Find where with "
+            "fd.explain(fd.grad(loglike))(params)."
+        )
+    scale = np.sqrt(np.abs(np.diagonal(F)))
+    scale = np.where(scale > 0, scale, 1.0)
+    w, V = np.linalg.eigh(F / np.outer(scale, scale))
+    bad = w <= _SINGULAR * max(len(names), 1)
+    if np.any(bad):
+        kind = "not positive definite" if np.any(w < -_SINGULAR * len(names)) else "singular"
+        said = "; ".join(_direction(V[:, k] / scale, names) for k in np.flatnonzero(bad))
+        raise InputError(
+            f"the information is {kind}: it does not determine {said}, at {user_location()}. Fix "
+            "one of these parameters, add data or a prior, or look whether this is a maximum."
+        )
+    return (V / w) @ V.T / np.outer(scale, scale)
+
+
+def _direction(v: Any, names: list[str]) -> str:
+    """Return a direction as a sum of parameters: the larger part of it."""
+    v = v / v[np.argmax(np.abs(v))]
+    kept = [k for k in np.argsort(-np.abs(v), kind="stable") if abs(v[k]) > 1e-3]
+    terms = [f"{v[k]:+.3g}·{names[k] or 'x'}" for k in kept[:6]]
+    return " ".join(terms) + (" + ..." if len(kept) > len(terms) else "")
+
+
+def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callable[..., Any]:
+    """Return a function that computes the Fisher information of normal data, ``Jᵀ·Σ⁻¹·J``.
+
+    Parameters
+    ----------
+    model
+        ``model(params, *args)``: the expected data, an array or a container.
+    noise
+        Standard deviations of the data, one number or an array with one for each, or their
+        covariance matrix ``Σ`` of shape ``(m, m)``.
+
+    Returns
+    -------
+    callable
+        ``fisher_information(model)(params, *args)`` returns the information, by leaf and leaf of
+        `params`, as `hessian` returns its blocks.
+
+    Raises
+    ------
+    InputError
+        If the noise does not fit the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> line = lambda p, t: p["a"] + p["b"] * t
+    >>> F = fd.fisher_information(line, noise=0.5)({"a": 1.0, "b": 2.0}, np.arange(3.0))
+    >>> F["a"]["b"], F["b"]["b"]
+    (np.float64(12.0), np.float64(20.0))
+    """
+
+    @wraps(model)
+    def information(*args: Any) -> Any:
+        g, x, at = on_vectors(_of_params(model, args), args[:1], "fisher_information")
+        J = whitened(jacobian(g)(x), noise)
+        return at.matrix(J.T @ J)
+
+    return information
+
+
+def whitened(J: Any, noise: Any) -> Any:
+    """Return rows in units of the noise, of which the inner products are the information."""
+    rows, given = len(J), np.shape(noise)
+    if given == (rows, rows) and rows > 1:
+        return np.linalg.solve(np.linalg.cholesky(noise), J)
+    if given != () and int(np.prod(given)) != rows:
+        raise InputError(
+            f"noise= has shape {given}, but there are {rows} data, at {user_location()}. Give one "
+            "standard deviation, one for each, or their covariance matrix."
+        )
+    return J / np.reshape(noise, (-1, 1))
+
+
+def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    """Return a function that computes confidence intervals of maximum-likelihood estimates.
+
+    Parameters
+    ----------
+    loglike
+        As for `standard_errors`.
+
+    Returns
+    -------
+    callable
+        ``confidence_intervals(loglike)(params, *args, level=0.95, kind="wald")`` returns
+        ``(low, high)``, each like `params`, the maximum.  ``kind="wald"`` is the estimate and its
+        standard error times a normal quantile; ``"profile"`` has the values where twice the
+        log-likelihood, maximised over all others, is a quantile of χ² below its maximum.
+
+    Raises
+    ------
+    InputError
+        If the information is singular, or `level` or `kind` is not one of those.
+    ConvergenceError
+        If `params` is no maximum, or the profile does not fall so far on a side.
+    MissingDependencyError
+        If SciPy is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> loglike = lambda rate: 5 * np.log(rate) - 2 * rate
+    >>> low, high = fd.confidence_intervals(loglike)(2.5, kind="profile")
+    >>> np.round([low, high], 4)
+    array([0.8965, 5.3732])
+    """
+
+    @wraps(loglike)
+    def intervals(*args: Any, level: float = 0.95, kind: str = "wald") -> tuple[Any, Any]:
+        if kind not in ("wald", "profile") or not 0 < level < 1:
+            raise InputError(
+                f"kind must be 'wald' or 'profile' and level lie between 0 and 1, got {kind!r} and "
+                f"{level!r}, at {user_location()}."
+            )
+        g, x, at = on_vectors(_of_params(loglike, args), args[:1], "confidence_intervals")
+        cov = inverse_information(-_hessian(g, x), at.names)
+        reach = scipy_function("ndtri")((1 + level) / 2)
+        if kind == "wald":
+            half = reach * np.sqrt(np.diagonal(cov))
+            return at.vector(x - half), at.vector(x + half)
+        total = lambda z: np.sum(g(z))
+        slope = grad(total)(x)
+        if slope @ cov @ slope > 1e-4:
+            raise ConvergenceError(
+                f"the parameters are {np.sqrt(slope @ cov @ slope):.2g} standard errors from a "
+                f"maximum, at {user_location()}. Maximise the log-likelihood first."
+            )
+        sides = [[_end(total, x, cov, k, s * reach, at.names) for k in range(x.size)]
+                 for s in (-1, 1)]  # fmt: skip
+        return at.vector(np.array(sides[0])), at.vector(np.array(sides[1]))
+
+    return intervals
+
+
+def _end(g: Callable[[Any], Any], x: Any, cov: Any, k: int, reach: float, names: list[str]) -> Any:
+    """Return where the profile of a parameter has fallen by ``reach²/2``, on one side."""
+    minimize = scipy_function("minimize", "scipy.optimize")
+    others, step = np.arange(x.size) != k, cov[:, k] / np.sqrt(cov[k, k])
+    top = g(x)
+
+    def excess(t: float) -> float:
+        start = x + t * step  # where a quadratic profile passes
+        if not np.any(others):
+            return float(2 * (top - g(start)) - reach**2)
+        loss = _restricted(lambda z: -g(z), start, others)
+        found = minimize(
+            loss, start[others], jac=grad(loss), hess=hessian(loss), method="trust-exact",
+            options={"gtol": 1e-9 * max(1.0, abs(float(top)))},
+        )  # fmt: skip
+        return float(2 * (top + found.fun) - reach**2)
+
+    far = reach
+    with np.errstate(all="ignore"):
+        for _ in range(30):
+            value = excess(far)
+            if np.isfinite(value) and value >= 0:
+                root = scipy_function("brentq", "scipy.optimize")
+                t = root(excess, 0.0, far, xtol=1e-10)
+                return x[k] + t * step[k]
+            # beyond the domain of the function, go half the way back
+            far = far * 1.5 if np.isfinite(value) else far * 0.7
+    raise ConvergenceError(
+        f"the profile of {names[k] or 'x'} does not fall by {reach**2 / 2:.3g} "
+        f"{'below' if reach < 0 else 'above'} {x[k]:.6g}, at {user_location()}: that side is "
+        "unbounded, or the function not defined there. Report the other side only."
+    )

@@ -1,0 +1,133 @@
+"""Standard errors, information, intervals and designs, against closed forms."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff import errors
+
+T = np.linspace(0, 2, 9)
+B = 1 + 2 * T + np.array([0.3, -0.2, 0.1, 0.4, -0.5, 0.2, -0.1, -0.4, 0.2])
+DESIGN = np.stack([np.ones(9), T], axis=1)
+BEST = np.linalg.lstsq(DESIGN, B)[0]
+P = {"a": BEST[0], "b": BEST[1]}
+
+
+def line(p: Any, t: Any) -> Any:
+    return p["a"] + p["b"] * t
+
+
+def loglike(p: Any) -> Any:
+    return -((B - line(p, T)) ** 2) / 2
+
+
+def _dense(cov: Any) -> Any:
+    return np.array([[cov[i][j] for j in "ab"] for i in "ab"])
+
+
+GROUPS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])
+
+
+def test_kinds_of_errors_are_their_formulas_for_a_line() -> None:
+    S = (B - DESIGN @ BEST)[:, None] * DESIGN
+    by_group = np.stack([S[GROUPS == k].sum(axis=0) for k in range(3)])
+    inverse = np.linalg.inv(DESIGN.T @ DESIGN)
+    wanted: dict[str, Any] = {
+        "hessian": inverse,
+        "opg": np.linalg.inv(S.T @ S),
+        "sandwich": inverse @ S.T @ S @ inverse,
+        "cluster": inverse @ by_group.T @ by_group @ inverse,
+    }
+    for kind, cov in wanted.items():
+        groups: Any = GROUPS if kind == "cluster" else None
+        std, found = fd.standard_errors(loglike)(P, kind=kind, groups=groups)  # type: ignore[arg-type]
+        np.testing.assert_allclose(_dense(found), cov, rtol=1e-11)
+        np.testing.assert_allclose([std["a"], std["b"]], np.sqrt(np.diagonal(cov)), rtol=1e-11)
+
+
+def test_a_singular_information_names_the_direction_in_the_parameters() -> None:
+    both = lambda p: -((B - (p["a"] + p["b"]) * T) ** 2) / 2
+    with pytest.raises(errors.InputError, match=r"singular.*\['a'\].*-1·\['b'\]"):
+        fd.standard_errors(both)(P)
+    with pytest.raises(errors.InputError, match=r"\['c'\]\[1\]"):
+        fd.standard_errors(lambda p: -((p["c"][0] - 1.0) ** 2) + 0 * p["c"][1])(
+            {"c": np.array([1.0, 2.0])}
+        )
+    with pytest.raises(errors.InputError, match="not positive definite"):
+        fd.standard_errors(lambda x: x**2)(0.0)
+    with pytest.raises(errors.InputError, match="not finite"):
+        fd.standard_errors(lambda x: x**1.5)(0.0)
+
+
+def test_parameters_on_bounds_count_as_known_and_are_named() -> None:
+    with pytest.warns(errors.UncertaintyWarning, match=r"\['a'\]"):
+        std, cov = fd.standard_errors(loglike)(P, lower={"a": P["a"], "b": -np.inf})
+    assert std["a"] == 0
+    assert np.isclose(std["b"] ** 2, 1 / np.sum(T**2), rtol=1e-13)
+
+
+def test_observations_and_groups_are_asked_for() -> None:
+    total = lambda p: np.sum(loglike(p))
+    with pytest.raises(errors.InputError, match="each observation"):
+        fd.standard_errors(total)(P, kind="opg")
+    with pytest.raises(errors.InputError, match="groups= of shape"):
+        fd.standard_errors(loglike)(P, kind="cluster")
+    with pytest.raises(errors.InputError, match="kind must be"):
+        fd.standard_errors(loglike)(P, kind="robust")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "noise", [0.5, np.full(9, 0.5), 0.25 * np.eye(9)], ids=["one", "each", "matrix"]
+)
+def test_the_information_of_a_line_is_its_formula(noise: Any) -> None:
+    F = fd.fisher_information(line, noise=noise)(P, T)
+    np.testing.assert_allclose(_dense(F), DESIGN.T @ DESIGN / 0.25, rtol=1e-13)
+    with pytest.raises(errors.InputError, match="noise= has shape"):
+        fd.fisher_information(line, noise=np.ones(4))(P, T)
+
+
+def test_the_profile_of_a_quadratic_is_walds_interval() -> None:
+    wald = fd.confidence_intervals(loglike)(P)
+    profile = fd.confidence_intervals(loglike)(P, kind="profile")
+    for a, b in zip(wald, profile, strict=True):
+        np.testing.assert_allclose([a["a"], a["b"]], [b["a"], b["b"]], rtol=1e-7)
+
+
+def test_the_profile_of_a_rate_is_where_its_likelihood_has_fallen() -> None:
+    like = lambda r: 5 * np.log(r) - 2 * r
+    low, high = fd.confidence_intervals(like)(2.5, kind="profile", level=0.9)
+    fallen = 1.6448536269514722**2 / 2
+    np.testing.assert_allclose([like(2.5) - like(x) for x in (low, high)], fallen, rtol=1e-8)
+    with pytest.raises(errors.ConvergenceError, match="Maximise"):
+        fd.confidence_intervals(like)(2.0, kind="profile")
+    with pytest.raises(errors.ConvergenceError, match="unbounded"):
+        fd.confidence_intervals(lambda x: -np.tanh(x) ** 2)(0.0, kind="profile")
+
+
+def test_designs_have_the_criteria_of_a_line_and_their_derivatives() -> None:
+    xi, at = np.array([-1.0, 0.3, 1.2]), np.array([0.0, 2.0])
+    matrix = lambda t: np.stack([np.ones(len(t)), t], axis=1)
+    M = matrix(xi).T @ matrix(xi)
+    inverse = np.linalg.inv(M)
+    wanted = {
+        "D": -np.log(np.linalg.det(M)),
+        "A": np.trace(inverse),
+        "E": np.linalg.eigvalsh(inverse)[-1],
+        "I": np.mean(np.diagonal(matrix(at) @ inverse @ matrix(at).T)),
+    }
+    for kind, value in wanted.items():
+        options: dict[str, Any] = {"at": at} if kind == "I" else {}
+        of = fd.design.criterion(kind, line, P, **options)  # type: ignore[arg-type]
+        assert np.isclose(of(xi), value, rtol=1e-12), kind
+        fd.testing.check_grads(of, xi)
+    with pytest.raises(errors.InputError, match="at="):
+        fd.design.criterion("I", line, P)
+
+
+def test_weights_count_repetitions() -> None:
+    xi = np.array([-1.0, 0.5])
+    weighted = fd.design.criterion("A", line, P, weights=np.array([2.0, 1.0]))(xi)
+    repeated = fd.design.criterion("A", line, P)(np.array([-1.0, -1.0, 0.5]))
+    assert np.isclose(weighted, repeated, rtol=1e-13)

@@ -1,0 +1,166 @@
+"""Covariances of results, against closed forms and each other."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
+
+import funcdiff as fd
+from funcdiff import errors
+
+X = {"a": np.array([1.0, 2.0]), "b": 3.0}
+A = np.random.default_rng(0).standard_normal((3, 3))
+C = A @ A.T / 100
+
+
+def f(m: Any) -> Any:
+    return {"product": m["a"] * m["b"], "ratio": m["a"][0] / m["b"]}
+
+
+J = np.array([[3.0, 0, 1], [0, 3.0, 2], [1 / 3, 0, -1 / 9]])
+
+
+def _dense(cov: Any) -> Any:
+    product, ratio = cov["product"], cov["ratio"]
+    return np.block(
+        [[product["product"], product["ratio"][:, None]], [ratio["product"], ratio["ratio"]]]
+    )
+
+
+BLOCKS = {"a": {"a": C[:2, :2], "b": C[:2, 2]}, "b": {"a": C[2, :2], "b": C[2, 2]}}
+
+
+@pytest.mark.parametrize("form", [C, BLOCKS, aslinearoperator(C)], ids=["matrix", "blocks", "op"])
+def test_forms_of_a_covariance_give_the_same(form: Any) -> None:
+    found = fd.propagate(f)(X, cov=form, check=False)
+    np.testing.assert_allclose(_dense(found.cov), J @ C @ J.T, rtol=1e-13)
+    budget = found.budget
+    total = sum(np.asarray(part["product"]) for part in budget.values())
+    np.testing.assert_allclose(total, np.diagonal(J @ C @ J.T)[:2], rtol=1e-13)
+    assert list(budget) == ["['a']", "['b']", "correlations"]
+
+
+def test_leaves_have_variances_deviations_or_matrices_of_their_own() -> None:
+    u = np.array([0.1, 0.2, 0.3])
+    wanted = J @ np.diag(u**2) @ J.T
+    deviations = {"a": u[:2], "b": 0.3}
+    forms: list[dict[str, Any]] = [
+        {"std": deviations},
+        {"cov": {"a": u[:2] ** 2, "b": 0.3**2}},
+        {"cov": {"a": np.diag(u[:2] ** 2), "b": 0.3**2}},
+        {"cov": np.diag(u**2)},
+    ]
+    for form in forms:
+        found = fd.propagate(f)(X, **form, check=False)
+        np.testing.assert_allclose(_dense(found.cov), wanted, rtol=1e-13)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.floats(0.5, 2), min_size=3, max_size=3), st.floats(0.01, 0.2))
+def test_propagation_in_two_steps_is_that_of_the_composition(x: list[float], u: float) -> None:
+    g, h = (lambda x: np.array([1.0, 2, 3]) * np.sin(x)), (lambda y: y**2 - y[::-1])
+    y, cov = fd.propagate(g)(np.array(x), std=u, check=False)
+    _, stepwise = fd.propagate(h)(y, cov=cov, check=False)
+    _, whole = fd.propagate(lambda x: h(g(x)))(np.array(x), std=u, check=False)
+    np.testing.assert_allclose(stepwise, whole, rtol=1e-10, atol=1e-13)
+
+
+def test_several_arguments_are_a_tuple() -> None:
+    _, variance = fd.propagate(lambda x, y: x * y)(2.0, 3.0, std=(0.1, 0.2), check=False)
+    assert np.isclose(variance, 0.3**2 + 0.4**2, rtol=1e-14)
+
+
+def test_second_order_is_exact_for_products_and_squares_of_normal_numbers() -> None:
+    # var(xy) = x²v + y²u + uv; of x², 4x²u + 2u², with the mean x² + u
+    found = fd.propagate(lambda x: np.stack([x[0] * x[1], x[0] ** 2]))(
+        np.array([2.0, 3.0]), cov=np.array([0.04, 0.25]), order=2, check=False
+    )
+    variances = [4 * 0.25 + 9 * 0.04 + 0.04 * 0.25, 16 * 0.04 + 2 * 0.04**2]
+    np.testing.assert_allclose(np.diagonal(found.cov), variances, rtol=1e-14)
+    np.testing.assert_allclose(found.shift, [0.0, 0.04], rtol=1e-14, atol=1e-16)
+
+
+def test_samples_agree_with_second_order() -> None:
+    g = lambda x: x[0] * x[1] if x[0] > -100 else x[0]  # decides by values
+    found = fd.propagate(g)(
+        np.array([2.0, 3.0]), std=0.2, order=2, samples=2000, rng=np.random.default_rng(0),
+        check=False,
+    )  # fmt: skip
+    mean, variance = found.sampled
+    assert abs(mean - 6) < 4 * found.std / np.sqrt(2000)
+    assert abs(variance / found.cov - 1) < 4 * np.sqrt(2 / 2000)
+
+
+def test_many_elements_have_the_covariance_of_few() -> None:
+    x = np.linspace(0.1, 1, 400)
+    found = fd.propagate(lambda x: np.sin(x) * x[::-1])(x, std=0.01, check=False)
+    J = np.diag(np.cos(x) * x[::-1]) + np.fliplr(np.diag(np.sin(x)))
+    np.testing.assert_allclose(found.cov, 1e-4 * J @ J.T, rtol=1e-12, atol=1e-20)
+
+
+def test_a_function_that_bends_within_its_uncertainty_is_told() -> None:
+    with pytest.warns(errors.UncertaintyWarning, match=r"second-order term of the result is 0\.0"):
+        fd.propagate(lambda x: np.cos(x))(0.0, std=0.3)
+    with pytest.warns(errors.UncertaintyWarning, match="second-order term of the result"):
+        fd.propagate(lambda x: np.cos(np.sum(x)))(np.zeros(40), std=0.3)  # looked at in directions
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fd.propagate(np.cos)(1.0, std=0.01)
+
+
+KINKS = {
+    "abs": (lambda x: np.abs(x), 0.1, 0.0),
+    "maximum": (lambda x: np.maximum(2 * x, 1.0), 0.6, 0.5),
+    "where": (lambda x: np.where(x > 1, x, x**2 / 100), 1.1, 1.0),
+    "max": (lambda x: np.max(np.stack([x, 3 - x])), 1.4, 1.5),
+    "floor": (lambda x: np.floor(x) + x, 2.1, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_a_kink_within_a_deviation_is_told_with_its_line(name: str) -> None:
+    g, x, kink = KINKS[name]
+    with pytest.warns(errors.UncertaintyWarning, match="has a kink") as told:
+        fd.propagate(g)(x, std=1.2 * abs(x - kink))
+    assert any("test_propagation.py" in str(w.message) for w in told)
+    assert any("0.83 standard deviations" in str(w.message) for w in told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fd.propagate(g)(x, std=0.8 * abs(x - kink) if name != "where" else 0.08)
+
+
+def test_kinks_of_constants_and_of_other_arguments_are_not_told() -> None:
+    data = np.array([-1.0, 0.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fd.propagate(lambda p: p[0] * np.abs(data) + np.abs(p[1]))(
+            np.array([1.0, 0.0]), std=np.array([0.1, 0.0])
+        )
+
+
+def test_what_is_no_covariance_is_refused() -> None:
+    run = fd.propagate(f)
+    for form, said in (
+        ({"cov": -C}, "eigenvalue .* mostly along x"),
+        ({"cov": C + np.triu(C)}, "not symmetric"),
+        ({"cov": np.eye(4)}, "neither a matrix"),
+        ({"cov": aslinearoperator(np.eye(2))}, r"shape \(3, 3\)"),
+        ({"std": {"a": -0.1, "b": 0.0}}, r"deviation of x\['a'\]\[0\] is -0.1"),
+        ({"std": {"a": np.ones(3), "b": 0.0}}, r"x\['a'\] has shape \(3,\)"),
+        ({"std": [1.0]}, "structure"),
+        ({}, "one of cov= and std="),
+        ({"cov": C, "dof": {"a": 1, "b": 1}}, "independent"),
+        ({"cov": C, "order": 3}, "order must be"),
+    ):
+        with pytest.raises(errors.InputError, match=said):
+            run(X, check=False, **form)  # type: ignore[arg-type]
+    with pytest.raises(errors.InputError, match="real floating"):
+        fd.propagate(lambda z: z)(1j, std=0.1)
+    with pytest.raises(errors.InputError, match="without a point"):
+        fd.propagate(lambda z: z)(std=0.1)
+    with pytest.raises(errors.OutputError, match="dtype"):
+        fd.propagate(lambda x: {"n": 3, "x": x})(1.0, std=0.1)
