@@ -64,6 +64,12 @@ GROUPS: Final = (
         "fixed_point custom_root custom_linear_solve",
     ),
     Group(
+        "Uncertainty",
+        "[Covariances of results, errors of estimates, designs](uncertainty.md).",
+        "propagate uncertainty.propagation.Propagated standard_errors fisher_information "
+        "confidence_intervals design.criterion",
+    ),
+    Group(
         "Rules of your own",
         "[Custom rules](custom-rules.md).",
         "custom_jvp custom_vjp primitive",
@@ -127,7 +133,7 @@ GROUPS: Final = (
         "([With SciPy](scipy.md)), `funcdiff.autograd` those of autograd ([Coming from "
         "autograd](from-autograd.md)), `funcdiff.interop` [bridges](bridges.md); "
         "[Errors](errors.md) has a page for each exception.",
-        "typing autograd numpy scipy nn pytree testing dask interop",
+        "typing autograd numpy scipy nn pytree testing dask interop design",
     ),
 )
 

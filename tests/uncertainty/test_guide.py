@@ -32,7 +32,10 @@ def test_the_length_of_an_end_gauge_is_that_of_example_h_1() -> None:
     assert round(found.value) == 50_000_838
     assert round(float(found.std)) == 32
     assert int(found.dof) == 16
-    assert round(float(found.expanded(0.99))) in (92, 93)  # 93 with the rounded t and u of the Guide
+    assert round(float(found.expanded(0.99))) in (
+        92,
+        93,
+    )  # 93 with the rounded t and u of the Guide
     second = fd.propagate(_gauge)(x, std=u, order=2, check=False)
     assert round(float(second.std)) == 34
     assert abs(second.std**2 - found.std**2 - (11.7**2 + 1.7**2)) < 3  # H.1.7, in its digits
@@ -46,18 +49,15 @@ PHASE = [1.0456, 1.0438, 1.0468, 1.0428, 1.0433]
 def test_resistance_and_reactance_are_those_of_example_h_2() -> None:
     data = np.array([VOLT, AMPERE, PHASE])
 
-    def impedance(m: Any) -> Any:
-        Z = m[0] / m[1]
-        return np.array([1.0, 0.0]) * Z * np.cos(m[2]) + np.array([0.0, 1.0]) * Z * np.sin(m[2])
-
     def three(m: Any) -> Any:
-        y = impedance(m)
-        return {"R": y[0], "X": y[1], "Z": m[0] / m[1]}
+        Z = m[0] / m[1]
+        return {"R": Z * np.cos(m[2]), "X": Z * np.sin(m[2]), "Z": Z}
 
     y, cov = fd.propagate(three)(data.mean(axis=1), cov=np.cov(data) / 5)
     assert [round(float(y[k]), 3) for k in "RXZ"] == [127.732, 219.847, 254.260]
     u = {k: float(np.sqrt(cov[k][k])) for k in "RXZ"}
-    assert [round(u[k], 3) for k in "RXZ"] == [0.071, 0.295, 0.236]
+    # the Guide prints 0.295 for X, of which these data give 0.29558
+    np.testing.assert_allclose([u[k] for k in "RXZ"], [0.071, 0.295, 0.236], atol=7e-4)
     r = [cov[a][b] / (u[a] * u[b]) for a, b in ("RX", "RZ", "XZ")]
     assert np.round(r, 3).tolist() == [-0.588, -0.485, 0.993]
 
@@ -67,7 +67,7 @@ def test_a_complex_measurand_has_the_covariance_of_its_two_parts() -> None:
     args: dict[str, Any] = {"cov": np.cov(data) / 5}
     z, cov = fd.propagate(lambda m: m[0] / m[1] * np.exp(1j * m[2]))(data.mean(axis=1), **args)
     assert cov.shape == (2, 2)
-    assert np.round(np.sqrt(np.diagonal(cov)), 3).tolist() == [0.071, 0.295]
+    np.testing.assert_allclose(np.sqrt(np.diagonal(cov)), [0.071, 0.295], atol=7e-4)
     assert np.round([z.real, z.imag], 3).tolist() == [127.732, 219.847]
 
 
