@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class Coordinates:
     def parts(self) -> list[slice]:
         """The part of the vector that belongs to each leaf."""
         ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)]).tolist()
-        return [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(a, b) for a, b in pairwise(ends)]
 
     @property
     def names(self) -> list[str]:

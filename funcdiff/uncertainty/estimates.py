@@ -181,8 +181,9 @@ def inverse_information(F: Any, names: list[str]) -> Any:
 
 def _direction(v: Any, names: list[str]) -> str:
     """Return a direction as a sum of parameters: the larger part of it."""
-    v = v / v[np.argmax(np.abs(v))]
-    kept = [k for k in np.argsort(-np.abs(v), kind="stable") if abs(v[k]) > 1e-3]
+    largest = np.max(np.abs(v))
+    v = np.round(v / v[np.argmax(np.abs(v) > 0.999 * largest)], 3)  # ties keep their order
+    kept = [k for k in np.argsort(-np.abs(v), kind="stable") if v[k]]
     terms = [f"{v[k]:+.3g}·{names[k] or 'x'}" for k in kept[:6]]
     return " ".join(terms) + (" + ..." if len(kept) > len(terms) else "")
 
@@ -289,7 +290,10 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         if kind == "wald":
             half = reach * np.sqrt(np.diagonal(cov))
             return at.vector(x - half), at.vector(x + half)
-        total = lambda z: np.sum(g(z))
+
+        def total(z: Any) -> Any:
+            return np.sum(g(z))
+
         slope = grad(total)(x)
         if slope @ cov @ slope > 1e-4:
             raise ConvergenceError(

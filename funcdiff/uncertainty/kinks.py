@@ -14,7 +14,7 @@ from funcdiff.reading.explanation.inspections import kinked, phrase
 from funcdiff.reading.provenance import Examined, origin_of
 
 _BESIDE: Final = 1e-7
-"""The distance from the point, in standard deviations: on a kink itself, a distance has no slope."""
+"""So many standard deviations beside the point: on a kink itself, a distance has no slope."""
 
 
 def near_kinks(g: Callable[[Any], Any], x: Any, L: Any) -> Iterator[str]:
