@@ -48,7 +48,7 @@ def test_kinds_of_errors_are_their_formulas_for_a_line() -> None:
 
 
 def test_a_singular_information_names_the_direction_in_the_parameters() -> None:
-    both = lambda p: -((B - (p["a"] + p["b"]) * T) ** 2) / 2
+    both: Any = lambda p: -((B - (p["a"] + p["b"]) * T) ** 2) / 2
     with pytest.raises(errors.InputError, match=r"singular.*\['a'\].*-1·\['b'\]"):
         fd.standard_errors(both)(P)
     with pytest.raises(errors.InputError, match=r"\['c'\]\[1\]"):
@@ -69,13 +69,13 @@ def test_parameters_on_bounds_count_as_known_and_are_named() -> None:
 
 
 def test_observations_and_groups_are_asked_for() -> None:
-    total = lambda p: np.sum(loglike(p))
+    total: Any = lambda p: np.sum(loglike(p))
     with pytest.raises(errors.InputError, match="each observation"):
         fd.standard_errors(total)(P, kind="opg")
     with pytest.raises(errors.InputError, match="groups= of shape"):
         fd.standard_errors(loglike)(P, kind="cluster")
     with pytest.raises(errors.InputError, match="kind must be"):
-        fd.standard_errors(loglike)(P, kind="robust")  # type: ignore[arg-type]
+        fd.standard_errors(loglike)(P, kind="robust")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_profile_of_a_quadratic_is_walds_interval() -> None:
 
 
 def test_the_profile_of_a_rate_is_where_its_likelihood_has_fallen() -> None:
-    like = lambda r: 5 * np.log(r) - 2 * r
+    like: Any = lambda r: 5 * np.log(r) - 2 * r
     low, high = fd.confidence_intervals(like)(2.5, kind="profile", level=0.9)
     fallen = 1.6448536269514722**2 / 2
     np.testing.assert_allclose([like(2.5) - like(x) for x in (low, high)], fallen, rtol=1e-8)
@@ -108,10 +108,10 @@ def test_the_profile_of_a_rate_is_where_its_likelihood_has_fallen() -> None:
 
 def test_designs_have_the_criteria_of_a_line_and_their_derivatives() -> None:
     xi, at = np.array([-1.0, 0.3, 1.2]), np.array([0.0, 2.0])
-    matrix = lambda t: np.stack([np.ones(len(t)), t], axis=1)
+    matrix: Any = lambda t: np.stack([np.ones(len(t)), t], axis=1)
     M = matrix(xi).T @ matrix(xi)
     inverse = np.linalg.inv(M)
-    wanted = {
+    wanted: dict[Any, Any] = {
         "D": -np.log(np.linalg.det(M)),
         "A": np.trace(inverse),
         "E": np.linalg.eigvalsh(inverse)[-1],

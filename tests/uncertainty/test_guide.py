@@ -80,9 +80,9 @@ def test_the_calibration_of_a_thermometer_is_that_of_example_h_3() -> None:
     design = np.stack([np.ones(11), t], axis=1)
     y = np.linalg.lstsq(design, b)[0]
     s = np.sqrt(np.sum((b - design @ y) ** 2) / 9)
-    line = lambda p, t: p["y1"] + p["y2"] * t
+    line: Any = lambda p, t: p["y1"] + p["y2"] * t
     p = {"y1": y[0], "y2": y[1]}
-    loglike = lambda p, t, b: -(((b - line(p, t)) / s) ** 2) / 2
+    loglike: Any = lambda p, t, b: -(((b - line(p, t)) / s) ** 2) / 2
     std, cov = fd.standard_errors(loglike)(p, t, b)
     assert np.round([p["y1"], std["y1"]], 4).tolist() == [-0.1712, 0.0029]
     assert np.round([p["y2"], std["y2"]], 5).tolist() == [0.00218, 0.00067]
@@ -94,9 +94,9 @@ def test_the_calibration_of_a_thermometer_is_that_of_example_h_3() -> None:
 def test_the_errors_of_the_calibration_come_through_the_solution_too() -> None:
     """What is fitted is a function of the data: their uncertainty goes through the equations."""
     t, b = np.array(READINGS) - 20, np.array(CORRECTIONS) * 1e-3
-    F = lambda y, b: fd.grad(lambda y: np.sum((b - y[0] - y[1] * t) ** 2))(y)
-    solve = lambda f, y0: y0 - np.linalg.solve(fd.jacobian(f)(y0), f(y0))
-    fit = lambda b: fd.custom_root(lambda y: F(y, b), np.zeros(2), solve)
+    F: Any = lambda y, b: fd.grad(lambda y: np.sum((b - y[0] - y[1] * t) ** 2))(y)
+    solve: Any = lambda f, y0: y0 - np.linalg.solve(fd.jacobian(f)(y0), f(y0))
+    fit: Any = lambda b: fd.custom_root(lambda y: F(y, b), np.zeros(2), solve)
     y, cov = fd.propagate(fit)(b, std=0.0035, check=False)
     design = np.stack([np.ones(11), t], axis=1)
     np.testing.assert_allclose(cov, 0.0035**2 * np.linalg.inv(design.T @ design), rtol=1e-12)

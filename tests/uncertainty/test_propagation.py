@@ -62,7 +62,8 @@ def test_leaves_have_variances_deviations_or_matrices_of_their_own() -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.floats(0.5, 2), min_size=3, max_size=3), st.floats(0.01, 0.2))
 def test_propagation_in_two_steps_is_that_of_the_composition(x: list[float], u: float) -> None:
-    g, h = (lambda x: np.array([1.0, 2, 3]) * np.sin(x)), (lambda y: y**2 - y[::-1])
+    g: Any = lambda x: np.array([1.0, 2, 3]) * np.sin(x)
+    h: Any = lambda y: y**2 - y[::-1]
     y, cov = fd.propagate(g)(np.array(x), std=u, check=False)
     _, stepwise = fd.propagate(h)(y, cov=cov, check=False)
     _, whole = fd.propagate(lambda x: h(g(x)))(np.array(x), std=u, check=False)
@@ -85,7 +86,7 @@ def test_second_order_is_exact_for_products_and_squares_of_normal_numbers() -> N
 
 
 def test_samples_agree_with_second_order() -> None:
-    g = lambda x: x[0] * x[1] if x[0] > -100 else x[0]  # decides by values
+    g: Any = lambda x: x[0] * x[1] if x[0] > -100 else x[0]  # decides by values
     found = fd.propagate(g)(
         np.array([2.0, 3.0]), std=0.2, order=2, samples=2000, rng=np.random.default_rng(0),
         check=False,

@@ -469,7 +469,7 @@ def kinked(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
 
 def lookers(program: Program) -> dict[int, Looked]:
     """Return, by index, what looks for kinks at the equations that have some."""
-    return {k: _looker(program, *found) for k, *found in kinked(program)}
+    return {k: _looker(program, eq, gap, said) for k, eq, gap, said in kinked(program)}
 
 
 def _deciding(program: Program) -> set[Atom]:
