@@ -166,3 +166,8 @@ def test_what_is_no_covariance_is_refused() -> None:
         fd.propagate(lambda z: z)(std=0.1)
     with pytest.raises(errors.OutputError, match="dtype"):
         fd.propagate(lambda x: {"n": 3, "x": x})(1.0, std=0.1)
+
+
+def test_a_point_on_a_kink_is_told_though_distances_have_no_slope_there() -> None:
+    with pytest.warns(errors.UncertaintyWarning, match="has a kink"):
+        fd.propagate(np.abs)(0.0, std=0.1)
