@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,13 +13,18 @@ from funcdiff import pytree
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import Coordinates
 
+_DISPLACED: Final = 16
+"""Displacements, at most; all there are of up to five numbers."""
+
 
 @dataclass(frozen=True)
 class Covariance:
-    """A covariance of n numbers: variances, a matrix, or an operator."""
+    """A covariance of n numbers: variances, a matrix with a factor, or an operator."""
 
-    variances: Any  # None for matrices and operators
+    at: Coordinates
+    variances: Any = None  # None for matrices and operators
     whole: Any = None
+    root: Any = None  # of a matrix
 
     def times(self, M: Any) -> Any:
         """Return the product with a matrix of n rows."""
@@ -35,15 +41,37 @@ class Covariance:
         columns = np.eye(self.whole.shape[0])[:, part]
         return (self.whole @ columns)[part]
 
+    @cached_property
     def factor(self) -> Any:
-        """Return L of shape (n, r) with C = L·Lᵀ."""
+        """L of shape (n, r) with C = L·Lᵀ."""
         if self.variances is not None:
             return np.diag(np.sqrt(self.variances))[:, self.variances > 0]
-        n = self.whole.shape[0]
-        C = self.whole if isinstance(self.whole, np.ndarray) else self.whole @ np.eye(n)
-        w, V = np.linalg.eigh(C)
-        kept = w > n * np.finfo(w.dtype).eps * np.max(np.abs(w), initial=0.0)
-        return V[:, kept] * np.sqrt(w[kept])
+        if self.root is not None:
+            return self.root
+        return _semidefinite(self.whole @ np.eye(self.whole.shape[0]), self.at).root
+
+    def displacements(self) -> Any:
+        """Return displacements by a deviation of each number, of either sign, as columns.
+
+        Over all combinations of signs, the mean square of a linear function is its variance.  Where
+        there are many numbers, some combinations are drawn; that does not matter to a function of
+        one of them.
+        """
+        if self.variances is None:
+            return self.factor @ _signs(self.factor.shape[1])
+        uncertain = self.variances > 0
+        signs = _signs(int(np.count_nonzero(uncertain)))
+        found = np.zeros((len(uncertain), signs.shape[1]))
+        found[uncertain] = np.sqrt(self.variances[uncertain])[:, None] * signs
+        return found
+
+
+def _signs(r: int) -> Any:
+    """Return the combinations of r signs as columns, but for the sign of all."""
+    if 2 ** (r - 1) <= _DISPLACED:
+        bits = np.arange(2 ** max(r - 1, 0)) >> np.arange(r)[:, None]
+        return 1.0 - 2.0 * (bits & 1)
+    return np.random.default_rng(0).choice([-1.0, 1.0], (r, _DISPLACED))
 
 
 def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
@@ -57,14 +85,14 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
     if std is not None:
         blocks = [_like(u, s, p) for u, s, p in _by_leaf(std, at)]
         u = np.concatenate(blocks) if blocks else np.zeros(0)
-        return Covariance(_not_negative(u, "a standard deviation", at) ** 2)
+        return Covariance(at, _not_negative(u, "a standard deviation", at) ** 2)
     if hasattr(cov, "matvec"):
-        return Covariance(None, _square(cov, n))
+        return Covariance(at, None, _square(cov, n))
     if isinstance(cov, np.ndarray) and cov.shape == (n, n) and at.shapes != ((n, n),):
-        return Covariance(None, _semidefinite(cov, at))
+        return _semidefinite(cov, at)
     if at.structure == pytree.flatten(cov)[1]:
         return _of_blocks(_by_leaf(cov, at), n, at)
-    return Covariance(None, _semidefinite(_of_nested(cov, n, at), at))
+    return _semidefinite(_of_nested(cov, n, at), at)
 
 
 def _by_leaf(tree: Any, at: Coordinates) -> list[tuple[Any, tuple[int, ...], str]]:
@@ -96,11 +124,11 @@ def _of_blocks(leaves: Sequence[Any], n: int, at: Coordinates) -> Covariance:
     if not any(full):
         flat = [_like(*leaf) for leaf in leaves]
         v = np.concatenate(flat) if flat else np.zeros(0)
-        return Covariance(_not_negative(v, "a variance", at))
+        return Covariance(at, _not_negative(v, "a variance", at))
     whole = np.zeros((n, n))
     for part, k, dense, leaf in zip(at.parts, size, full, leaves, strict=True):
         whole[part, part] = leaf[0].reshape(k, k) if dense else np.diag(_like(*leaf))
-    return Covariance(None, _semidefinite(whole, at))
+    return _semidefinite(whole, at)
 
 
 def _of_nested(cov: Any, n: int, at: Coordinates) -> Any:
@@ -137,18 +165,35 @@ def _square(operator: Any, n: int) -> Any:
             f"the operator cov= has shape {operator.shape}, but the point has {n} elements, at "
             f"{user_location()}. Give one of shape ({n}, {n})."
         )
+    a, b = np.random.default_rng(0).standard_normal((2, n))
+    Ca, Cb = operator.matvec(a), operator.matvec(b)
+    one, other = a @ Cb, b @ Ca
+    if not abs(one - other) <= 1e-8 * (np.linalg.norm(a) * np.linalg.norm(Cb)):
+        raise InputError(
+            f"the operator cov= is not symmetric: for two vectors drawn, a @ (C @ b) is {one:.6g}, "
+            f"but b @ (C @ a) is {other:.6g}, at {user_location()}. A covariance is symmetric."
+        )
+    if not (a @ Ca >= -1e-8 * np.linalg.norm(a) * np.linalg.norm(Ca)):
+        raise InputError(
+            f"the operator cov= is not a covariance: for a vector drawn, a @ (C @ a) is "
+            f"{a @ Ca:.6g}, at {user_location()}. Give a positive semidefinite one."
+        )
     return operator
 
 
-def _semidefinite(C: Any, at: Coordinates) -> Any:
+def _semidefinite(C: Any, at: Coordinates) -> Covariance:
     scale = np.max(np.abs(C), initial=0.0)
     if not np.allclose(C, C.T, rtol=0, atol=1e-8 * scale):
         raise InputError(f"cov= is not symmetric, at {user_location()}: give (C + C.T) / 2.")
-    w, V = np.linalg.eigh(C)
-    if w.size and w[0] < -1e-8 * scale:
+    try:
+        return Covariance(at, None, C, np.linalg.cholesky(C))
+    except np.linalg.LinAlgError:
+        w, V = np.linalg.eigh(C)
+    if w[0] < -1e-8 * scale:
         name = at.names[int(np.argmax(np.abs(V[:, 0])))]
         raise InputError(
             f"cov= is not a covariance: it has the eigenvalue {w[0]:.3g}, mostly along x{name}, "
             f"at {user_location()}. Give a positive semidefinite matrix."
         )
-    return C
+    kept = w > len(C) * np.finfo(w.dtype).eps * scale
+    return Covariance(at, None, C, V[:, kept] * np.sqrt(w[kept]))

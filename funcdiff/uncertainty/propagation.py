@@ -23,16 +23,14 @@ from funcdiff.errors import (
     UncertaintyWarning,
     user_location,
 )
+from funcdiff.uncertainty.checks import doubts
 from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
-from funcdiff.uncertainty.kinks import near_kinks
 
-_STRONG: Final = 0.1
-"""The part of the standard deviation from which on a second-order term is told."""
-_PROBES: Final = 16
-"""Directions in which second derivatives are looked at; up to so many are looked at in full."""
 _LARGE: Final = 100_000
 """Elements of a Jacobian from which on its pattern is worth a look."""
+_MANY: Final = 20_000_000
+"""Second derivatives, at most."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ class Propagated:
         Standard deviations, like the value, with the axis of length 2 of complex leaves.
     budget
         By path of each leaf of the arguments, the part of the variances that comes from it, like
-        `std`; under ``"correlations"`` what comes from the covariances of leaves with each other.
+        `std`; under ``"correlations"`` what comes from the covariances of leaves with each other,
+        and under ``"second order"`` what that adds.
     shift
         With ``order=2``, the second-order term of the mean, like `std`; else None.
     sampled
@@ -62,15 +61,20 @@ class Propagated:
     """
 
     value: Any
-    cov: Any
     std: Any
     shift: Any
     sampled: tuple[Any, Any] | None
     dof: Any
+    _whole: Callable[[], Any] = field(repr=False)
     _parts: Callable[[], dict[str, Any]] = field(repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.value, self.cov))
+
+    @cached_property
+    def cov(self) -> Any:
+        """The covariance by leaf and leaf; computed when it is asked for."""
+        return self._whole()
 
     @cached_property
     def budget(self) -> dict[str, Any]:
@@ -180,26 +184,22 @@ def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
         _check_output(value)
         to = Coordinates.of(value)
         J = _jacobian(g, x, diagonal=C.variances is not None)
-        total = _sandwich(J, C)
-        variances = np.diagonal(total).copy()
-        shift = sampled = None
-        if order == 2 or check:
-            second = _Second(g, x, C.factor())
-            if check:
-                _tell_strong(second, np.sqrt(variances), to)
-                for text in near_kinks(g, x, second.L):
-                    warnings.warn(text, UncertaintyWarning, stacklevel=2)
-            if order == 2:
-                T = second.full()
-                shift = to.vector(np.trace(T, axis1=1, axis2=2) / 2)
-                total = total + np.einsum("kij,lij->kl", T, T) / 2
-        if samples:
-            sampled = _sample(g, x, C.factor(), samples, rng, to)
+        first = _variances(J, C)
+        second = _second_derivatives(g, x, C) if order == 2 else np.zeros((len(first), 0, 0))
+        beyond = np.einsum("kij,kij->k", second, second) / 2
+        deviations = np.sqrt(first)
+        if check:
+            for text in doubts(g, x, C.displacements(), deviations, to):
+                warnings.warn(text, UncertaintyWarning, stacklevel=2)
         return Propagated(
-            value, to.matrix(total), to.vector(np.sqrt(np.diagonal(total))), shift, sampled,
-            None if dof is None else to.vector(_effective(J, C, dof, variances, at)),
-            lambda: _budget(J, C, variances, at, to),
-        )  # fmt: skip
+            value,
+            to.vector(np.sqrt(first + beyond)),
+            to.vector(np.trace(second, axis1=1, axis2=2) / 2) if order == 2 else None,
+            _sample(g, x, C.factor, samples, rng, to) if samples else None,
+            None if dof is None else to.vector(_effective(J, C, dof, first, at)),
+            lambda: to.matrix(_sandwich(J, C) + np.einsum("kij,lij->kl", second, second) / 2),
+            lambda: _budget(J, C, first, beyond, at, to),
+        )
 
     return propagated
 
@@ -222,7 +222,15 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> Any:
     return jacobian(g)(x)
 
 
+def _variances(J: Any, C: Covariance) -> Any:
+    """Return the diagonal of ``J·C·Jᵀ``."""
+    if C.variances is not None:
+        return (J * J if isinstance(J, np.ndarray) else J.multiply(J)) @ C.variances
+    return np.maximum(np.sum(J * C.times(J.T).T, axis=1), 0.0)
+
+
 def _sandwich(J: Any, C: Covariance) -> Any:
+    """Return ``J·C·Jᵀ``."""
     if C.variances is None:
         total = J @ C.times(J.T)
         return (total + total.T) / 2
@@ -235,46 +243,16 @@ def _dense(J: Any) -> Any:
     return J if isinstance(J, np.ndarray) else J.toarray()
 
 
-class _Second:
-    """Second derivatives along the columns of a factor of the covariance."""
-
-    def __init__(self, g: Callable[[Any], Any], x: Any, L: Any) -> None:
-        self._g, self._x, self.L = g, x, L
-
-    def full(self) -> Any:
-        """Return all of them, of shape (m, r, r)."""
-        start = np.zeros(self.L.shape[1])
-        return jacfwd(jacobian(lambda s: self._g(self._x + self.L @ s)))(start)
-
-    def root_mean_square(self) -> Any:
-        """Return that of the second-order term: estimated in directions where there are many."""
-        r = self.L.shape[1]
-        if r <= _PROBES:
-            T = self.full()
-            shift = np.trace(T, axis1=1, axis2=2) / 2
-            return np.sqrt(shift**2 + np.sum(T * T, axis=(1, 2)) / 2)
-        along = self.L @ np.random.default_rng(0).standard_normal((r, _PROBES))
-
-        def bend(d: Any) -> Any:
-            return jacfwd(jacfwd(lambda s: self._g(self._x + s * d)))(0.0)
-
-        terms = vmap(bend)(along.T) / 2
-        return np.sqrt(np.mean(terms**2, axis=0))
-
-
-def _tell_strong(second: _Second, u: Any, to: Coordinates) -> None:
-    term = second.root_mean_square()
-    strong = term > _STRONG * u
-    if np.any(strong):
-        k = int(np.argmax(np.where(strong, term / np.where(u > 0, u, np.finfo(float).tiny), 0)))
-        warnings.warn(
-            f"fd.propagate: the second-order term of the result{to.names[k]} is {term[k]:.3g}, and "
-            f"its standard deviation to first order {u[k]:.3g}, at {user_location()}: the function "
-            "bends within the uncertainty of its arguments. Compare with order=2 or samples=, or "
-            "give check=False.",
-            UncertaintyWarning,
-            stacklevel=3,
+def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
+    """Return those along the columns of a factor of the covariance, of shape (m, r, r)."""
+    L = C.factor
+    size = np.size(g(x)) * L.shape[1] ** 2
+    if size > _MANY:
+        raise InputError(
+            f"order=2 needs {size} second derivatives here, of each result by each two uncertain "
+            f"numbers, at {user_location()}. Compare with samples= instead."
         )
+    return jacfwd(jacobian(lambda s: g(x + L @ s)))(np.zeros(L.shape[1]))
 
 
 def _sample(g: Any, x: Any, L: Any, count: int, rng: Any, to: Coordinates) -> tuple[Any, Any]:
@@ -307,10 +285,12 @@ def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates)
     return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)
 
 
-def _budget(J: Any, C: Covariance, total: Any, at: Coordinates, to: Coordinates) -> dict[str, Any]:
-    """Return the variances by leaf of the arguments."""
+def _budget(
+    J: Any, C: Covariance, first: Any, beyond: Any, at: Coordinates, to: Coordinates
+) -> dict[str, Any]:
+    """Return the variances by leaf of the arguments, and what is `beyond` the first order."""
     J, found = _dense(J), {}
-    rest = total.copy()
+    rest = first.copy()
     for path, part in zip(at.paths, at.parts, strict=True):
         if C.variances is not None:
             share = J[:, part] ** 2 @ C.variances[part]
@@ -320,4 +300,6 @@ def _budget(J: Any, C: Covariance, total: Any, at: Coordinates, to: Coordinates)
         rest -= share
     if C.variances is None:
         found["correlations"] = to.vector(rest)
+    if np.any(beyond):
+        found["second order"] = to.vector(beyond)
     return found

@@ -14,7 +14,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.origins import Place
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.structure.structural import select_p, stop_gradient_p
+from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.reading.explanation.report import Advice, Kink
 from funcdiff.reading.provenance import origin_of
 from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
@@ -390,6 +390,14 @@ def _between_neighbours(p: Any, _xs: Sequence[Any], y: Any) -> Any:
     return np.abs(np.diff(y, axis=p.axis))
 
 
+def _between_largest(p: Any, xs: Sequence[Any], _y: Any) -> Any:
+    """Return how far the second largest elements are from the largest."""
+    ordered = np.sort(xs[0], axis=p.axis)
+    if ordered.shape[p.axis] < 2:
+        return np.full(1, np.inf)
+    return np.take(ordered, -1, axis=p.axis) - np.take(ordered, -2, axis=p.axis)
+
+
 def _between_ranks(p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.abs(np.diff(np.sort(xs[0], axis=p.axis), axis=p.axis))
 
@@ -433,13 +441,16 @@ _BY_NAME: Final[dict[str, _Kind]] = {
     "order_statistics": _Kind(_around_ranks, _SHARED),
 }
 
-_COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
-_COMPARED: Final = _Kind(
-    _difference, "np.where has the derivative of the branch that it takes, on the border too"
-)
-_LOGIC: Final = frozenset(
-    f"{kind}_{word}" for kind in ("logical", "bitwise") for word in ("and", "or", "xor", "not")
-) | {"invert", "broadcast", "reshape"}
+_TAKEN: Final = "the derivative is that of the branch that is taken, on the border too"
+
+_CHOICES: Final[dict[str, _Kind]] = {
+    **dict.fromkeys(
+        ("less", "less_equal", "greater", "greater_equal"), _Kind(_difference, _TAKEN)
+    ),
+    "argmax": _Kind(_between_largest, _TAKEN),
+    "argmin": _Kind(lambda p, xs, y: _between_largest(p, [-xs[0]], y), _TAKEN),
+}
+"""What has a kink where a number is chosen by it."""
 
 KINDS: Final[dict[str, _Kind]] = {
     name: kind for names, kind in _BY_NAME.items() for name in names.split()
@@ -460,8 +471,8 @@ def kinked(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
     deciding = _deciding(program)
     for index, eq in enumerate(program.equations):
         kind = KINDS.get(eq.primitive.name)
-        if eq.primitive.name in _COMPARISONS and eq.results[0] in deciding:
-            kind = _COMPARED
+        if not deciding.isdisjoint(eq.results):
+            kind = _CHOICES.get(eq.primitive.name)
         same = len(set(eq.operands)) < len(eq.operands)  # the larger of x and x is smooth
         if kind is not None and not same and eq.operands[0].type.dtype.kind in "fc":
             yield index, eq, kind.gap, kind.convention
@@ -473,14 +484,16 @@ def lookers(program: Program) -> dict[int, Looked]:
 
 
 def _deciding(program: Program) -> set[Atom]:
-    """Return the conditions by which `np.where` chooses."""
-    found: set[Atom] = set()
+    """Return the booleans and integers by which numbers, branches or iterations are chosen."""
+    found = {x for x in program.outputs if _is_choice(x)}
     for eq in reversed(program.equations):
-        if eq.primitive is select_p:
-            found.add(eq.operands[0])
-        elif eq.primitive.name in _LOGIC and not found.isdisjoint(eq.results):
-            found.update(eq.operands)
+        if not found.isdisjoint(eq.results) or not all(map(_is_choice, eq.results)):
+            found.update(filter(_is_choice, eq.operands))
     return found
+
+
+def _is_choice(x: Atom) -> bool:
+    return isinstance(x, Var) and x.type.dtype.kind in "biu"
 
 
 def _looker(program: Program, eq: Equation, gap: Gap, convention: str) -> Looked:

@@ -1,0 +1,186 @@
+"""Checks of a linearization: second-order terms and kinks within a standard deviation.
+
+They look along displacements of one standard deviation in each uncertain number, of both signs:
+see `Covariance.displacements`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.api.batching import vmap
+from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
+from funcdiff.api.compiling.guarded import program_of_trace
+from funcdiff.api.derivatives.linear_maps import jvp
+from funcdiff.core.decisions import Decisions
+from funcdiff.core.evaluate import executable
+from funcdiff.core.memo import memoised
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import nested
+from funcdiff.errors import ConcreteValueError, user_frame, user_location
+from funcdiff.reading.explanation.inspections import Gap, kinked, phrase
+from funcdiff.reading.provenance import Notes, origin_of, taking_notes
+from funcdiff.uncertainty.coordinates import Coordinates
+
+_STRONG: Final = 0.1
+"""The part of the standard deviation from which on a second-order term is told."""
+_HARM: Final = 0.05
+"""The part of it by which a function, two deviations away, leaves its parabola beyond a kink."""
+_STEP: Final = 2.0**-10
+"""The part of a displacement along which the slope of a distance is taken."""
+
+
+def doubts(g: Callable[[Any], Any], x: Any, D: Any, u: Any, to: Coordinates) -> Iterator[str]:
+    """Say why standard deviations `u` of a function of vectors may be wrong; `D` displaces it."""
+    D = D.astype(x.dtype)
+    try:
+        trace = _trace(g, x)
+        program = program_of_trace(trace)
+    except ConcreteValueError as error:
+        yield f"fd.propagate cannot look for kinks where values decide: {error}"
+        program, smooth = None, g
+    else:
+        count = sum(trace.numeric)
+
+        def smooth(z: Any) -> Any:
+            return run(program, [z, *trace.captures])[:count][0]
+
+    def along(d: Any) -> Any:
+        (y, _), (first, second) = jvp(lambda z: jvp(smooth, (z,), (d,)), (x,), (d,))
+        return y, first, second
+
+    y, first, second = vmap(along)(D.T)
+    yield from _strong(np.sqrt(np.mean(second**2, axis=0)) / 2, u, to)
+    close = _close(program, [x, *trace.captures], D) if program is not None else {}
+    if close and _does_harm(g, x, D, y + 2 * second, 2 * first, u):
+        yield from _named(g, x, close)
+
+
+def _trace(g: Callable[[Any], Any], x: Any) -> Trace:
+    """Trace a function as `jit` does, with what it decides by."""
+    given = Operands(((x,), {}))
+    return record(
+        g, given.xs, on_operands(g, given), nested_policy(0, eager=False, lifts=False),
+        types=given.types, decisions=Decisions,
+    )  # fmt: skip
+
+
+def _strong(term: Any, u: Any, to: Coordinates) -> Iterator[str]:
+    strong = term > _STRONG * u
+    if np.any(strong):
+        k = int(np.argmax(np.where(strong, term / np.where(u > 0, u, np.finfo(float).tiny), 0)))
+        yield (
+            f"fd.propagate: the second-order term of the result{to.names[k]} is {term[k]:.3g}, and "
+            f"its standard deviation to first order {u[k]:.3g}, at {user_location()}: the function "
+            "bends within the uncertainty of its arguments. Compare with order=2 or samples=, or "
+            "give check=False."
+        )
+
+
+# ---- kinks: what `explain` knows of them, in standard deviations ---------------------------------
+
+
+class _Kink(NamedTuple):
+    program: Program
+    eq: Equation
+    convention: str
+
+
+@memoised
+def _kinks_of(program: Program) -> dict[int, tuple[Gap, _Kink]]:
+    return {k: (gap, _Kink(program, eq, said)) for k, eq, gap, said in kinked(program)}
+
+
+@memoised
+def _has_kinks(program: Program) -> bool:
+    inner = (p for eq in program.equations for p in nested(eq.params))
+    return bool(_kinks_of(program)) or any(map(_has_kinks, inner))
+
+
+def _gaps(program: Program, arrays: Sequence[Any]) -> list[tuple[_Kink, Any]]:
+    """Run a program, and return the distances from its kinks in order, those in loops too."""
+    found: list[tuple[_Kink, Any]] = []
+
+    def runner(inner: Program) -> Callable[..., list[Any]]:
+        prepared = executable(inner)
+        equations, kinks = prepared.program.equations, _kinks_of(prepared.program)
+        bodies = {
+            k: make(eq.params, runner) for k, eq in enumerate(equations)
+            if (make := eq.primitive.implementation.nested) is not None
+        }  # fmt: skip
+
+        def step(k: int, function: Callable[..., Any], xs: list[Any]) -> Any:
+            ys = bodies.get(k, function)(*xs)
+            if k in kinks:
+                gap, kink = kinks[k]
+                y = ys if len(kink.eq.results) == 1 else ys[0]
+                found.append((kink, np.asarray(gap(kink.eq.params, xs, y)).reshape(-1)))
+            return ys
+
+        return lambda *xs: prepared.watch(xs, step)
+
+    runner(program)(*arrays)
+    return found
+
+
+def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
+    """Return which kinks are within a standard deviation, and how far the nearest element is."""
+    if not _has_kinks(program):
+        return {}
+    x, *captures = arrays
+    with np.errstate(all="ignore"):
+        here = [gap for _, gap in _gaps(program, arrays)]
+        squares = [np.zeros_like(gap) for gap in here]
+        for d in _STEP * D.T:
+            sides = [[gap for _, gap in _gaps(program, [x + s * d, *captures])] for s in (-1, 1)]
+            for k, (gap, *moved) in enumerate(zip(here, *sides, strict=False)):
+                if all(m.shape == gap.shape for m in moved):  # the slope is that of one side
+                    squares[k] += np.max([np.abs(m - gap) for m in moved], axis=0) ** 2
+        found = {}
+        for k, (gap, square) in enumerate(zip(here, squares, strict=True)):
+            sigma = np.sqrt(square / D.shape[1]) / _STEP
+            close = (gap <= sigma) & (sigma > 0)
+            if np.any(close):
+                found[k] = float(np.min(gap[close] / sigma[close]))
+    return found
+
+
+def _does_harm(g: Callable[[Any], Any], x: Any, D: Any, even: Any, odd: Any, u: Any) -> bool:
+    """Whether a function is not its parabola, ``even ± odd``, two deviations away.
+
+    Loops that converge decide by small numbers, which a kink is always near, and does not matter.
+    """
+    with np.errstate(all="ignore"):
+        for d, a, b in zip(2 * D.T, even, odd, strict=True):
+            for sign in (-1, 1):
+                try:
+                    y = g(x + sign * d)
+                except Exception:  # it is not defined there, or an error is the other branch
+                    return True
+                wrong = np.abs(y - (a + sign * b))
+                if not np.all(wrong <= _HARM * u + 1e-9 * np.abs(a)):
+                    return True
+    return False
+
+
+def _named(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator[str]:
+    with taking_notes(Notes(user_frame())):
+        trace = _trace(g, x)
+        program = program_of_trace(trace)
+    met = [kink for kink, _ in _gaps(program, [x, *trace.captures])]
+    told: dict[tuple[Any, str], tuple[float, str]] = {}
+    for k, distance in close.items():
+        inner, eq, convention = met[k]
+        place, word = origin_of(inner, eq.results[0]).place, phrase(inner, eq)
+        known = told.get((place, word), (np.inf, ""))
+        told[place, word] = min(known, (distance, convention))
+    for (place, word), (distance, convention) in told.items():
+        yield (
+            f"fd.propagate: {word}{f' at {place}' if place else ''} has a kink {distance:.2g} "
+            f"standard deviations away ({convention}), which linearization does not see. Compare "
+            "with samples=, or give check=False."
+        )
