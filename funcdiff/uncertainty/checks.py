@@ -21,7 +21,7 @@ from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import nested
-from funcdiff.errors import ConcreteValueError, user_frame, user_location
+from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_frame, user_location
 from funcdiff.reading.explanation.inspections import Gap, kinked, phrase
 from funcdiff.reading.provenance import Notes, origin_of, taking_notes
 from funcdiff.uncertainty.coordinates import Coordinates
@@ -30,41 +30,54 @@ _STRONG: Final = 0.1
 """The part of the standard deviation from which on a second-order term is told."""
 _HARM: Final = 0.05
 """The part of it by which a function, two deviations away, leaves its parabola beyond a kink."""
+_HIDDEN: Final = (
+    "fd.propagate: two standard deviations away the function is not what its derivatives of first "
+    "and second order say, and kinks are not seen {}. Compare with samples=, or give check=False."
+)
 _STEP: Final = 2.0**-10
 """The part of a displacement along which the slope of a distance is taken."""
 
 
 def doubts(g: Callable[[Any], Any], x: Any, D: Any, u: Any, to: Coordinates) -> Iterator[str]:
     """Say why standard deviations `u` of a function of vectors may be wrong; `D` displaces it."""
-    D = D.astype(x.dtype)
+    D, program, unknown = D.astype(x.dtype), None, ""
     try:
         trace = _trace(g, x)
         program = program_of_trace(trace)
     except ConcreteValueError as error:
-        yield f"fd.propagate cannot look for kinks where values decide: {error}"
-        program, smooth = None, g
+        unknown, smooth = f"where values decide ({error})", g
     else:
-        count = sum(trace.numeric)
 
         def smooth(z: Any) -> Any:
-            return run(program, [z, *trace.captures])[:count][0]
+            return run(program, [z, *trace.captures])[0]
+
+    y, first, second = _expansion(smooth, x, D)
+    yield from _strong(np.sqrt(np.mean(second**2, axis=0)) / 2, u, to)
+    close = {} if program is None else _close(program, [x, *trace.captures], D)
+    if (close or unknown) and _does_harm(g, x, D, y + 2 * second, 2 * first, u):
+        yield from _named(g, x, close) if close else [_HIDDEN.format(unknown)]
+
+
+def _expansion(f: Callable[[Any], Any], x: Any, D: Any) -> tuple[Any, Any, Any]:
+    """Return a function and its first and second derivatives along columns."""
 
     def along(d: Any) -> Any:
-        (y, _), (first, second) = jvp(lambda z: jvp(smooth, (z,), (d,)), (x,), (d,))
+        (y, _), (first, second) = jvp(lambda z: jvp(f, (z,), (d,)), (x,), (d,))
         return y, first, second
 
-    y, first, second = vmap(along)(D.T)
-    yield from _strong(np.sqrt(np.mean(second**2, axis=0)) / 2, u, to)
-    close = _close(program, [x, *trace.captures], D) if program is not None else {}
-    if close and _does_harm(g, x, D, y + 2 * second, 2 * first, u):
-        yield from _named(g, x, close)
+    try:
+        return vmap(along)(D.T)  # type: ignore[no-any-return]
+    except NotDifferentiableError:  # twice: then by differences
+        y = f(x)
+        above, below = (np.stack([f(x + s * d) for d in D.T]) for s in (1, -1))
+        return y + 0 * above, (above - below) / 2, above + below - 2 * y
 
 
 def _trace(g: Callable[[Any], Any], x: Any) -> Trace:
     """Trace a function as `jit` does, with what it decides by."""
     given = Operands(((x,), {}))
     return record(
-        g, given.xs, on_operands(g, given), nested_policy(0, eager=False, lifts=False),
+        g, given.xs, on_operands(g, given), nested_policy(2, eager=False, lifts=False),
         types=given.types, decisions=Decisions,
     )  # fmt: skip
 
@@ -91,8 +104,20 @@ class _Kink(NamedTuple):
 
 
 @memoised
-def _kinks_of(program: Program) -> dict[int, tuple[Gap, _Kink]]:
-    return {k: (gap, _Kink(program, eq, said)) for k, eq, gap, said in kinked(program)}
+def _kinks_of(program: Program) -> dict[int, tuple[Gap | None, _Kink]]:
+    """Return kinks by equation, without a distance where they are in code that is not seen."""
+    found: dict[int, tuple[Gap | None, _Kink]] = {
+        k: (None, _Kink(program, eq, "")) for k, eq in enumerate(program.equations) if _hides(eq)
+    }
+    return found | {k: (gap, _Kink(program, eq, said)) for k, eq, gap, said in kinked(program)}
+
+
+def _hides(eq: Equation) -> bool:
+    """Whether an equation calls Python code, or holds a program with kinks that it runs itself."""
+    if eq.primitive.implementation.nested is not None:
+        return False
+    calls = eq.primitive.facts.calls_user or hasattr(eq.params, "batches")  # of `python_call`
+    return calls or any(map(_has_kinks, nested(eq.params)))
 
 
 @memoised
@@ -118,7 +143,8 @@ def _gaps(program: Program, arrays: Sequence[Any]) -> list[tuple[_Kink, Any]]:
             if k in kinks:
                 gap, kink = kinks[k]
                 y = ys if len(kink.eq.results) == 1 else ys[0]
-                found.append((kink, np.asarray(gap(kink.eq.params, xs, y)).reshape(-1)))
+                away = 0.0 if gap is None else gap(kink.eq.params, xs, y)
+                found.append((kink, np.reshape(away, -1)))
             return ys
 
         return lambda *xs: prepared.watch(xs, step)
@@ -133,7 +159,7 @@ def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
         return {}
     x, *captures = arrays
     with np.errstate(all="ignore"):
-        here = [gap for _, gap in _gaps(program, arrays)]
+        kinks, here = zip(*_gaps(program, arrays), strict=True)
         squares = [np.zeros_like(gap) for gap in here]
         for d in _STEP * D.T:
             sides = [[gap for _, gap in _gaps(program, [x + s * d, *captures])] for s in (-1, 1)]
@@ -144,7 +170,9 @@ def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
         for k, (gap, square) in enumerate(zip(here, squares, strict=True)):
             sigma = np.sqrt(square / D.shape[1]) / _STEP
             close = (gap <= sigma) & (sigma > 0)
-            if np.any(close):
+            if not kinks[k].convention:
+                found[k] = 0.0
+            elif np.any(close):
                 found[k] = float(np.min(gap[close] / sigma[close]))
     return found
 
@@ -179,6 +207,9 @@ def _named(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator
         known = told.get((place, word), (np.inf, ""))
         told[place, word] = min(known, (distance, convention))
     for (place, word), (distance, convention) in told.items():
+        if not convention:
+            yield _HIDDEN.format(f"within {word}{f' at {place}' if place else ''}")
+            continue
         yield (
             f"fd.propagate: {word}{f' at {place}' if place else ''} has a kink {distance:.2g} "
             f"standard deviations away ({convention}), which linearization does not see. Compare "
