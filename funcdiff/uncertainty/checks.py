@@ -85,7 +85,8 @@ def _trace(g: Callable[[Any], Any], x: Any) -> Trace:
 def _strong(term: Any, u: Any, to: Coordinates) -> Iterator[str]:
     strong = term > _STRONG * u
     if np.any(strong):
-        k = int(np.argmax(np.where(strong, term / np.where(u > 0, u, np.finfo(float).tiny), 0)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            k = int(np.argmax(np.where(strong, term / u, 0)))
         yield (
             f"fd.propagate: the second-order term of the result{to.names[k]} is {term[k]:.3g}, and "
             f"its standard deviation to first order {u[k]:.3g}, at {user_location()}: the function "

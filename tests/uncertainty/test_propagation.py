@@ -1,6 +1,5 @@
 """Covariances of results, against closed forms and each other."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -104,46 +103,6 @@ def test_many_elements_have_the_covariance_of_few() -> None:
     np.testing.assert_allclose(found.cov, 1e-4 * J @ J.T, rtol=1e-12, atol=1e-20)
 
 
-def test_a_function_that_bends_within_its_uncertainty_is_told() -> None:
-    with pytest.warns(errors.UncertaintyWarning, match=r"second-order term of the result is 0\.0"):
-        fd.propagate(lambda x: np.cos(x))(0.0, std=0.3)
-    with pytest.warns(errors.UncertaintyWarning, match="second-order term of the result"):
-        fd.propagate(lambda x: np.cos(np.sum(x)))(np.zeros(40), std=0.3)  # looked at in directions
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fd.propagate(np.cos)(1.0, std=0.01)
-
-
-KINKS = {
-    "abs": (lambda x: np.abs(x), 0.1, 0.0),
-    "maximum": (lambda x: np.maximum(2 * x, 1.0), 0.6, 0.5),
-    "where": (lambda x: np.where(x > 1, x, x**2 / 100), 1.1, 1.0),
-    "max": (lambda x: np.max(np.stack([x, 3 - x])), 1.4, 1.5),
-    "floor": (lambda x: np.floor(x) + x, 2.1, 2.0),
-}
-
-
-@pytest.mark.parametrize("name", KINKS)
-def test_a_kink_within_a_deviation_is_told_with_its_line(name: str) -> None:
-    g, x, kink = KINKS[name]
-    with pytest.warns(errors.UncertaintyWarning, match="has a kink") as told:
-        fd.propagate(g)(x, std=1.2 * abs(x - kink))
-    assert any("test_propagation.py" in str(w.message) for w in told)
-    assert any("0.83 standard deviations" in str(w.message) for w in told)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fd.propagate(g)(x, std=0.8 * abs(x - kink) if name != "where" else 0.08)
-
-
-def test_kinks_of_constants_and_of_other_arguments_are_not_told() -> None:
-    data = np.array([-1.0, 0.0, 1.0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fd.propagate(lambda p: p[0] * np.abs(data) + np.abs(p[1]))(
-            np.array([1.0, 0.0]), std=np.array([0.1, 0.0])
-        )
-
-
 def test_what_is_no_covariance_is_refused() -> None:
     run = fd.propagate(f)
     for form, said in (
@@ -166,8 +125,3 @@ def test_what_is_no_covariance_is_refused() -> None:
         fd.propagate(lambda z: z)(std=0.1)
     with pytest.raises(errors.OutputError, match="dtype"):
         fd.propagate(lambda x: {"n": 3, "x": x})(1.0, std=0.1)
-
-
-def test_a_point_on_a_kink_is_told_though_distances_have_no_slope_there() -> None:
-    with pytest.warns(errors.UncertaintyWarning, match="has a kink"):
-        fd.propagate(np.abs)(0.0, std=0.1)
