@@ -25,6 +25,7 @@ from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_fra
 from funcdiff.reading.explanation.inspections import Gap, kinked, phrase
 from funcdiff.reading.provenance import Notes, origin_of, taking_notes
 from funcdiff.uncertainty.coordinates import Coordinates
+from funcdiff.uncertainty.covariance import Covariance
 
 _STRONG: Final = 0.1
 """The part of the standard deviation from which on a second-order term is told."""
@@ -38,9 +39,14 @@ _STEP: Final = 2.0**-10
 """The part of a displacement along which the slope of a distance is taken."""
 
 
-def doubts(g: Callable[[Any], Any], x: Any, D: Any, u: Any, to: Coordinates) -> Iterator[str]:
-    """Say why standard deviations `u` of a function of vectors may be wrong; `D` displaces it."""
-    D, program, unknown = D.astype(x.dtype), None, ""
+def doubts(
+    g: Callable[[Any], Any], x: Any, C: Covariance, u: Any, to: Coordinates, *, alone: bool
+) -> Iterator[str]:
+    """Say why standard deviations `u` of a function of vectors may be wrong.
+
+    Results depend on one number each if these are `alone`: then all signs are as good as any.
+    """
+    program, unknown = None, ""
     try:
         trace = _trace(g, x)
         program = program_of_trace(trace)
@@ -51,11 +57,14 @@ def doubts(g: Callable[[Any], Any], x: Any, D: Any, u: Any, to: Coordinates) -> 
         def smooth(z: Any) -> Any:
             return run(program, [z, *trace.captures])[0]
 
-    y, first, second = _expansion(smooth, x, D)
+    D = C.displacements()[:, : 1 if alone else None].astype(x.dtype)
+    *_, second = _expansion(smooth, x, D)
     yield from _strong(np.sqrt(np.mean(second**2, axis=0)) / 2, u, to)
-    close = {} if program is None else _close(program, [x, *trace.captures], D)
-    if (close or unknown) and _does_harm(g, x, D, y + 2 * second, 2 * first, u):
-        yield from _named(g, x, close) if close else [_HIDDEN.format(unknown)]
+    if unknown or (program is not None and _has_kinks(program)):
+        D = C.displacements().astype(x.dtype)
+        close = {} if program is None else _close(program, [x, *trace.captures], D)
+        if (close or unknown) and _does_harm(g, x, D, _expansion(smooth, x, D), u):
+            yield from _named(g, x, close) if close else [_HIDDEN.format(unknown)]
 
 
 def _expansion(f: Callable[[Any], Any], x: Any, D: Any) -> tuple[Any, Any, Any]:
@@ -88,7 +97,7 @@ def _strong(term: Any, u: Any, to: Coordinates) -> Iterator[str]:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             k = int(np.argmax(np.where(strong, term / u, 0)))
         yield (
-            f"fd.propagate: the second-order term of the result{to.names[k]} is {term[k]:.3g}, and "
+            f"fd.propagate: the second-order term of the result{to.name(k)} is {term[k]:.3g}, and "
             f"its standard deviation to first order {u[k]:.3g}, at {user_location()}: the function "
             "bends within the uncertainty of its arguments. Compare with order=2 or samples=, or "
             "give check=False."
@@ -156,8 +165,6 @@ def _gaps(program: Program, arrays: Sequence[Any]) -> list[tuple[_Kink, Any]]:
 
 def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
     """Return which kinks are within a standard deviation, and how far the nearest element is."""
-    if not _has_kinks(program):
-        return {}
     x, *captures = arrays
     with np.errstate(all="ignore"):
         kinks, here = zip(*_gaps(program, arrays), strict=True)
@@ -178,11 +185,15 @@ def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
     return found
 
 
-def _does_harm(g: Callable[[Any], Any], x: Any, D: Any, even: Any, odd: Any, u: Any) -> bool:
-    """Whether a function is not its parabola, ``even ± odd``, two deviations away.
+def _does_harm(
+    g: Callable[[Any], Any], x: Any, D: Any, expansion: tuple[Any, Any, Any], u: Any
+) -> bool:
+    """Whether a function is not its expansion to second order, two deviations away.
 
     Loops that converge decide by small numbers, which a kink is always near, and does not matter.
     """
+    y, first, second = expansion
+    even, odd = y + 2 * second, 2 * first
     with np.errstate(all="ignore"):
         for d, a, b in zip(2 * D.T, even, odd, strict=True):
             for sign in (-1, 1):

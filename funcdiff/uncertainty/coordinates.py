@@ -38,8 +38,13 @@ class Coordinates:
     @property
     def names(self) -> list[str]:
         """A name for each element of the vector: ``['w'][0, 1]``."""
-        named = zip(self.paths, self.shapes, strict=True)
-        return [f"{path}{list(k) if k else ''}" for path, s in named for k in np.ndindex(*s)]
+        return [self.name(k) for k in range(self.parts[-1].stop if self.parts else 0)]
+
+    def name(self, k: int) -> str:
+        """Return the name of an element of the vector."""
+        leaf, part = next((j, part) for j, part in enumerate(self.parts) if k < part.stop)
+        place = np.unravel_index(k - part.start, self.shapes[leaf])
+        return self.paths[leaf] + (str([int(i) for i in place]) if place else "")
 
     def vector(self, flat: Any) -> Any:
         """Return a container with the numbers of a vector."""

@@ -71,7 +71,7 @@ def _signs(r: int) -> Any:
     if 2 ** (r - 1) <= _DISPLACED:
         bits = np.arange(2 ** max(r - 1, 0)) >> np.arange(r)[:, None]
         return 1.0 - 2.0 * (bits & 1)
-    return np.random.default_rng(0).choice([-1.0, 1.0], (r, _DISPLACED))
+    return 1.0 - 2.0 * np.random.default_rng(0).integers(2, size=(r, _DISPLACED), dtype=np.int8)
 
 
 def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
@@ -153,7 +153,7 @@ def _not_negative(v: Any, what: str, at: Coordinates) -> Any:
     if np.any(bad):
         k = int(np.argmax(bad))
         raise InputError(
-            f"{what} of x{at.names[k]} is {v[k]}, at {user_location()}. Give numbers from 0 on; "
+            f"{what} of x{at.name(k)} is {v[k]}, at {user_location()}. Give numbers from 0 on; "
             "0 stands for what is exact."
         )
     return v
@@ -190,7 +190,7 @@ def _semidefinite(C: Any, at: Coordinates) -> Covariance:
     except np.linalg.LinAlgError:
         w, V = np.linalg.eigh(C)
     if w[0] < -1e-8 * scale:
-        name = at.names[int(np.argmax(np.abs(V[:, 0])))]
+        name = at.name(int(np.argmax(np.abs(V[:, 0]))))
         raise InputError(
             f"cov= is not a covariance: it has the eigenvalue {w[0]:.3g}, mostly along x{name}, "
             f"at {user_location()}. Give a positive semidefinite matrix."

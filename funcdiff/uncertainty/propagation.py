@@ -183,13 +183,13 @@ def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
         value = f(*args)
         _check_output(value)
         to = Coordinates.of(value)
-        J = _jacobian(g, x, diagonal=C.variances is not None)
+        J, alone = _jacobian(g, x, diagonal=C.variances is not None)
         first = _variances(J, C)
         second = _second_derivatives(g, x, C) if order == 2 else np.zeros((len(first), 0, 0))
         beyond = np.einsum("kij,kij->k", second, second) / 2
         deviations = np.sqrt(first)
         if check:
-            for text in doubts(g, x, C.displacements(), deviations, to):
+            for text in doubts(g, x, C, deviations, to, alone=alone):
                 warnings.warn(text, UncertaintyWarning, stacklevel=2)
         return Propagated(
             value,
@@ -213,13 +213,17 @@ def _check_output(value: Any) -> None:
             )
 
 
-def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> Any:
-    """Return the Jacobian, a sparse one where it is large and few elements are not zero."""
+def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, bool]:
+    """Return the Jacobian, a sparse one where it is large and few elements are not zero.
+
+    With it, whether results are known to depend on one number each: columns share no row.
+    """
     if diagonal and x.size**2 > _LARGE and find_spec("scipy") is not None:
         pattern = sparsity(g)(x)
         if pattern.nnz * 10 < np.prod(pattern.shape):
-            return jacobian(g, sparse=True, sparsity=pattern)(x)
-    return jacobian(g)(x)
+            alone = bool(np.max(np.bincount(pattern.rows), initial=0) <= 1)
+            return jacobian(g, sparse=True, sparsity=pattern)(x), alone
+    return jacobian(g)(x), False
 
 
 def _variances(J: Any, C: Covariance) -> Any:
