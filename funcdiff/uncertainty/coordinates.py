@@ -36,15 +36,43 @@ class Coordinates:
         return [slice(a, b) for a, b in pairwise(ends)]
 
     @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return self.parts[-1].stop if self.parts else 0
+
+    @property
     def names(self) -> list[str]:
         """A name for each element of the vector: ``['w'][0, 1]``."""
-        return [self.name(k) for k in range(self.parts[-1].stop if self.parts else 0)]
+        return [self.name(k) for k in range(self.size)]
 
     def name(self, k: int) -> str:
         """Return the name of an element of the vector."""
         leaf, part = next((j, part) for j, part in enumerate(self.parts) if k < part.stop)
         place = np.unravel_index(k - part.start, self.shapes[leaf])
         return self.paths[leaf] + (str([int(i) for i in place]) if place else "")
+
+    def flat(self, tree: Any, what: str) -> Any:
+        """Return numbers of a container alike, one for each leaf or for each element, as a vector.
+
+        Messages call them `what`.
+        """
+        leaves, structure = pytree.flatten(tree)
+        if structure != self.structure:
+            raise InputError(
+                f"{what} has the structure {structure}, but the point has {self.structure}, at "
+                f"{user_location()}. Give one entry per leaf of the point."
+            )
+        found = np.zeros(self.size)
+        for leaf, path, shape, part in zip(
+            leaves, self.paths, self.shapes, self.parts, strict=True
+        ):
+            if np.shape(leaf) not in ((), shape):
+                raise InputError(
+                    f"{what} of x{path} has shape {np.shape(leaf)}, but the leaf has {shape}, at "
+                    f"{user_location()}. Give one number for all elements, or one for each."
+                )
+            found[part] = np.reshape(leaf, -1)
+        return found
 
     def vector(self, flat: Any) -> Any:
         """Return a container with the numbers of a vector."""

@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from funcdiff import pytree
 from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
@@ -103,14 +102,7 @@ def _on_bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
     met = np.zeros(x.size, bool)
     for bound in (lower, upper):
         if bound is not None:
-            leaves, structure = pytree.flatten(bound)
-            if structure != at.structure:
-                raise InputError(
-                    f"bounds have the structure {structure}, but the parameters {at.structure}, at "
-                    f"{user_location()}. Give one bound per leaf, np.inf or -np.inf for none."
-                )
-            pairs = zip(leaves, at.shapes, strict=True)
-            met |= x == np.concatenate([np.broadcast_to(b, s).reshape(-1) for b, s in pairs])
+            met |= x == at.flat(bound, "a bound")
     if np.any(met):
         names = ", ".join(name for name, on in zip(at.names, met, strict=True) if on)
         warnings.warn(

@@ -195,7 +195,7 @@ def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
             value,
             to.vector(np.sqrt(first + beyond)),
             to.vector(np.trace(second, axis1=1, axis2=2) / 2) if order == 2 else None,
-            _sample(g, x, C.factor, samples, rng, to) if samples else None,
+            _sample(g, x, C, samples, rng, to) if samples else None,
             None if dof is None else to.vector(_effective(J, C, dof, first, at)),
             lambda: to.matrix(_sandwich(J, C) + np.einsum("kij,lij->kl", second, second) / 2),
             lambda: _budget(J, C, first, beyond, at, to),
@@ -249,7 +249,7 @@ def _dense(J: Any) -> Any:
 
 def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
     """Return those along the columns of a factor of the covariance, of shape (m, r, r)."""
-    L = C.factor
+    L = C.spread(np.eye(C.rank))
     size = np.size(g(x)) * L.shape[1] ** 2
     if size > _MANY:
         raise InputError(
@@ -259,10 +259,12 @@ def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
     return jacfwd(jacobian(lambda s: g(x + L @ s)))(np.zeros(L.shape[1]))
 
 
-def _sample(g: Any, x: Any, L: Any, count: int, rng: Any, to: Coordinates) -> tuple[Any, Any]:
+def _sample(
+    g: Any, x: Any, C: Covariance, count: int, rng: Any, to: Coordinates
+) -> tuple[Any, Any]:
     """Return mean and covariance of the results for arguments that are drawn."""
     generator = np.random.default_rng() if rng is None else rng
-    points = x + generator.standard_normal((count, L.shape[1])) @ L.T
+    points = x + C.spread(generator.standard_normal((C.rank, count))).T
     try:
         ys = vmap(g)(points)
     except ConcreteValueError:  # the function decides by values
@@ -277,14 +279,7 @@ def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates)
             f"dof= needs independent arguments, but cov= has covariances, at {user_location()}. "
             "Give variances or standard deviations, or leave dof= out."
         )
-    leaves, structure = pytree.flatten(dof)
-    if structure != at.structure:
-        raise InputError(
-            f"dof= has the structure {structure}, but the point has {at.structure}, at "
-            f"{user_location()}. Give one entry per leaf, np.inf for what is known exactly."
-        )
-    spread = [np.broadcast_to(nu, s).reshape(-1) for nu, s in zip(leaves, at.shapes, strict=True)]
-    weights = 1.0 / np.concatenate(spread)
+    weights = 1.0 / at.flat(dof, "dof=")
     below = (_dense(J) ** 2 * C.variances) ** 2 @ weights
     return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)
 
@@ -294,16 +289,12 @@ def _budget(
 ) -> dict[str, Any]:
     """Return the variances by leaf of the arguments, and what is `beyond` the first order."""
     J, found = _dense(J), {}
-    rest = first.copy()
     for path, part in zip(at.paths, at.parts, strict=True):
-        if C.variances is not None:
-            share = J[:, part] ** 2 @ C.variances[part]
-        else:
-            share = np.einsum("ki,ij,kj->k", J[:, part], C.block(part), J[:, part])
-        found[path] = to.vector(share)
-        rest -= share
+        alone = np.zeros_like(J)
+        alone[:, part] = J[:, part]
+        found[path] = _variances(alone, C)
     if C.variances is None:
-        found["correlations"] = to.vector(rest)
+        found["correlations"] = first - sum(found.values())
     if np.any(beyond):
-        found["second order"] = to.vector(beyond)
-    return found
+        found["second order"] = beyond
+    return {name: to.vector(share) for name, share in found.items()}
