@@ -66,7 +66,7 @@ GROUPS: Final = (
     Group(
         "Uncertainty",
         "[Covariances of results, errors of estimates, designs](uncertainty.md).",
-        "propagate uncertainty.propagation.Propagated standard_errors fisher_information "
+        "propagate uncertainty.propagate.Propagated standard_errors fisher_information "
         "confidence_intervals design.criterion",
     ),
     Group(

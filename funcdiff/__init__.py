@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
     from funcdiff.uncertainty import design
-    from funcdiff.uncertainty.estimates import (
+    from funcdiff.uncertainty.propagate import propagate
+    from funcdiff.uncertainty.standard_errors import (
         confidence_intervals,
         fisher_information,
         standard_errors,
     )
-    from funcdiff.uncertainty.propagation import propagate
 
 __all__ = [
     "Program",
@@ -163,8 +163,8 @@ _HOMES = {
     "reading.described": "describe",
     "reading.views": "cost draw explain export source",
     "uncertainty": "design",
-    "uncertainty.estimates": "confidence_intervals fisher_information standard_errors",
-    "uncertainty.propagation": "propagate",
+    "uncertainty.standard_errors": "confidence_intervals fisher_information standard_errors",
+    "uncertainty.propagate": "propagate",
 }
 """Modules that are imported when one of their public names is asked for."""
 

@@ -7,7 +7,7 @@ see `Covariance.displacements`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.compiling.guarded import program_of_trace
 from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.decisions import Decisions
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
-from funcdiff.core.program import Equation, Program
-from funcdiff.core.walk import nested
+from funcdiff.core.program import Program
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_frame, user_location
-from funcdiff.reading.explanation.inspections import Gap, kinked, phrase
+from funcdiff.reading.explanation.distances import distances, has_kinks
+from funcdiff.reading.explanation.inspections import phrase
 from funcdiff.reading.provenance import Notes, origin_of, taking_notes
 from funcdiff.uncertainty.coordinates import Coordinates
 from funcdiff.uncertainty.covariance import Covariance
@@ -60,11 +58,11 @@ def doubts(
     D = C.displacements()[:, : 1 if alone else None].astype(x.dtype)
     *_, second = _expansion(smooth, x, D)
     yield from _strong(np.sqrt(np.mean(second**2, axis=0)) / 2, u, to)
-    if unknown or (program is not None and _has_kinks(program)):
+    if unknown or (program is not None and has_kinks(program)):
         D = C.displacements().astype(x.dtype)
         close = {} if program is None else _close(program, [x, *trace.captures], D)
         if (close or unknown) and _does_harm(g, x, D, _expansion(smooth, x, D), u):
-            yield from _named(g, x, close) if close else [_HIDDEN.format(unknown)]
+            yield from _tell(g, x, close) if close else [_HIDDEN.format(unknown)]
 
 
 def _expansion(f: Callable[[Any], Any], x: Any, D: Any) -> tuple[Any, Any, Any]:
@@ -107,73 +105,16 @@ def _strong(term: Any, u: Any, to: Coordinates) -> Iterator[str]:
         )
 
 
-# ---- kinks: what `explain` knows of them, in standard deviations ---------------------------------
-
-
-class _Kink(NamedTuple):
-    program: Program
-    eq: Equation
-    convention: str
-
-
-@memoised
-def _kinks_of(program: Program) -> dict[int, tuple[Gap | None, _Kink]]:
-    """Return kinks by equation, without a distance where they are in code that is not seen."""
-    found: dict[int, tuple[Gap | None, _Kink]] = {
-        k: (None, _Kink(program, eq, "")) for k, eq in enumerate(program.equations) if _hides(eq)
-    }
-    return found | {k: (gap, _Kink(program, eq, said)) for k, eq, gap, said in kinked(program)}
-
-
-def _hides(eq: Equation) -> bool:
-    """Whether an equation calls Python code, or holds a program with kinks that it runs itself."""
-    if eq.primitive.implementation.nested is not None:
-        return False
-    calls = eq.primitive.facts.calls_user or hasattr(eq.params, "batches")  # of `python_call`
-    return calls or any(map(_has_kinks, nested(eq.params)))
-
-
-@memoised
-def _has_kinks(program: Program) -> bool:
-    inner = (p for eq in program.equations for p in nested(eq.params))
-    return bool(_kinks_of(program)) or any(map(_has_kinks, inner))
-
-
-def _gaps(program: Program, arrays: Sequence[Any]) -> list[tuple[_Kink, Any]]:
-    """Run a program, and return the distances from its kinks in order, those in loops too."""
-    found: list[tuple[_Kink, Any]] = []
-
-    def runner(inner: Program) -> Callable[..., list[Any]]:
-        prepared = executable(inner)
-        equations, kinks = prepared.program.equations, _kinks_of(prepared.program)
-        bodies = {
-            k: make(eq.params, runner) for k, eq in enumerate(equations)
-            if (make := eq.primitive.implementation.nested) is not None
-        }  # fmt: skip
-
-        def step(k: int, function: Callable[..., Any], xs: list[Any]) -> Any:
-            ys = bodies.get(k, function)(*xs)
-            if k in kinks:
-                gap, kink = kinks[k]
-                y = ys if len(kink.eq.results) == 1 else ys[0]
-                away = 0.0 if gap is None else gap(kink.eq.params, xs, y)
-                found.append((kink, np.reshape(away, -1)))
-            return ys
-
-        return lambda *xs: prepared.watch(xs, step)
-
-    runner(program)(*arrays)
-    return found
-
-
 def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
     """Return which kinks are within a standard deviation, and how far the nearest element is."""
     x, *captures = arrays
     with np.errstate(all="ignore"):
-        kinks, here = zip(*_gaps(program, arrays), strict=True)
+        kinks, here = zip(*distances(program, arrays), strict=True)
         squares = [np.zeros_like(gap) for gap in here]
         for d in _STEP * D.T:
-            sides = [[gap for _, gap in _gaps(program, [x + s * d, *captures])] for s in (-1, 1)]
+            sides = [
+                [gap for _, gap in distances(program, [x + s * d, *captures])] for s in (-1, 1)
+            ]
             for k, (gap, *moved) in enumerate(zip(here, *sides, strict=False)):
                 if all(m.shape == gap.shape for m in moved):  # the slope is that of one side
                     squares[k] += np.max([np.abs(m - gap) for m in moved], axis=0) ** 2
@@ -210,11 +151,11 @@ def _does_harm(
     return False
 
 
-def _named(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator[str]:
+def _tell(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator[str]:
     with taking_notes(Notes(user_frame())):
         trace = _trace(g, x)
         program = program_of_trace(trace)
-    met = [kink for kink, _ in _gaps(program, [x, *trace.captures])]
+    met = [kink for kink, _ in distances(program, [x, *trace.captures])]
     told: dict[tuple[Any, str], tuple[float, str]] = {}
     for k, distance in close.items():
         inner, eq, convention = met[k]

@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import on_vectors
-from funcdiff.uncertainty.estimates import whitened
+from funcdiff.uncertainty.standard_errors import whiten
 
 __all__ = ["criterion"]
 
@@ -78,7 +78,7 @@ def criterion(
         return jacobian(g)(x)
 
     def of_design(xi: Any) -> Any:
-        J = whitened(rows(xi), noise)
+        J = whiten(rows(xi), noise)
         M = J.T @ J if weights is None else J.T @ (np.reshape(weights, (-1, 1)) * J)
         if kind == "D":
             return -np.linalg.slogdet(M)[1]

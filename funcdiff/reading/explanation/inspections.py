@@ -444,9 +444,7 @@ _BY_NAME: Final[dict[str, _Kind]] = {
 _TAKEN: Final = "the derivative is that of the branch that is taken, on the border too"
 
 _CHOICES: Final[dict[str, _Kind]] = {
-    **dict.fromkeys(
-        ("less", "less_equal", "greater", "greater_equal"), _Kind(_difference, _TAKEN)
-    ),
+    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _Kind(_difference, _TAKEN)),
     "argmax": _Kind(_between_largest, _TAKEN),
     "argmin": _Kind(lambda p, xs, y: _between_largest(p, [-xs[0]], y), _TAKEN),
 }
@@ -466,9 +464,13 @@ def has_slope(eq: Equation) -> bool:
     return real and eq.primitive.name not in _FLAT and eq.primitive is not stop_gradient_p
 
 
-def kinked(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
+def kinks_in(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
     """Yield the equations with kinks by index, how far these are, and what counts there."""
-    deciding = _deciding(program)
+    # booleans and integers by which numbers, branches or iterations are chosen
+    deciding = {x for x in program.outputs if _is_choice(x)}
+    for eq in reversed(program.equations):
+        if not deciding.isdisjoint(eq.results) or not all(map(_is_choice, eq.results)):
+            deciding.update(filter(_is_choice, eq.operands))
     for index, eq in enumerate(program.equations):
         kind = KINDS.get(eq.primitive.name)
         if not deciding.isdisjoint(eq.results):
@@ -478,22 +480,13 @@ def kinked(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
             yield index, eq, kind.gap, kind.convention
 
 
-def lookers(program: Program) -> dict[int, Looked]:
-    """Return, by index, what looks for kinks at the equations that have some."""
-    return {k: _looker(program, eq, gap, said) for k, eq, gap, said in kinked(program)}
-
-
-def _deciding(program: Program) -> set[Atom]:
-    """Return the booleans and integers by which numbers, branches or iterations are chosen."""
-    found = {x for x in program.outputs if _is_choice(x)}
-    for eq in reversed(program.equations):
-        if not found.isdisjoint(eq.results) or not all(map(_is_choice, eq.results)):
-            found.update(filter(_is_choice, eq.operands))
-    return found
-
-
 def _is_choice(x: Atom) -> bool:
     return isinstance(x, Var) and x.type.dtype.kind in "biu"
+
+
+def lookers(program: Program) -> dict[int, Looked]:
+    """Return, by index, what looks for kinks at the equations that have some."""
+    return {k: _looker(program, eq, gap, said) for k, eq, gap, said in kinks_in(program)}
 
 
 def _looker(program: Program, eq: Equation, gap: Gap, convention: str) -> Looked:

@@ -106,6 +106,52 @@ def test_the_profile_of_a_rate_is_where_its_likelihood_has_fallen() -> None:
         fd.confidence_intervals(lambda x: -(np.tanh(x) ** 2))(0.0, kind="profile")
 
 
+def _normal(p: Any, y: Any) -> Any:
+    return -np.log(p["s"]) - ((y - p["m"]) / p["s"]) ** 2 / 2
+
+
+def test_the_profile_of_a_mean_is_its_closed_form_where_the_deviation_is_estimated_too() -> None:
+    y = np.array([1.0, 2.5, 2.7, 4.1, 6.0])
+    n, best = len(y), {"m": y.mean(), "s": y.std()}
+    low, high = fd.confidence_intervals(_normal)(best, y, kind="profile")
+    # the deviation is sqrt(s² + (m - mean)²) where the profile passes, so n·log of that falls
+    half = best["s"] * np.sqrt(np.exp(1.959963984540054**2 / n) - 1)
+    np.testing.assert_allclose([low["m"], high["m"]], [y.mean() - half, y.mean() + half], rtol=1e-7)
+    fall = [sum(_normal(best, y) - _normal({"m": y.mean(), "s": s["s"]}, y)) for s in (low, high)]
+    np.testing.assert_allclose(fall, 1.959963984540054**2 / 2, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["wald", "profile"])
+def test_intervals_end_at_bounds_which_a_warning_names(kind: Any) -> None:
+    free = fd.confidence_intervals(loglike)(P, kind=kind)
+    bounds: dict[str, Any] = {
+        "lower": {"a": P["a"] - 0.1, "b": -np.inf}, "upper": {"a": np.inf, "b": 100.0}
+    }  # fmt: skip
+    with pytest.warns(errors.UncertaintyWarning, match=r"end at the bounds .*: \['a'\], at"):
+        low, high = fd.confidence_intervals(loglike)(P, kind=kind, **bounds)
+    assert low["a"] == P["a"] - 0.1
+    assert np.isclose(high["a"], free[1]["a"], rtol=1e-7)
+    if kind == "wald":
+        assert [low["b"], high["b"]] == [free[0]["b"], free[1]["b"]]
+    else:  # `b` is profiled over an `a` that stays on its bound
+        assert high["b"] < free[1]["b"]
+        fall = np.sum(loglike(P) - loglike({"a": low["a"], "b": high["b"]}))
+        assert np.isclose(fall, 1.959963984540054**2 / 2, rtol=1e-7)
+
+
+def test_a_maximum_on_a_bound_has_an_interval_on_the_other_side() -> None:
+    fallen = 1.959963984540054**2 / 2
+    with pytest.warns(errors.UncertaintyWarning, match="bounds of parameters: x"):
+        low, high = fd.confidence_intervals(lambda r: -3 * r)(0.0, kind="profile", lower=0.0)
+    assert low == 0
+    assert np.isclose(high, fallen / 3, rtol=1e-8)
+    with pytest.warns(errors.UncertaintyWarning, match="bounds of parameters: x"):
+        low, high = fd.confidence_intervals(lambda r: 5 * np.log(r) - 2 * r)(
+            2.5, kind="profile", lower=0.0, upper=3.0
+        )
+    assert 0 < low < high == 3
+
+
 def test_designs_have_the_criteria_of_a_line_and_their_derivatives() -> None:
     xi, at = np.array([-1.0, 0.3, 1.2]), np.array([0.0, 2.0])
     matrix: Any = lambda t: np.stack([np.ones(len(t)), t], axis=1)

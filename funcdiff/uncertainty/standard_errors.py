@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -77,42 +77,42 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     def errors(
         *args: Any, kind: Kind = "hessian", groups: Any = None, lower: Any = None, upper: Any = None
     ) -> tuple[Any, Any]:
-        g, x, at = on_vectors(_of_params(loglike, args), args[:1], "standard_errors")
-        free = ~_on_bounds(x, at, lower, upper)
+        g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "standard_errors")
+        low, high = _bounds(at, lower, upper)
+        free = (x > low) & (x < high)
+        _tell(
+            ~free, at, "parameters on their bounds count as known, and have no errors",
+            "Their likelihood is not quadratic: profile it with fd.confidence_intervals.",
+        )  # fmt: skip
         names = [name for name, moves in zip(at.names, free, strict=True) if moves]
         cov = np.zeros((x.size, x.size))
-        cov[np.ix_(free, free)] = _covariance(_restricted(g, x, free), x[free], kind, groups, names)
+        cov[np.ix_(free, free)] = _covariance(_restrict(g, x, free), x[free], kind, groups, names)
         return at.vector(np.sqrt(np.diagonal(cov))), at.matrix(cov)
 
     return errors
 
 
-def _of_params(f: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    return lambda params: f(params, *args[1:])
-
-
-def _restricted(g: Callable[[Any], Any], x: Any, free: Any) -> Callable[[Any], Any]:
+def _restrict(g: Callable[[Any], Any], x: Any, free: Any) -> Callable[[Any], Any]:
     """Return a function of the free elements of a vector; the others stay."""
     spread = np.eye(x.size)[:, free]
     rest = np.where(free, 0.0, x)
     return lambda z: g(rest + spread @ z)
 
 
-def _on_bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
-    met = np.zeros(x.size, bool)
-    for bound in (lower, upper):
-        if bound is not None:
-            met |= x == at.flat(bound, "a bound")
-    if np.any(met):
-        names = ", ".join(name for name, on in zip(at.names, met, strict=True) if on)
+def _bounds(at: Coordinates, lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return bounds as vectors, infinite where there are none."""
+    low, high = (None if b is None else at.flat(b, "a bound") for b in (lower, upper))
+    nowhere = np.full(at.size, np.inf)
+    return -nowhere if low is None else low, nowhere if high is None else high
+
+
+def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
+    """Warn of the parameters that are flagged."""
+    if np.any(flags):
+        names = ", ".join(at.name(int(k)) or "x" for k in np.flatnonzero(flags))
         warnings.warn(
-            f"parameters on their bounds count as known, and have no errors: {names}, at "
-            f"{user_location()}. Their likelihood is not quadratic: profile it with "
-            "fd.confidence_intervals.",
-            UncertaintyWarning,
-            stacklevel=4,
+            f"{what}: {names}, at {user_location()}. {cure}", UncertaintyWarning, stacklevel=3
         )
-    return met
 
 
 def _covariance(g: Callable[[Any], Any], x: Any, kind: str, groups: Any, names: list[str]) -> Any:
@@ -214,14 +214,14 @@ def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callab
 
     @wraps(model)
     def information(*args: Any) -> Any:
-        g, x, at = on_vectors(_of_params(model, args), args[:1], "fisher_information")
-        J = whitened(jacobian(g)(x), noise)
+        g, x, at = on_vectors(lambda p: model(p, *args[1:]), args[:1], "fisher_information")
+        J = whiten(jacobian(g)(x), noise)
         return at.matrix(J.T @ J)
 
     return information
 
 
-def whitened(J: Any, noise: Any) -> Any:
+def whiten(J: Any, noise: Any) -> Any:
     """Return rows in units of the noise, of which the inner products are the information."""
     rows, given = len(J), np.shape(noise)
     if given == (rows, rows) and rows > 1:
@@ -245,10 +245,11 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
     Returns
     -------
     callable
-        ``confidence_intervals(loglike)(params, *args, level=0.95, kind="wald")`` returns
-        ``(low, high)``, each like `params`, the maximum.  ``kind="wald"`` is the estimate and its
-        standard error times a normal quantile; ``"profile"`` has the values where twice the
-        log-likelihood, maximised over all others, is a quantile of χ² below its maximum.
+        ``confidence_intervals(loglike)(params, *args, level=0.95, kind="wald", lower=None,
+        upper=None)`` returns ``(low, high)``, each like `params`, the maximum.  ``kind="wald"`` is
+        the estimate and its standard error times a normal quantile; ``"profile"`` has the values
+        where twice the log-likelihood, maximised over all others, is a quantile of χ² below its
+        maximum.  Within bounds, containers like `params`, intervals may end there.
 
     Raises
     ------
@@ -258,6 +259,11 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         If `params` is no maximum, or the profile does not fall so far on a side.
     MissingDependencyError
         If SciPy is not installed.
+
+    Warns
+    -----
+    UncertaintyWarning
+        If intervals end at bounds: the message names the parameters.
 
     Examples
     --------
@@ -270,64 +276,97 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
     """
 
     @wraps(loglike)
-    def intervals(*args: Any, level: float = 0.95, kind: str = "wald") -> tuple[Any, Any]:
+    def intervals(
+        *args: Any, level: float = 0.95, kind: Literal["wald", "profile"] = "wald",
+        lower: Any = None, upper: Any = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
         if kind not in ("wald", "profile") or not 0 < level < 1:
             raise InputError(
                 f"kind must be 'wald' or 'profile' and level lie between 0 and 1, got {kind!r} and "
                 f"{level!r}, at {user_location()}."
             )
-        g, x, at = on_vectors(_of_params(loglike, args), args[:1], "confidence_intervals")
-        cov = inverse_information(-_hessian(g, x), at.names)
+        g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "confidence_intervals")
+        low, high = _bounds(at, lower, upper)
+        free = (x > low) & (x < high)
+        F, slope = -_hessian(g, x), grad(lambda z: np.sum(g(z)))(x)
+        names = [name for name, moves in zip(at.names, free, strict=True) if moves]
+        # beside a bound, a step of the size in which the likelihood falls there
+        cov = np.diag(1 / np.maximum(np.abs(np.diagonal(F)) + slope**2, np.finfo(float).tiny))
+        cov[np.ix_(free, free)] = inverse_information(F[np.ix_(free, free)], names)
+        away = np.sqrt(slope[free] @ cov[np.ix_(free, free)] @ slope[free])
         reach = scipy_function("ndtri")((1 + level) / 2)
         if kind == "wald":
-            half = reach * np.sqrt(np.diagonal(cov))
-            return at.vector(x - half), at.vector(x + half)
-
-        def total(z: Any) -> Any:
-            return np.sum(g(z))
-
-        slope = grad(total)(x)
-        if slope @ cov @ slope > 1e-4:
+            half = reach * np.sqrt(np.diagonal(cov)) * free
+            ends = [np.maximum(x - half, low), np.minimum(x + half, high)]
+        elif away > 0.01:
             raise ConvergenceError(
-                f"the parameters are {np.sqrt(slope @ cov @ slope):.2g} standard errors from a "
-                f"maximum, at {user_location()}. Maximise the log-likelihood first."
+                f"the parameters are {away:.2g} standard errors from a maximum, at "
+                f"{user_location()}. Maximise the log-likelihood first."
             )
-        sides = [[_end(total, x, cov, k, s * reach, at.names) for k in range(x.size)]
-                 for s in (-1, 1)]  # fmt: skip
-        return at.vector(np.array(sides[0])), at.vector(np.array(sides[1]))
+        else:
+            profile = _Profile(lambda z: np.sum(g(z)), x, cov, low, high, at)
+            ends = [np.array([profile.end(k, s * reach) for k in range(x.size)]) for s in (-1, 1)]
+        _tell(
+            (ends[0] == low) | (ends[1] == high), at, "intervals end at the bounds of parameters",
+            "Beyond, the likelihood is not asked.",
+        )  # fmt: skip
+        return at.vector(ends[0]), at.vector(ends[1])
 
     return intervals
 
 
-def _end(g: Callable[[Any], Any], x: Any, cov: Any, k: int, reach: float, names: list[str]) -> Any:
-    """Return where the profile of a parameter has fallen by ``reach²/2``, on one side."""
-    minimize = scipy_function("minimize", "scipy.optimize")
-    others, step = np.arange(x.size) != k, cov[:, k] / np.sqrt(cov[k, k])
-    top = g(x)
+class _Profile(NamedTuple):
+    """A log-likelihood at its maximum `x`, within bounds."""
 
-    def excess(t: float) -> float:
-        start = x + t * step  # where a quadratic profile passes
+    g: Callable[[Any], Any]
+    x: Any
+    cov: Any
+    low: Any
+    high: Any
+    at: Coordinates
+
+    def end(self, k: int, reach: float) -> Any:
+        """Return where the profile of a parameter has fallen by ``reach²/2``, or its bound."""
+        x, step = self.x[k], np.sqrt(self.cov[k, k])
+        edge = self.high[k] if reach > 0 else self.low[k]
+        wall = (edge - x) / step  # beyond, the profile is not defined
+        if wall == 0:
+            return edge
+        with np.errstate(all="ignore"):
+            if np.isfinite(wall) and self.excess(k, wall, reach) < 0:
+                return edge
+            near, far = 0.0, reach if abs(reach) < abs(wall) else wall / 2
+            for _ in range(40):
+                value = self.excess(k, far, reach)
+                if np.isfinite(value) and value >= 0:
+                    root = scipy_function("brentq", "scipy.optimize")
+                    return x + step * root(
+                        lambda t: self.excess(k, t, reach), near, far, xtol=1e-10
+                    )
+                near, wall = (far, wall) if np.isfinite(value) else (near, far)
+                far = far * 1.5 if abs(far * 1.5) < abs(wall) else (near + wall) / 2
+        raise ConvergenceError(
+            f"the profile of {self.at.name(k) or 'x'} does not fall by {reach**2 / 2:.3g} "
+            f"{'below' if reach < 0 else 'above'} {x:.6g}, at {user_location()}: that side is "
+            "unbounded, or the function not defined there. Report the other side only."
+        )
+
+    def excess(self, k: int, t: float, reach: float) -> float:
+        """Return how far twice the profile has fallen below ``reach²``, `t` errors away."""
+        others = np.arange(self.x.size) != k
+        units = np.sqrt(np.diagonal(self.cov))
+        passed = self.x + t * self.cov[:, k] / units[k]  # by a quadratic profile
+        start, top = np.clip(passed, self.low, self.high), float(self.g(self.x))
         if not np.any(others):
-            return float(2 * (top - g(start)) - reach**2)
-        loss = _restricted(lambda z: -g(z), start, others)
-        found = minimize(
-            loss, start[others], jac=grad(loss), hess=hessian(loss), method="trust-exact",
-            options={"gtol": 1e-9 * max(1.0, abs(float(top)))},
+            return 2 * (top - float(self.g(start))) - reach**2
+        spread = np.diag(units)[:, others]
+        ends = [((b - start) / units)[others] for b in (self.low, self.high)]
+
+        def loss(z: Any) -> Any:
+            return -self.g(start + spread @ z)
+
+        found = scipy_function("minimize", "scipy.optimize")(
+            loss, np.zeros(sum(others)), jac=grad(loss), method="L-BFGS-B",
+            bounds=list(zip(*ends, strict=True)), options={"ftol": 1e-14, "gtol": 1e-7},
         )  # fmt: skip
         return float(2 * (top + found.fun) - reach**2)
-
-    far = reach
-    with np.errstate(all="ignore"):
-        for _ in range(30):
-            value = excess(far)
-            if np.isfinite(value) and value >= 0:
-                root = scipy_function("brentq", "scipy.optimize")
-                t = root(excess, 0.0, far, xtol=1e-10)
-                return x[k] + t * step[k]
-            # beyond the domain of the function, go half the way back
-            far = far * 1.5 if np.isfinite(value) else far * 0.7
-    raise ConvergenceError(
-        f"the profile of {names[k] or 'x'} does not fall by {reach**2 / 2:.3g} "
-        f"{'below' if reach < 0 else 'above'} {x[k]:.6g}, at {user_location()}: that side is "
-        "unbounded, or the function not defined there. Report the other side only."
-    )
