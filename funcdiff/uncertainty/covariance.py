@@ -27,12 +27,6 @@ class Covariance:
     whole: Any = None
     root: Any = None  # of a matrix
 
-    def times(self, M: Any) -> Any:
-        """Return the product with a matrix of n rows."""
-        if self.variances is not None:
-            return self.variances[:, None] * M
-        return self.whole @ M
-
     @cached_property
     def factor(self) -> Any:
         """L of shape (n, r) with C = L·Lᵀ; of variances, the standard deviations."""

@@ -230,13 +230,13 @@ def _variances(J: Any, C: Covariance) -> Any:
     """Return the diagonal of ``J·C·Jᵀ``."""
     if C.variances is not None:
         return (J * J if isinstance(J, np.ndarray) else J.multiply(J)) @ C.variances
-    return np.maximum(np.sum(J * C.times(J.T).T, axis=1), 0.0)
+    return np.maximum(np.sum(J * (C.whole @ J.T).T, axis=1), 0.0)
 
 
 def _sandwich(J: Any, C: Covariance) -> Any:
     """Return ``J·C·Jᵀ``."""
     if C.variances is None:
-        total = J @ C.times(J.T)
+        total = J @ (C.whole @ J.T)
         return (total + total.T) / 2
     scaled = J * np.sqrt(C.variances)[None, :]
     total = scaled @ scaled.T

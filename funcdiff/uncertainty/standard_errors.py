@@ -355,8 +355,8 @@ class _Profile(NamedTuple):
         """Return how far twice the profile has fallen below ``reach²``, `t` errors away."""
         others = np.arange(self.x.size) != k
         units = np.sqrt(np.diagonal(self.cov))
-        passed = self.x + t * self.cov[:, k] / units[k]  # by a quadratic profile
-        start, top = np.clip(passed, self.low, self.high), float(self.g(self.x))
+        start = self.x + t * self.cov[:, k] / units[k]  # where a quadratic profile passes
+        top = float(self.g(self.x))
         if not np.any(others):
             return 2 * (top - float(self.g(start))) - reach**2
         spread = np.diag(units)[:, others]

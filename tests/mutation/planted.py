@@ -28,6 +28,7 @@ from tests.mutation.mistakes_in_packages import PACKAGES
 from tests.mutation.mistakes_in_programs import PASSES, REST
 from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
+from tests.mutation.mistakes_in_uncertainty import UNCERTAINTY
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
@@ -42,6 +43,7 @@ MUTANTS: Final = (
     *SPARSITY,
     *MEMORY,
     *PACKAGES,
+    *UNCERTAINTY,
 )
 
 RECORD: Final = ROOT / ".pytest_cache" / "touching.json"
@@ -60,7 +62,8 @@ NEAR: Final[dict[str, list[str]]] = {
     "interop": ["tests/interop"],
     "adapting": ["tests/adapting"],
     "labelled": ["tests/labelled"],
-    "reading": ["tests/reading", "tests/api/test_naming.py"],
+    "reading": ["tests/reading", "tests/api/test_naming.py", "tests/uncertainty"],
+    "uncertainty": ["tests/uncertainty"],
     "numpy": ["tests/numpy"],
     "scipy": ["tests/rules", "tests/scipy/test_sparse_patterns.py"],
     "api": ["tests/api"],

@@ -110,6 +110,7 @@ def test_what_is_no_covariance_is_refused() -> None:
         ({"cov": C + np.triu(C)}, "not symmetric"),
         ({"cov": np.eye(4)}, "neither a matrix"),
         ({"cov": aslinearoperator(np.eye(2))}, r"shape \(3, 3\)"),
+        ({"cov": aslinearoperator(C + np.triu(C, 1))}, r"operator cov= is not symmetric"),
         ({"std": {"a": -0.1, "b": 0.0}}, r"deviation of x\['a'\]\[0\] is -0.1"),
         ({"std": {"a": np.ones(3), "b": 0.0}}, r"x\['a'\] has shape \(3,\)"),
         ({"std": [1.0]}, "structure"),
@@ -119,6 +120,10 @@ def test_what_is_no_covariance_is_refused() -> None:
     ):
         with pytest.raises(errors.InputError, match=said):
             run(X, check=False, **form)
+    with pytest.raises(errors.InputError, match="eigenvalue -"):
+        run(X, cov=aslinearoperator(C - np.eye(3)), order=2, check=False)
+    with pytest.raises(errors.InputError, match=r"needs 64000000 second derivatives"):
+        fd.propagate(np.sin)(np.ones(400), std=0.1, order=2, check=False)
     with pytest.raises(errors.InputError, match="real floating"):
         fd.propagate(lambda z: z)(1j, std=0.1)
     with pytest.raises(errors.InputError, match="without a point"):

@@ -61,6 +61,13 @@ def test_a_singular_information_names_the_direction_in_the_parameters() -> None:
         fd.standard_errors(lambda x: x**1.5)(0.0)
 
 
+def test_units_of_parameters_do_not_make_an_information_singular() -> None:
+    std, _ = fd.standard_errors(lambda p: -((p * np.array([1e9, 1e-9]) - 1) ** 2) / 2)(
+        np.array([1e-9, 1e9])
+    )
+    np.testing.assert_allclose(std, [1e-9, 1e9], rtol=1e-13)
+
+
 def test_parameters_on_bounds_count_as_known_and_are_named() -> None:
     with pytest.warns(errors.UncertaintyWarning, match=r"\['a'\]"):
         std, _ = fd.standard_errors(loglike)(P, lower={"a": P["a"], "b": -np.inf})
