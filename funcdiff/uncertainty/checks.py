@@ -46,7 +46,7 @@ def doubts(
     """
     program, unknown = None, ""
     try:
-        trace = _trace(g, x)
+        trace = trace_with_decisions(g, x)
         program = program_of_trace(trace)
     except ConcreteValueError as error:
         unknown, smooth = f"where values decide ({error})", g
@@ -83,7 +83,7 @@ def _expansion(f: Callable[[Any], Any], x: Any, D: Any) -> tuple[Any, Any, Any]:
         return y + 0 * above, (above - below) / 2, above + below - 2 * y
 
 
-def _trace(g: Callable[[Any], Any], x: Any) -> Trace:
+def trace_with_decisions(g: Callable[[Any], Any], x: Any) -> Trace:
     """Trace a function as `jit` does, with what it decides by."""
     given = Operands(((x,), {}))
     return record(
@@ -153,7 +153,7 @@ def _does_harm(
 
 def _tell(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator[str]:
     with taking_notes(Notes(user_frame())):
-        trace = _trace(g, x)
+        trace = trace_with_decisions(g, x)
         program = program_of_trace(trace)
     met = [kink for kink, _ in distances(program, [x, *trace.captures])]
     told: dict[tuple[Any, str], tuple[float, str]] = {}

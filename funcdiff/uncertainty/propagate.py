@@ -7,25 +7,33 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.calls.tracing import run
+from funcdiff.api.compiling.guarded import program_of_trace
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.core.late import scipy_function
+from funcdiff.core.origins import Origin
 from funcdiff.errors import (
     ConcreteValueError,
     InputError,
     OutputError,
     UncertaintyWarning,
+    user_frame,
     user_location,
 )
-from funcdiff.uncertainty.checks import doubts
+from funcdiff.reading.explanation.uses import split_uses
+from funcdiff.reading.provenance import Notes, comment, taking_notes
+from funcdiff.uncertainty.checks import doubts, trace_with_decisions
 from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
+
+R = TypeVar("R")
 
 _LARGE: Final = 100_000
 """Elements of a Jacobian from which on its pattern is worth a look."""
@@ -34,7 +42,7 @@ _MANY: Final = 20_000_000
 
 
 @dataclass(frozen=True)
-class Propagated:
+class Propagated(Generic[R]):
     """A value with its covariance: ``y, cov = propagated``.
 
     Attributes
@@ -51,6 +59,10 @@ class Propagated:
         By path of each leaf of the arguments, the part of the variances that comes from it, like
         `std`; under ``"correlations"`` what comes from the covariances of leaves with each other,
         and under ``"second order"`` what that adds.
+    lines
+        By line of the user's code that uses the arguments, the part of the variances that comes
+        through it, like `std`: the sum is the variance to first order.  A part is negative where a
+        line takes back what another one adds.
     shift
         With ``order=2``, the second-order term of the mean, like `std`; else None.
     sampled
@@ -60,13 +72,14 @@ class Propagated:
         With ``dof=``, the effective degrees of freedom, like `std`; else None.
     """
 
-    value: Any
-    std: Any
+    value: R
+    std: R
     shift: Any
     sampled: tuple[Any, Any] | None
     dof: Any
     _whole: Callable[[], Any] = field(repr=False)
     _parts: Callable[[], dict[str, Any]] = field(repr=False)
+    _uses: Callable[[], dict[str, Any]] = field(repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.value, self.cov))
@@ -80,6 +93,11 @@ class Propagated:
     def budget(self) -> dict[str, Any]:
         """The variances by leaf of the arguments."""
         return self._parts()
+
+    @cached_property
+    def lines(self) -> dict[str, Any]:
+        """The variances by line that uses the arguments."""
+        return self._uses()
 
     def expanded(self, level: float = 0.95) -> Any:
         """Return half the width of the interval of a level: Student's t by `dof`, else normal.
@@ -107,7 +125,7 @@ class Propagated:
         return pytree.map(lambda u, nu: u * quantile(nu, p), self.std, self.dof)
 
 
-def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
+def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     """Return a function that computes the value of `f` and its covariance, ``J·C·Jᵀ``.
 
     Parameters
@@ -175,7 +193,7 @@ def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
         rng: np.random.Generator | None = None,
         dof: Any = None,
         check: bool = True,
-    ) -> Propagated:
+    ) -> Propagated[R]:
         if order not in (1, 2):
             raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
         g, x, at = on_vectors(f, args, "propagate")
@@ -199,6 +217,7 @@ def propagate(f: Callable[..., Any]) -> Callable[..., Propagated]:
             None if dof is None else to.vector(_effective(J, C, dof, first, at)),
             lambda: to.matrix(_sandwich(J, C) + np.einsum("kij,lij->kl", second, second) / 2),
             lambda: _budget(J, C, first, beyond, at, to),
+            lambda: _by_line(g, x, J, C, to),
         )
 
     return propagated
@@ -298,3 +317,20 @@ def _budget(
     if np.any(beyond):
         found["second order"] = beyond
     return {name: to.vector(share) for name, share in found.items()}
+
+
+def _by_line(
+    g: Callable[[Any], Any], x: Any, J: Any, C: Covariance, to: Coordinates
+) -> dict[str, Any]:
+    """Return the variances by line that uses the arguments."""
+    with taking_notes(Notes(user_frame())):
+        trace = trace_with_decisions(g, x)
+        places, split = split_uses(program_of_trace(trace))
+    each = jacobian(
+        lambda *zs: run(split, [*zs, *trace.captures])[0], argnums=tuple(range(len(places) + 1))
+    )(*[x for _ in range(len(places) + 1)])
+    J = _dense(J)
+    across = J * C.variances if C.variances is not None else (C.whole @ J.T).T
+    names = [*(comment(Origin(place=place)) for place in places), "elsewhere"]
+    shares = {name: np.sum(part * across, axis=1) for name, part in zip(names, each, strict=True)}
+    return {name: to.vector(share) for name, share in shares.items() if np.any(share)}

@@ -186,7 +186,17 @@ def arrays_with_labels_keep_them() -> None:
     assert_type(fd.jvp(squares, (weights,), (weights,)), tuple[xr.DataArray, xr.DataArray])
 
 
+def deviations_are_like_the_value() -> None:
+    def shifted(p: Point) -> Point:
+        return Point(p.x + p.y, p.y)
+
+    found = fd.propagate(shifted)(Point(1.0, 2.0), std=Point(0.1, 0.2), check=False)
+    assert_type(found.value, Point)
+    assert_type(found.std, Point)
+
+
 PROGRAMS = [
+    deviations_are_like_the_value,
     arrays_with_labels_keep_them,
     gradients_are_of_the_users_class,
     values_and_auxiliary_results_come_beside_them,
