@@ -51,7 +51,7 @@ class Coordinates:
         place = np.unravel_index(k - part.start, self.shapes[leaf])
         return self.paths[leaf] + (str([int(i) for i in place]) if place else "")
 
-    def flat(self, tree: Any, what: str) -> Any:
+    def flat(self, tree: Any, what: str, *, least: float = -np.inf) -> Any:
         """Return numbers of a container alike, one for each leaf or for each element, as a vector.
 
         Messages call them `what`.
@@ -72,6 +72,12 @@ class Coordinates:
                     f"{user_location()}. Give one number for all elements, or one for each."
                 )
             found[part] = np.reshape(leaf, -1)
+        if not np.all(found >= least):
+            k = int(np.argmin(found >= least))
+            raise InputError(
+                f"{what} of x{self.name(k)} is {found[k]}, at {user_location()}. Give numbers from "
+                f"{least} on; 0 stands for what is exact."
+            )
         return found
 
     def vector(self, flat: Any) -> Any:

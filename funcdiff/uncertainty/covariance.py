@@ -74,7 +74,7 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
             "variances, matrices and operators, std=u for standard deviations."
         )
     if std is not None:
-        return Covariance(at, _not_negative(at.flat(std, "a standard deviation"), at) ** 2)
+        return Covariance(at, at.flat(std, "a standard deviation", least=0.0) ** 2)
     if hasattr(cov, "matvec"):
         return Covariance(at, None, _symmetric(cov, n))
     if isinstance(cov, np.ndarray) and cov.shape == (n, n) and at.shapes != ((n, n),):
@@ -82,7 +82,7 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
     leaves, structure = pytree.flatten(cov)
     alike = structure == at.structure
     if alike and all(np.shape(x) in ((), s) for x, s in zip(leaves, at.shapes, strict=True)):
-        return Covariance(at, _not_negative(at.flat(cov, "a variance"), at))
+        return Covariance(at, at.flat(cov, "a variance", least=0.0))
     return _semidefinite(_of_blocks(leaves, at, alike=alike), at)
 
 
@@ -105,17 +105,6 @@ def _of_blocks(leaves: Sequence[Any], at: Coordinates, *, alike: bool) -> Any:
             "variances or blocks by leaf, or the matrix of all elements in the order of the leaves."
         )
     return whole
-
-
-def _not_negative(v: Any, at: Coordinates) -> Any:
-    bad = ~(v >= 0)
-    if np.any(bad):
-        k = int(np.argmax(bad))
-        raise InputError(
-            f"a variance or standard deviation of x{at.name(k)} is {v[k]}, at {user_location()}. "
-            "Give numbers from 0 on; 0 stands for what is exact."
-        )
-    return v
 
 
 def _symmetric(operator: Any, n: int) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib.util import find_spec
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,19 @@ _LARGE: Final = 100_000
 """Elements of a Jacobian from which on its pattern is worth a look."""
 _MANY: Final = 20_000_000
 """Second derivatives, at most."""
+
+
+class _Linear(NamedTuple):
+    """A function of vectors at a point, and its derivatives there."""
+
+    g: Callable[[Any], Any]
+    x: Any
+    J: Any
+    C: Covariance
+    at: Coordinates
+    to: Coordinates
+    first: Any  # variances to first order
+    second: Any  # second derivatives along a factor of the covariance, or none
 
 
 @dataclass(frozen=True)
@@ -77,9 +90,7 @@ class Propagated(Generic[R]):
     shift: Any
     sampled: tuple[Any, Any] | None
     dof: Any
-    _whole: Callable[[], Any] = field(repr=False)
-    _parts: Callable[[], dict[str, Any]] = field(repr=False)
-    _uses: Callable[[], dict[str, Any]] = field(repr=False)
+    _linear: _Linear = field(repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.value, self.cov))
@@ -87,17 +98,47 @@ class Propagated(Generic[R]):
     @cached_property
     def cov(self) -> Any:
         """The covariance by leaf and leaf; computed when it is asked for."""
-        return self._whole()
+        _, _, J, C, _, to, _, second = self._linear
+        if C.variances is None:
+            total = J @ (C.whole @ J.T)
+            total = (total + total.T) / 2
+        else:
+            scaled = J * C.factor[None, :]
+            total = _dense(scaled @ scaled.T)
+        return to.matrix(total + np.einsum("kij,lij->kl", second, second) / 2)
 
     @cached_property
     def budget(self) -> dict[str, Any]:
         """The variances by leaf of the arguments."""
-        return self._parts()
+        _, _, J, C, at, to, first, second = self._linear
+        J, found = _dense(J), {}
+        for path, part in zip(at.paths, at.parts, strict=True):
+            alone = np.zeros_like(J)
+            alone[:, part] = J[:, part]
+            found[path] = _variances(alone, C)
+        if C.variances is None:
+            found["correlations"] = first - sum(found.values())
+        if second.size:
+            found["second order"] = np.einsum("kij,kij->k", second, second) / 2
+        return {name: to.vector(share) for name, share in found.items()}
 
     @cached_property
     def lines(self) -> dict[str, Any]:
         """The variances by line that uses the arguments."""
-        return self._uses()
+        g, x, J, C, _, to, _, _ = self._linear
+        with taking_notes(Notes(user_frame())):
+            trace = trace_with_decisions(g, x)
+            places, split = split_uses(program_of_trace(trace))
+        copies = [x for _ in range(len(places) + 1)]
+        each = jacobian(
+            lambda *zs: run(split, [*zs, *trace.captures])[0], argnums=tuple(range(len(copies)))
+        )(*copies)
+        J = _dense(J)
+        across = J * C.variances if C.variances is not None else (C.whole @ J.T).T
+        names = [*(comment(Origin(place=place)) for place in places), "elsewhere"]
+        shares = [np.sum(part * across, axis=1) for part in each]
+        pairs = zip(names, shares, strict=True)
+        return {name: to.vector(share) for name, share in pairs if np.any(share)}
 
     def expanded(self, level: float = 0.95) -> Any:
         """Return half the width of the interval of a level: Student's t by `dof`, else normal.
@@ -215,9 +256,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
             to.vector(np.trace(second, axis1=1, axis2=2) / 2) if order == 2 else None,
             _sample(g, x, C, samples, rng, to) if samples else None,
             None if dof is None else to.vector(_effective(J, C, dof, first, at)),
-            lambda: to.matrix(_sandwich(J, C) + np.einsum("kij,lij->kl", second, second) / 2),
-            lambda: _budget(J, C, first, beyond, at, to),
-            lambda: _by_line(g, x, J, C, to),
+            _Linear(g, x, J, C, at, to, first, second),
         )
 
     return propagated
@@ -250,16 +289,6 @@ def _variances(J: Any, C: Covariance) -> Any:
     if C.variances is not None:
         return (J * J if isinstance(J, np.ndarray) else J.multiply(J)) @ C.variances
     return np.maximum(np.sum(J * (C.whole @ J.T).T, axis=1), 0.0)
-
-
-def _sandwich(J: Any, C: Covariance) -> Any:
-    """Return ``J·C·Jᵀ``."""
-    if C.variances is None:
-        total = J @ (C.whole @ J.T)
-        return (total + total.T) / 2
-    scaled = J * np.sqrt(C.variances)[None, :]
-    total = scaled @ scaled.T
-    return total if isinstance(total, np.ndarray) else total.toarray()
 
 
 def _dense(J: Any) -> Any:
@@ -301,36 +330,3 @@ def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates)
     weights = 1.0 / at.flat(dof, "dof=")
     below = (_dense(J) ** 2 * C.variances) ** 2 @ weights
     return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)
-
-
-def _budget(
-    J: Any, C: Covariance, first: Any, beyond: Any, at: Coordinates, to: Coordinates
-) -> dict[str, Any]:
-    """Return the variances by leaf of the arguments, and what is `beyond` the first order."""
-    J, found = _dense(J), {}
-    for path, part in zip(at.paths, at.parts, strict=True):
-        alone = np.zeros_like(J)
-        alone[:, part] = J[:, part]
-        found[path] = _variances(alone, C)
-    if C.variances is None:
-        found["correlations"] = first - sum(found.values())
-    if np.any(beyond):
-        found["second order"] = beyond
-    return {name: to.vector(share) for name, share in found.items()}
-
-
-def _by_line(
-    g: Callable[[Any], Any], x: Any, J: Any, C: Covariance, to: Coordinates
-) -> dict[str, Any]:
-    """Return the variances by line that uses the arguments."""
-    with taking_notes(Notes(user_frame())):
-        trace = trace_with_decisions(g, x)
-        places, split = split_uses(program_of_trace(trace))
-    each = jacobian(
-        lambda *zs: run(split, [*zs, *trace.captures])[0], argnums=tuple(range(len(places) + 1))
-    )(*[x for _ in range(len(places) + 1)])
-    J = _dense(J)
-    across = J * C.variances if C.variances is not None else (C.whole @ J.T).T
-    names = [*(comment(Origin(place=place)) for place in places), "elsewhere"]
-    shares = {name: np.sum(part * across, axis=1) for name, part in zip(names, each, strict=True)}
-    return {name: to.vector(share) for name, share in shares.items() if np.any(share)}
