@@ -40,11 +40,6 @@ class Coordinates:
         """Length of the vector."""
         return self.parts[-1].stop if self.parts else 0
 
-    @property
-    def names(self) -> list[str]:
-        """A name for each element of the vector: ``['w'][0, 1]``."""
-        return [self.name(k) for k in range(self.size)]
-
     def name(self, k: int) -> str:
         """Return the name of an element of the vector."""
         leaf, part = next((j, part) for j, part in enumerate(self.parts) if k < part.stop)
@@ -97,12 +92,11 @@ class Coordinates:
 
 def real_vector(tree: Any) -> Any:
     """Return the numbers of a container as a real vector, those of traced ones too."""
-    flat = [np.ravel(_real(leaf)) for leaf in pytree.flatten(tree)[0]]
+    flat = [
+        np.ravel(np.stack([np.real(x), np.imag(x)], axis=-1) if np.iscomplexobj(x) else x)
+        for x in pytree.flatten(tree)[0]
+    ]
     return np.concatenate(flat) if flat else np.zeros(0)
-
-
-def _real(x: Any) -> Any:
-    return np.stack([np.real(x), np.imag(x)], axis=-1) if np.iscomplexobj(x) else x
 
 
 def on_vectors(

@@ -76,13 +76,10 @@ class Propagated(Generic[R]):
         By line of the user's code that uses the arguments, the part of the variances that comes
         through it, like `std`: the sum is the variance to first order.  A part is negative where a
         line takes back what another one adds.
-    shift
-        With ``order=2``, the second-order term of the mean, like `std`; else None.
-    sampled
-        With ``samples=``, the mean and the covariance of the sampled results, like `std` and `cov`;
-        else None.
-    dof
-        With ``dof=``, the effective degrees of freedom, like `std`; else None.
+    shift, sampled, dof
+        None but with ``order=2``, the second-order term of the mean, like `std`; with ``samples=``,
+        the mean and the covariance of the sampled results, like `std` and `cov`; with ``dof=``, the
+        effective degrees of freedom, like `std`.
     """
 
     value: R
@@ -226,15 +223,9 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
 
     @wraps(f)
     def propagated(
-        *args: Any,
-        cov: Any = None,
-        std: Any = None,
-        order: int = 1,
-        samples: int = 0,
-        rng: np.random.Generator | None = None,
-        dof: Any = None,
-        check: bool = True,
-    ) -> Propagated[R]:
+        *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
+        rng: np.random.Generator | None = None, dof: Any = None, check: bool = True,
+    ) -> Propagated[R]:  # fmt: skip
         if order not in (1, 2):
             raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
         g, x, at = on_vectors(f, args, "propagate")
@@ -246,9 +237,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         first = _variances(J, C)
         second = _second_derivatives(g, x, C) if order == 2 else np.zeros((len(first), 0, 0))
         beyond = np.einsum("kij,kij->k", second, second) / 2
-        deviations = np.sqrt(first)
         if check:
-            for text in doubts(g, x, C, deviations, to, alone=alone):
+            for text in doubts(g, x, C, np.sqrt(first), to, alone=alone):
                 warnings.warn(text, UncertaintyWarning, stacklevel=2)
         return Propagated(
             value,

@@ -84,19 +84,10 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
             ~free, at, "parameters on their bounds count as known, and have no errors",
             "Their likelihood is not quadratic: profile it with fd.confidence_intervals.",
         )  # fmt: skip
-        names = [name for name, moves in zip(at.names, free, strict=True) if moves]
-        cov = np.zeros((x.size, x.size))
-        cov[np.ix_(free, free)] = _covariance(_restrict(g, x, free), x[free], kind, groups, names)
+        cov = _covariance(g, x, free, at, kind, groups)
         return at.vector(np.sqrt(np.diagonal(cov))), at.matrix(cov)
 
     return errors
-
-
-def _restrict(g: Callable[[Any], Any], x: Any, free: Any) -> Callable[[Any], Any]:
-    """Return a function of the free elements of a vector; the others stay."""
-    spread = np.eye(x.size)[:, free]
-    rest = np.where(free, 0.0, x)
-    return lambda z: g(rest + spread @ z)
 
 
 def _bounds(at: Coordinates, lower: Any, upper: Any) -> tuple[Any, Any]:
@@ -115,14 +106,16 @@ def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
         )
 
 
-def _covariance(g: Callable[[Any], Any], x: Any, kind: str, groups: Any, names: list[str]) -> Any:
+def _covariance(
+    g: Callable[[Any], Any], x: Any, free: Any, at: Coordinates, kind: str, groups: Any
+) -> Any:
     if kind not in ("hessian", "opg", "sandwich", "cluster"):
         raise InputError(
             f"kind must be 'hessian', 'opg', 'sandwich' or 'cluster', got {kind!r}, at "
             f"{user_location()}."
         )
     if kind == "hessian":
-        return inverse_information(-_hessian(g, x), names)
+        return inverse_information(-_hessian(g, x), at, free)
     S = jacobian(g)(x)
     if len(S) < 2:
         raise InputError(
@@ -136,12 +129,10 @@ def _covariance(g: Callable[[Any], Any], x: Any, kind: str, groups: Any, names: 
                 f"got {np.shape(groups)}, at {user_location()}."
             )
         labels, which = np.unique(groups, return_inverse=True)
-        sums = np.zeros((len(labels), x.size))
-        np.add.at(sums, which, S)
-        S = sums
+        S = np.equal.outer(np.arange(len(labels)), which) @ S
     if kind == "opg":
-        return inverse_information(S.T @ S, names)
-    bread = inverse_information(-_hessian(g, x), names)
+        return inverse_information(S.T @ S, at, free)
+    bread = inverse_information(-_hessian(g, x), at, free)
     return bread @ (S.T @ S) @ bread
 
 
@@ -149,8 +140,13 @@ def _hessian(g: Callable[[Any], Any], x: Any) -> Any:
     return hessian(lambda z: np.sum(g(z)))(x)
 
 
-def inverse_information(F: Any, names: list[str]) -> Any:
-    """Return the inverse of an information; refuse a singular one by the names of parameters."""
+def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
+    """Return the inverse of an information, of `free` parameters, with zeros for the others.
+
+    A singular one is refused by the names of parameters.
+    """
+    names, block = [at.name(int(k)) for k in np.flatnonzero(free)], np.ix_(free, free)
+    F, inverse = F[block], np.zeros_like(F)
     if not np.all(np.isfinite(F)):
         k = int(np.argmax(~np.all(np.isfinite(F), axis=1)))
         raise InputError(
@@ -168,7 +164,8 @@ def inverse_information(F: Any, names: list[str]) -> Any:
             f"the information is {kind}: it does not determine {said}, at {user_location()}. Fix "
             "one of these parameters, add data or a prior, or look whether this is a maximum."
         )
-    return (V / w) @ V.T / np.outer(scale, scale)
+    inverse[block] = (V / w) @ V.T / np.outer(scale, scale)
+    return inverse
 
 
 def _direction(v: Any, names: list[str]) -> str:
@@ -289,11 +286,11 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         low, high = _bounds(at, lower, upper)
         free = (x > low) & (x < high)
         F, slope = -_hessian(g, x), grad(lambda z: np.sum(g(z)))(x)
-        names = [name for name, moves in zip(at.names, free, strict=True) if moves]
+        cov = inverse_information(F, at, free)
+        away = np.sqrt(slope @ cov @ slope)
         # beside a bound, a step of the size in which the likelihood falls there
-        cov = np.diag(1 / np.maximum(np.abs(np.diagonal(F)) + slope**2, np.finfo(float).tiny))
-        cov[np.ix_(free, free)] = inverse_information(F[np.ix_(free, free)], names)
-        away = np.sqrt(slope[free] @ cov[np.ix_(free, free)] @ slope[free])
+        fall = np.maximum(np.abs(np.diagonal(F)) + slope**2, np.finfo(float).tiny)
+        cov += np.diag(np.where(free, 0, 1 / fall))
         reach = scipy_function("ndtri")((1 + level) / 2)
         if kind == "wald":
             half = reach * np.sqrt(np.diagonal(cov)) * free
