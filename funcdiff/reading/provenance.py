@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -22,13 +22,15 @@ from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.compiling.lowered import Traced
 from funcdiff.api.jit import JittedFunction
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import current_builder
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.evaluate import as_run
 from funcdiff.core.origins import UNKNOWN, LocatedEntries, Origin, Place, Reader, Word, reader
-from funcdiff.core.program import Program
+from funcdiff.core.policy import CLOSED
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import copy_equation, walk
 from funcdiff.errors import InputError, is_users, user_frame, user_location
 from funcdiff.passes.simplify import simplify
 
@@ -239,6 +241,41 @@ def source_of(place: Place | None) -> str:
 
 def _shorten(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
+
+
+def split_uses(program: Program) -> tuple[list[Place], Program]:
+    """Return the lines that use the first input, and a program with an input for each of them.
+
+    These inputs, and one for what is used in no line, stand in the place of the first.  Taking a
+    part of it is no use, where the user has no line for that.
+    """
+    first, lines = program.inputs[0], []
+    parts: set[Atom] = {first}
+    for eq in program.equations:
+        if not parts.isdisjoint(eq.operands):
+            place = origin_of(program, eq.results[0]).place
+            if place is None:
+                parts.update(eq.results)
+            elif place not in lines:
+                lines.append(place)
+    with Builder("uses", CLOSED) as builder:
+        copies = [builder.input(first.type) for _ in range(len(lines) + 1)]
+        versions: dict[Atom, Sequence[Any]] = {first: copies}
+
+        def rule(eq: Equation, xs: list[Any]) -> Sequence[Any]:
+            def record(j: int) -> Sequence[Any]:
+                pairs = zip(eq.operands, xs, strict=True)
+                return copy_equation(eq, [versions[a][j] if a in versions else x for a, x in pairs])
+
+            if eq.results[0] not in parts:
+                place = origin_of(program, eq.results[0]).place
+                return record(lines.index(place) if place in lines else -1)
+            each = [record(j) for j in range(len(copies))]
+            versions.update(zip(eq.results, zip(*each, strict=True), strict=True))
+            return each[-1]
+
+        rest = [builder.input(t) for t in program.input_types[1:]]
+        return lines, builder.program(walk(program, [copies[-1], *rest], rule))
 
 
 # ---- Traces a call without running it, with names and lines: for `source`, `cost`, `draw` --------

@@ -19,8 +19,7 @@ from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.program import Program
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_frame, user_location
-from funcdiff.reading.explanation.distances import distances, has_kinks
-from funcdiff.reading.explanation.inspections import phrase
+from funcdiff.reading.explanation.inspections import distances, has_kinks, phrase
 from funcdiff.reading.provenance import Notes, origin_of, taking_notes
 from funcdiff.uncertainty.coordinates import Coordinates
 from funcdiff.uncertainty.covariance import Covariance

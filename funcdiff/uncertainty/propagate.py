@@ -27,8 +27,7 @@ from funcdiff.errors import (
     user_frame,
     user_location,
 )
-from funcdiff.reading.explanation.uses import split_uses
-from funcdiff.reading.provenance import Notes, comment, taking_notes
+from funcdiff.reading.provenance import Notes, comment, split_uses, taking_notes
 from funcdiff.uncertainty.checks import doubts, trace_with_decisions
 from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
@@ -137,7 +136,7 @@ class Propagated(Generic[R]):
         pairs = zip(names, shares, strict=True)
         return {name: to.vector(share) for name, share in pairs if np.any(share)}
 
-    def expanded(self, level: float = 0.95) -> Any:
+    def half_width(self, level: float = 0.95) -> Any:
         """Return half the width of the interval of a level: Student's t by `dof`, else normal.
 
         Parameters
@@ -222,7 +221,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     """
 
     @wraps(f)
-    def propagated(
+    def call(
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
         rng: np.random.Generator | None = None, dof: Any = None, check: bool = True,
     ) -> Propagated[R]:  # fmt: skip
@@ -249,7 +248,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
             _Linear(g, x, J, C, at, to, first, second),
         )
 
-    return propagated
+    return call
 
 
 def _check_output(value: Any) -> None:

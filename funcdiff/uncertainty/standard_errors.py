@@ -159,22 +159,20 @@ def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
     bad = w <= _SINGULAR * max(len(names), 1)
     if np.any(bad):
         kind = "not positive definite" if np.any(w < -_SINGULAR * len(names)) else "singular"
-        said = "; ".join(_direction(V[:, k] / scale, names) for k in np.flatnonzero(bad))
+        directions = []
+        for v in (V[:, bad] / scale[:, None]).T:
+            largest = np.argmax(np.abs(v) > 0.999 * np.max(np.abs(v)))  # ties keep their order
+            v = np.round(v / v[largest], 3)
+            kept = [k for k in np.argsort(-np.abs(v), kind="stable") if v[k]]
+            terms = [f"{v[k]:+.3g}·{names[k] or 'x'}" for k in kept[:6]]
+            directions.append(" ".join(terms) + (" + ..." if len(kept) > len(terms) else ""))
+        said = "; ".join(directions)
         raise InputError(
             f"the information is {kind}: it does not determine {said}, at {user_location()}. Fix "
             "one of these parameters, add data or a prior, or look whether this is a maximum."
         )
     inverse[block] = (V / w) @ V.T / np.outer(scale, scale)
     return inverse
-
-
-def _direction(v: Any, names: list[str]) -> str:
-    """Return a direction as a sum of parameters: the larger part of it."""
-    largest = np.max(np.abs(v))
-    v = np.round(v / v[np.argmax(np.abs(v) > 0.999 * largest)], 3)  # ties keep their order
-    kept = [k for k in np.argsort(-np.abs(v), kind="stable") if v[k]]
-    terms = [f"{v[k]:+.3g}·{names[k] or 'x'}" for k in kept[:6]]
-    return " ".join(terms) + (" + ..." if len(kept) > len(terms) else "")
 
 
 def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callable[..., Any]:

@@ -43,7 +43,7 @@ UNCERTAINTY: Final = (
             "    even, odd = y + 2 * second, 2 * first",
             "    even, odd = y + second, 2 * first",
             "two deviations away the second-order term is that of the root of two"),
-    Planted("reading/explanation/distances.py",
+    Planted("reading/explanation/inspections.py",
             "            ys = bodies.get(k, function)(*xs)",
             "            ys = function(*xs)",
             "kinks in the bodies of loops are not seen"),

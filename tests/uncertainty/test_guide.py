@@ -37,7 +37,7 @@ def test_the_length_of_an_end_gauge_is_that_of_example_h_1() -> None:
     assert int(found.dof) == 16
     # the Guide takes Student's t, 2.92, at the degrees of freedom without their fraction
     assert round(float(scipy.special.stdtrit(16, 0.995) * found.std)) == 93
-    assert round(float(found.expanded(0.99)), 1) == 92.1
+    assert round(float(found.half_width(0.99)), 1) == 92.1
     second = fd.propagate(_gauge)(x, std=u, order=2, check=False)
     assert round(float(second.std)) == 34
     assert np.sqrt(second.budget["second order"]) == pytest.approx(np.hypot(11.7, 1.7), abs=0.05)
@@ -149,6 +149,6 @@ def test_the_sum_of_supplement_1_is_that_of_samples() -> None:
     """Four numbers of deviation 1, JCGM 101, 9.2: the interval of 95 % is ±3.92."""
     found = fd.propagate(np.sum)(np.zeros(4), std=1.0, samples=20_000, rng=np.random.default_rng(1))
     assert found.std == 2
-    assert round(float(found.expanded(0.95)), 2) == 3.92
+    assert round(float(found.half_width(0.95)), 2) == 3.92
     assert found.sampled is not None
     assert np.isclose(np.sqrt(found.sampled[1]), 2, rtol=0.02)
