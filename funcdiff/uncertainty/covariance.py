@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import Coordinates
-
-_DISPLACED: Final = 16
-"""Displacements, at most; all there are of up to five numbers."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Covariance:
         found[self.factor > 0] = self.factor[self.factor > 0, None] * Z
         return found
 
-    def displacements(self) -> Any:
+    def displacements(self, most: int = 16) -> Any:
         """Return displacements by a deviation of each number, of either sign, as columns.
 
         Over all combinations of signs, the mean square of a linear function is its variance.  Where
@@ -58,10 +55,10 @@ class Covariance:
         one of them.  The sign of all is left out.
         """
         r = self.rank
-        if 2 ** (r - 1) <= _DISPLACED:
+        if 2 ** (r - 1) <= most:
             bits = np.arange(2 ** max(r - 1, 0)) >> np.arange(r)[:, None] & 1
         else:
-            bits = np.random.default_rng(0).integers(2, size=(r, _DISPLACED))
+            bits = np.random.default_rng(0).integers(2, size=(r, most))
         return self.spread(1.0 - 2.0 * bits)
 
 

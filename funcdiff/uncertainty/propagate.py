@@ -19,6 +19,7 @@ from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.core.late import scipy_function
 from funcdiff.core.origins import Origin
+from funcdiff.core.tracer import any_traced
 from funcdiff.errors import (
     ConcreteValueError,
     InputError,
@@ -107,11 +108,11 @@ class Propagated(Generic[R]):
     def budget(self) -> dict[str, Any]:
         """The variances by leaf of the arguments."""
         _, _, J, C, at, to, first, second = self._linear
-        J, found = _dense(J), {}
+        found = {}
         for path, part in zip(at.paths, at.parts, strict=True):
-            alone = np.zeros_like(J)
-            alone[:, part] = J[:, part]
-            found[path] = _variances(alone, C)
+            alone = np.zeros(at.size)
+            alone[part] = 1
+            found[path] = _variances(J, C, alone)
         if C.variances is None:
             found["correlations"] = first - sum(found.values())
         if second.size:
@@ -227,6 +228,11 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     ) -> Propagated[R]:  # fmt: skip
         if order not in (1, 2):
             raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
+        if any_traced(pytree.flatten((args, cov, std))[0]):
+            raise InputError(
+                f"fd.propagate needs values, but is traced at {user_location()}: call it outside of "
+                "jit, vmap and derivatives."
+            )
         g, x, at = on_vectors(f, args, "propagate")
         C = covariance(cov, std, at)
         value = f(*args)
@@ -273,11 +279,16 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, 
     return jacobian(g)(x), False
 
 
-def _variances(J: Any, C: Covariance) -> Any:
-    """Return the diagonal of ``J·C·Jᵀ``."""
+def _squares(J: Any) -> Any:
+    return J * J if isinstance(J, np.ndarray) else J.multiply(J)
+
+
+def _variances(J: Any, C: Covariance, weights: Any = 1.0) -> Any:
+    """Return the diagonal of ``J·W·C·W·Jᵀ``."""
     if C.variances is not None:
-        return (J * J if isinstance(J, np.ndarray) else J.multiply(J)) @ C.variances
-    return np.maximum(np.sum(J * (C.whole @ J.T).T, axis=1), 0.0)
+        return _squares(J) @ (C.variances * weights**2)
+    weighted = J * weights
+    return np.maximum(np.sum(weighted * (C.whole @ weighted.T).T, axis=1), 0.0)
 
 
 def _dense(J: Any) -> Any:
@@ -317,5 +328,5 @@ def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates)
             "Give variances or standard deviations, or leave dof= out."
         )
     weights = 1.0 / at.flat(dof, "dof=")
-    below = (_dense(J) ** 2 * C.variances) ** 2 @ weights
+    below = _squares(_squares(J)) @ (C.variances**2 * weights)
     return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)

@@ -126,6 +126,9 @@ def test_what_is_no_covariance_is_refused() -> None:
         fd.propagate(np.sin)(np.ones(400), std=0.1, order=2, check=False)
     with pytest.raises(errors.InputError, match="real floating"):
         fd.propagate(lambda z: z)(1j, std=0.1)
+    for transform in (fd.jit, fd.grad, fd.vmap):
+        with pytest.raises(errors.InputError, match="call it outside of jit"):
+            transform(lambda x: fd.propagate(np.sin)(x, std=0.1).std)(np.ones(2))
     with pytest.raises(errors.InputError, match="without a point"):
         fd.propagate(lambda z: z)(std=0.1)
     with pytest.raises(errors.OutputError, match="dtype"):
