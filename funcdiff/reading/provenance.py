@@ -18,11 +18,14 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.operands import Operands, on_operands
-from funcdiff.api.calls.tracing import Trace, nested_policy, record
+from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
+from funcdiff.api.compiling.guarded import program_of_trace
 from funcdiff.api.compiling.lowered import Traced
+from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.jit import JittedFunction
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.decisions import Decisions
 from funcdiff.core.evaluate import as_run
 from funcdiff.core.origins import UNKNOWN, LocatedEntries, Origin, Place, Reader, Word, reader
 from funcdiff.core.policy import CLOSED
@@ -243,41 +246,6 @@ def _shorten(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
 
 
-def split_uses(program: Program) -> tuple[list[Place], Program]:
-    """Return the lines that use the first input, and a program with an input for each of them.
-
-    These inputs, and one for what is used in no line, stand in the place of the first.  Taking a
-    part of it is no use, where the user has no line for that.
-    """
-    first, lines = program.inputs[0], []
-    parts: set[Atom] = {first}
-    for eq in program.equations:
-        if not parts.isdisjoint(eq.operands):
-            place = origin_of(program, eq.results[0]).place
-            if place is None:
-                parts.update(eq.results)
-            elif place not in lines:
-                lines.append(place)
-    with Builder("uses", CLOSED) as builder:
-        copies = [builder.input(first.type) for _ in range(len(lines) + 1)]
-        versions: dict[Atom, Sequence[Any]] = {first: copies}
-
-        def rule(eq: Equation, xs: list[Any]) -> Sequence[Any]:
-            def record(j: int) -> Sequence[Any]:
-                pairs = zip(eq.operands, xs, strict=True)
-                return copy_equation(eq, [versions[a][j] if a in versions else x for a, x in pairs])
-
-            if eq.results[0] not in parts:
-                place = origin_of(program, eq.results[0]).place
-                return record(lines.index(place) if place in lines else -1)
-            each = [record(j) for j in range(len(copies))]
-            versions.update(zip(eq.results, zip(*each, strict=True), strict=True))
-            return each[-1]
-
-        rest = [builder.input(t) for t in program.input_types[1:]]
-        return lines, builder.program(walk(program, [copies[-1], *rest], rule))
-
-
 # ---- Traces a call without running it, with names and lines: for `source`, `cost`, `draw` --------
 
 
@@ -333,3 +301,71 @@ def _guarded_trace(
         return None
     traced = f.trace_call(*args, **kwargs)
     return traced if traced.trace.decisions else None
+
+
+# ---- Functions of an array by their lines --------------------------------------------------------
+
+
+def trace_with_decisions(f: Callable[..., Any], x: Any) -> tuple[Program, list[Any]]:
+    """Return the program of a function of an array, and what it captures.
+
+    What Python's code decides by is among its outputs, behind those of the function.
+    """
+    given = Operands(((x,), {}))
+    trace = record(
+        f, given.xs, on_operands(f, given), nested_policy(2, eager=False, lifts=False),
+        types=given.types, decisions=Decisions,
+    )  # fmt: skip
+    return program_of_trace(trace), trace.captures
+
+
+def jacobians_by_line(f: Callable[..., Any], x: Any) -> dict[str, Any]:
+    """Return the parts of a Jacobian that come through the lines of the user's that use `x`."""
+    with taking_notes(Notes(user_frame())):
+        program, captures = trace_with_decisions(f, x)
+        places, split = _split_uses(program)
+    copies = [x for _ in range(len(places) + 1)]
+    parts = jacobian(
+        lambda *zs: run(split, [*zs, *captures])[0], argnums=tuple(range(len(copies)))
+    )(*copies)
+    found: dict[str, Any] = {}
+    for place, part in zip([*places, None], parts, strict=True):
+        name = "elsewhere" if place is None else comment(Origin(place=place))
+        found[name] = found.get(name, 0) + part
+    return found
+
+
+def _split_uses(program: Program) -> tuple[list[Place], Program]:
+    """Return the lines that use the first input, and a program with an input for each of them.
+
+    These inputs, and one for what is used in no line, stand in the place of the first.  Taking a
+    part of it is no use, where the user has no line for that.
+    """
+    first, lines = program.inputs[0], []
+    parts: set[Atom] = {first}
+    for eq in program.equations:
+        if not parts.isdisjoint(eq.operands):
+            place = origin_of(program, eq.results[0]).place
+            if place is None:
+                parts.update(eq.results)
+            elif place not in lines:
+                lines.append(place)
+    lines.sort()
+    with Builder("uses", CLOSED) as builder:
+        copies = [builder.input(first.type) for _ in range(len(lines) + 1)]
+        versions: dict[Atom, Sequence[Any]] = {first: copies}
+
+        def rule(eq: Equation, xs: list[Any]) -> Sequence[Any]:
+            def record(j: int) -> Sequence[Any]:
+                pairs = zip(eq.operands, xs, strict=True)
+                return copy_equation(eq, [versions[a][j] if a in versions else x for a, x in pairs])
+
+            if eq.results[0] not in parts:
+                place = origin_of(program, eq.results[0]).place
+                return record(lines.index(place) if place in lines else -1)
+            each = [record(j) for j in range(len(copies))]
+            versions.update(zip(eq.results, zip(*each, strict=True), strict=True))
+            return each[-1]
+
+        rest = [builder.input(t) for t in program.input_types[1:]]
+        return lines, builder.program(walk(program, [copies[-1], *rest], rule))

@@ -12,15 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.batching import vmap
-from funcdiff.api.calls.operands import Operands, on_operands
-from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
-from funcdiff.api.compiling.guarded import program_of_trace
+from funcdiff.api.calls.tracing import run
 from funcdiff.api.derivatives.linear_maps import jvp
-from funcdiff.core.decisions import Decisions
 from funcdiff.core.program import Program
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_frame, user_location
 from funcdiff.reading.explanation.inspections import distances, has_kinks, phrase
-from funcdiff.reading.provenance import Notes, origin_of, taking_notes
+from funcdiff.reading.provenance import Notes, origin_of, taking_notes, trace_with_decisions
 from funcdiff.uncertainty.coordinates import Coordinates
 from funcdiff.uncertainty.covariance import Covariance
 
@@ -45,21 +42,20 @@ def doubts(
     """
     program, unknown = None, ""
     try:
-        trace = trace_with_decisions(g, x)
-        program = program_of_trace(trace)
+        program, captures = trace_with_decisions(g, x)
     except ConcreteValueError as error:
         unknown, smooth = f"where values decide ({error})", g
     else:
 
         def smooth(z: Any) -> Any:
-            return run(program, [z, *trace.captures])[0]
+            return run(program, [z, *captures])[0]
 
     D = C.displacements(1 if alone else 16).astype(x.dtype)
     *_, second = _expansion(smooth, x, D)
     yield from _strong(np.sqrt(np.mean(second**2, axis=0)) / 2, u, to)
     if unknown or (program is not None and has_kinks(program)):
         D = C.displacements().astype(x.dtype)
-        close = {} if program is None else _close(program, [x, *trace.captures], D)
+        close = {} if program is None else _close(program, [x, *captures], D)
         if (close or unknown) and _does_harm(g, x, D, _expansion(smooth, x, D), u):
             yield from _tell(g, x, close) if close else [_HIDDEN.format(unknown)]
 
@@ -80,15 +76,6 @@ def _expansion(f: Callable[[Any], Any], x: Any, D: Any) -> tuple[Any, Any, Any]:
         y = f(x)
         above, below = (np.stack([f(x + s * d) for d in D.T]) for s in (1, -1))
         return y + 0 * above, (above - below) / 2, above + below - 2 * y
-
-
-def trace_with_decisions(g: Callable[[Any], Any], x: Any) -> Trace:
-    """Trace a function as `jit` does, with what it decides by."""
-    given = Operands(((x,), {}))
-    return record(
-        g, given.xs, on_operands(g, given), nested_policy(2, eager=False, lifts=False),
-        types=given.types, decisions=Decisions,
-    )  # fmt: skip
 
 
 def _strong(term: Any, u: Any, to: Coordinates) -> Iterator[str]:
@@ -152,9 +139,8 @@ def _does_harm(
 
 def _tell(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator[str]:
     with taking_notes(Notes(user_frame())):
-        trace = trace_with_decisions(g, x)
-        program = program_of_trace(trace)
-    met = [kink for kink, _ in distances(program, [x, *trace.captures])]
+        program, captures = trace_with_decisions(g, x)
+    met = [kink for kink, _ in distances(program, [x, *captures])]
     told: dict[tuple[Any, str], tuple[float, str]] = {}
     for k, distance in close.items():
         inner, eq, convention = met[k]
@@ -162,11 +148,9 @@ def _tell(g: Callable[[Any], Any], x: Any, close: dict[int, float]) -> Iterator[
         known = told.get((place, word), (np.inf, ""))
         told[place, word] = min(known, (distance, convention))
     for (place, word), (distance, convention) in told.items():
-        if not convention:
-            yield _HIDDEN.format(f"within {word}{f' at {place}' if place else ''}")
-            continue
+        where = f"{word} at {place}" if place else word
         yield (
-            f"fd.propagate: {word}{f' at {place}' if place else ''} has a kink {distance:.2g} "
-            f"standard deviations away ({convention}), which linearization does not see. Compare "
-            "with samples=, or give check=False."
-        )
+            f"fd.propagate: {where} has a kink {distance:.2g} standard deviations away "
+            f"({convention}), which linearization does not see. Compare with samples=, or give "
+            "check=False."
+        ) if convention else _HIDDEN.format(f"within {where}")  # fmt: skip

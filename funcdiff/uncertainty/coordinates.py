@@ -58,9 +58,8 @@ class Coordinates:
                 f"{user_location()}. Give one entry per leaf of the point."
             )
         found = np.zeros(self.size)
-        for leaf, path, shape, part in zip(
-            leaves, self.paths, self.shapes, self.parts, strict=True
-        ):
+        places = zip(leaves, self.paths, self.shapes, self.parts, strict=True)
+        for leaf, path, shape, part in places:
             if np.shape(leaf) not in ((), shape):
                 raise InputError(
                     f"{what} of x{path} has shape {np.shape(leaf)}, but the leaf has {shape}, at "

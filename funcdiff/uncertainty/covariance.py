@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -33,18 +33,14 @@ class Covariance:
             return self.root
         return _semidefinite(self.whole @ np.eye(self.at.size), self.at).root
 
-    @property
-    def rank(self) -> int:
-        """The number r of columns of a factor; of variances, of those that are not 0."""
-        diagonal = self.variances is not None
-        return int(np.count_nonzero(self.factor)) if diagonal else len(self.factor.T)
-
-    def spread(self, Z: Any) -> Any:
-        """Return ``L·Z`` for a matrix of r rows."""
+    def spread(self, draw: Callable[[int], Any]) -> Any:
+        """Return ``L·Z``, where ``draw(r)`` gives Z with a row for each uncertain number."""
         if self.variances is None:
-            return self.factor @ Z
+            return self.factor @ draw(self.factor.shape[1])
+        moves = self.factor > 0
+        Z = draw(int(np.count_nonzero(moves)))
         found = np.zeros((self.at.size, Z.shape[1]))
-        found[self.factor > 0] = self.factor[self.factor > 0, None] * Z
+        found[moves] = self.factor[moves, None] * Z
         return found
 
     def displacements(self, most: int = 16) -> Any:
@@ -54,12 +50,15 @@ class Covariance:
         there are many numbers, some combinations are drawn; that does not matter to a function of
         one of them.  The sign of all is left out.
         """
-        r = self.rank
-        if 2 ** (r - 1) <= most:
-            bits = np.arange(2 ** max(r - 1, 0)) >> np.arange(r)[:, None] & 1
-        else:
-            bits = np.random.default_rng(0).integers(2, size=(r, most))
-        return self.spread(1.0 - 2.0 * bits)
+
+        def signs(r: int) -> Any:
+            if 2 ** (r - 1) <= most:
+                bits = np.arange(2 ** max(r - 1, 0)) >> np.arange(r)[:, None] & 1
+            else:
+                bits = np.random.default_rng(0).integers(2, size=(r, most))
+            return 1.0 - 2.0 * bits
+
+        return self.spread(signs)
 
 
 def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:

@@ -13,23 +13,19 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
-from funcdiff.api.calls.tracing import run
-from funcdiff.api.compiling.guarded import program_of_trace
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.core.late import scipy_function
-from funcdiff.core.origins import Origin
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import (
     ConcreteValueError,
     InputError,
     OutputError,
     UncertaintyWarning,
-    user_frame,
     user_location,
 )
-from funcdiff.reading.provenance import Notes, comment, split_uses, taking_notes
-from funcdiff.uncertainty.checks import doubts, trace_with_decisions
+from funcdiff.reading.provenance import jacobians_by_line
+from funcdiff.uncertainty.checks import doubts
 from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
 
@@ -122,20 +118,11 @@ class Propagated(Generic[R]):
     @cached_property
     def lines(self) -> dict[str, Any]:
         """The variances by line that uses the arguments."""
-        g, x, J, C, _, to, _, _ = self._linear
-        with taking_notes(Notes(user_frame())):
-            trace = trace_with_decisions(g, x)
-            places, split = split_uses(program_of_trace(trace))
-        copies = [x for _ in range(len(places) + 1)]
-        each = jacobian(
-            lambda *zs: run(split, [*zs, *trace.captures])[0], argnums=tuple(range(len(copies)))
-        )(*copies)
-        J = _dense(J)
-        across = J * C.variances if C.variances is not None else (C.whole @ J.T).T
-        names = [*(comment(Origin(place=place)) for place in places), "elsewhere"]
-        shares = [np.sum(part * across, axis=1) for part in each]
-        pairs = zip(names, shares, strict=True)
-        return {name: to.vector(share) for name, share in pairs if np.any(share)}
+        at = self._linear
+        across = at.J * at.C.variances if at.C.variances is not None else (at.C.whole @ at.J.T).T
+        parts = jacobians_by_line(at.g, at.x).items()
+        shares = {name: np.sum(_dense(across) * part, axis=1) for name, part in parts}
+        return {name: at.to.vector(share) for name, share in shares.items() if np.any(share)}
 
     def half_width(self, level: float = 0.95) -> Any:
         """Return half the width of the interval of a level: Student's t by `dof`, else normal.
@@ -230,8 +217,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
             raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
         if any_traced(pytree.flatten((args, cov, std))[0]):
             raise InputError(
-                f"fd.propagate needs values, but is traced at {user_location()}: call it outside of "
-                "jit, vmap and derivatives."
+                f"fd.propagate needs values, but is traced at {user_location()}: call it outside "
+                "of jit, vmap and derivatives."
             )
         g, x, at = on_vectors(f, args, "propagate")
         C = covariance(cov, std, at)
@@ -267,10 +254,7 @@ def _check_output(value: Any) -> None:
 
 
 def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, bool]:
-    """Return the Jacobian, a sparse one where it is large and few elements are not zero.
-
-    With it, whether results are known to depend on one number each: columns share no row.
-    """
+    """Return the Jacobian, sparse where that pays, and whether each row has one place at most."""
     if diagonal and x.size**2 > _LARGE and find_spec("scipy") is not None:
         pattern = sparsity(g)(x)
         if pattern.nnz * 10 < np.prod(pattern.shape):
@@ -297,7 +281,7 @@ def _dense(J: Any) -> Any:
 
 def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
     """Return those along the columns of a factor of the covariance, of shape (m, r, r)."""
-    L = C.spread(np.eye(C.rank))
+    L = C.spread(np.eye)
     size = np.size(g(x)) * L.shape[1] ** 2
     if size > _MANY:
         raise InputError(
@@ -312,7 +296,7 @@ def _sample(
 ) -> tuple[Any, Any]:
     """Return mean and covariance of the results for arguments that are drawn."""
     generator = np.random.default_rng() if rng is None else rng
-    points = x + C.spread(generator.standard_normal((C.rank, count))).T
+    points = x + C.spread(lambda r: generator.standard_normal((r, count))).T
     try:
         ys = vmap(g)(points)
     except ConcreteValueError:  # the function decides by values

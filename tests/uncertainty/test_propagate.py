@@ -96,6 +96,38 @@ def test_samples_agree_with_second_order() -> None:
     assert abs(variance / found.cov - 1) < 4 * np.sqrt(2 / 2000)
 
 
+def _volume(m: Any) -> Any:
+    sides = m["a"] * np.array([1.0, 2.0, 3.0])
+    total = np.sin(m["b"])
+    for k in range(3):
+        total = total + sides[k] * m["a"]
+    return np.stack([total, m["b"] - total])
+
+
+@pytest.mark.parametrize("cov", [np.diag([0.01, 0.04]), np.array([[0.01, 0.01], [0.01, 0.04]])])
+def test_the_variance_comes_through_the_lines_that_use_the_arguments(cov: Any) -> None:
+    x = {"a": 2.0, "b": 1.0}
+    found = fd.propagate(_volume)(x, cov=cov, check=False)
+    c = np.cos(1.0)
+    J = np.array([[24.0, c], [-24, 1 - c]])
+    # sin(b) + 6a²: 6a comes through the sides, and 6a through the loop
+    through = {
+        "sides = ": [[12.0, 0], [-12, 0]], "total = np": [[0.0, c], [0, -c]],
+        "total = total": [[12.0, 0], [-12, 0]], "return": [[0.0, 0], [0, 1]],
+    }  # fmt: skip
+    for (name, share), (start, part) in zip(found.lines.items(), through.items(), strict=True):
+        assert "test_propagate.py" in name
+        assert name.partition(": ")[2].startswith(start)
+        np.testing.assert_allclose(share, np.sum(part @ cov * J, axis=1), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(sum(found.lines.values()), found.std**2, rtol=1e-13)
+
+
+def test_the_second_order_has_a_share_of_its_own() -> None:
+    found = fd.propagate(lambda x: x**2)(1.0, std=0.5, order=2, check=False)
+    assert found.budget == {"": 1.0, "second order": 0.125}
+    assert sum(found.budget.values()) == found.cov
+
+
 def test_many_elements_have_the_covariance_of_few() -> None:
     x = np.linspace(0.1, 1, 400)
     found = fd.propagate(lambda x: np.sin(x) * x[::-1])(x, std=0.01, check=False)
