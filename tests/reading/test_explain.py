@@ -196,6 +196,13 @@ def test_a_clean_call_has_no_fault_and_needs_no_advice(family: str, p: Pattern) 
     (np.maximum.accumulate, np.array([1.0, 3.0, 3.0]), "running_maximum", 1, 0, (1,)),
     (lambda x: np.where(x > 0, x, 0.1 * x), X, "greater", 1, 0, (1,)),
     (lambda x: fd.cond(True, np.abs, np.sin, x), X, "absolute", 1, 0, (1,)),
+    (lambda x: fd.cond(x[1] > 0, np.exp, np.sin, x), X, "greater", 1, 0, ()),
+    (lambda x: (x > 0) * x, X, "greater", 1, 0, (1,)),
+    (lambda x: (x * 2)[np.argmax(x)], np.array([1.0, 3.0, 3.0]), "argmax", 1, 0, ()),
+    (lambda x: (x * 2)[np.argmin(x)], np.array([1.0, 3.0, 1.0]), "argmin", 1, 0, ()),
+    (lambda x: np.arange(3.0)[np.argsort(x)] * x, np.array([2.0, 1.0, 2.0]), "argsort", 1, 0, (1,)),
+    (lambda x: np.interp(x, [0.0, 1, 2], [0.0, 1, 0]), np.array([0.5, 1.0]), "searchsorted",
+     1, 0, (1,)),
 ])  # fmt: skip
 def test_a_kink_is_counted(
     f: Any, x: Any, operation: str, met: int, near: int, index: tuple[int, ...]

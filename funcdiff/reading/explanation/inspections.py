@@ -401,6 +401,17 @@ def _between_largest(p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.take(ordered, -1, axis=p.axis) - np.take(ordered, -2, axis=p.axis)
 
 
+def _from_places(_p: Any, xs: Sequence[Any], y: Any) -> Any:
+    """Return how far values are from the elements between which they belong."""
+    a, v = xs
+    if not a.shape[-1]:
+        return np.full(1, np.inf)
+    rows, last = np.reshape(y, (*a.shape[:-1], -1)), a.shape[-1] - 1
+    below, above = (np.take_along_axis(a, np.clip(rows + k, 0, last), -1) for k in (-1, 0))
+    v = np.reshape(v, rows.shape)
+    return np.minimum(np.abs(v - below), np.abs(v - above))
+
+
 def _between_ranks(p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.abs(np.diff(np.sort(xs[0], axis=p.axis), axis=p.axis))
 
@@ -450,6 +461,8 @@ _CHOICES: Final[dict[str, _Kind]] = {
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _Kind(_difference, _TAKEN)),
     "argmax": _Kind(_between_largest, _TAKEN),
     "argmin": _Kind(lambda p, xs, y: _between_largest(p, [-xs[0]], y), _TAKEN),
+    **dict.fromkeys(("argsort", "argpartition"), _Kind(_between_ranks, _TAKEN)),
+    "searchsorted": _Kind(_from_places, _TAKEN),
 }
 """What has a kink where a number is chosen by it."""
 
