@@ -97,12 +97,12 @@ def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
     with np.errstate(all="ignore"):
         kinks, here = zip(*distances(program, arrays), strict=True)
         squares = [np.zeros_like(gap) for gap in here]
-        for d in _STEP * D.T:
-            sides = [
-                [gap for _, gap in distances(program, [x + s * d, *captures])] for s in (-1, 1)
-            ]
-            for k, (gap, *moved) in enumerate(zip(here, *sides, strict=False)):
-                if all(m.shape == gap.shape for m in moved):  # the slope is that of one side
+        for j, d in enumerate(_STEP * D.T):
+            # a distance has the slope of one side, and a side may be beyond the kink
+            sides = [x + d] if j else [x + d, x - d]
+            runs = [[gap for _, gap in distances(program, [z, *captures])] for z in sides]
+            for k, (gap, *moved) in enumerate(zip(here, *runs, strict=False)):
+                if all(m.shape == gap.shape for m in moved):
                     squares[k] += np.max([np.abs(m - gap) for m in moved], axis=0) ** 2
         found = {}
         for k, (gap, square) in enumerate(zip(here, squares, strict=True)):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import funcdiff as fd
 import funcdiff.scipy.integrate
@@ -126,6 +128,29 @@ def test_a_kink_within_a_deviation_is_told_with_its_line(name: str) -> None:
         assert kinks, messages
         assert "0.83 standard deviations" in kinks[0]
         assert not any("has a kink" in m for m in told(KINKED[name], x, std=0.048))
+
+
+@given(st.lists(st.tuples(*[st.floats(0.2, 2)] * 3), min_size=1, max_size=5), st.floats(0, 2))
+def test_the_distance_of_a_kink_is_that_of_a_plane_in_standard_deviations(
+    rows: list[tuple[float, float, float]], away: float
+) -> None:
+    a, x, u = np.array(rows).T
+    a[::2] *= -1
+    sigma = np.sqrt(np.sum((a * u) ** 2))
+    border = a @ x - away * sigma
+
+    def tall(x: Any) -> Any:
+        if a @ x > border:
+            return 3 * (a @ x) - 2 * border
+        return a @ x
+
+    for f in (lambda x: np.maximum(3 * (a @ x) - 2 * border, a @ x), tall):
+        messages = told(f, x, std=u)
+        if away < 0.99:
+            shown = float(messages[0].split(" standard deviations away")[0].split()[-1])
+            assert shown == pytest.approx(away, rel=0.06, abs=0.002)
+        elif away > 1.01:
+            assert not messages
 
 
 @together
