@@ -70,7 +70,7 @@ class Coordinates:
             k = int(np.argmin(found >= least))
             raise InputError(
                 f"{what} of x{self.name(k)} is {found[k]}, at {user_location()}. Give numbers from "
-                f"{least} on; 0 stands for what is exact."
+                f"{least:g} on."
             )
         return found
 

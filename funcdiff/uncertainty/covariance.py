@@ -17,7 +17,7 @@ from funcdiff.uncertainty.coordinates import Coordinates
 
 @dataclass(frozen=True)
 class Covariance:
-    """A covariance of n numbers: variances, a matrix with a factor, or an operator."""
+    """A covariance of n numbers: variances, a matrix with a factor, or what only multiplies."""
 
     at: Coordinates
     variances: Any = None  # None for matrices and operators
@@ -71,7 +71,7 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
         )
     if std is not None:
         return Covariance(at, at.flat(std, "a standard deviation", least=0.0) ** 2)
-    if hasattr(cov, "matvec"):
+    if hasattr(cov, "matvec") or hasattr(cov, "tocsr"):
         return Covariance(at, None, _symmetric(cov, n))
     if isinstance(cov, np.ndarray) and cov.shape == (n, n) and at.shapes != ((n, n),):
         return _semidefinite(cov, at)
@@ -110,8 +110,8 @@ def _symmetric(operator: Any, n: int) -> Any:
             f"{user_location()}. Give one of shape ({n}, {n})."
         )
     a, b = np.random.default_rng(0).standard_normal((2, n))
-    one, other = a @ operator.matvec(b), b @ operator.matvec(a)
-    if not abs(one - other) <= 1e-8 * np.linalg.norm(a) * np.linalg.norm(operator.matvec(b)):
+    one, other = a @ (operator @ b), b @ (operator @ a)
+    if not abs(one - other) <= 1e-8 * np.linalg.norm(a) * np.linalg.norm(operator @ b):
         raise InputError(
             f"the operator cov= is not symmetric: for two vectors drawn, a @ (C @ b) is {one:.6g}, "
             f"but b @ (C @ a) is {other:.6g}, at {user_location()}. A covariance is symmetric."

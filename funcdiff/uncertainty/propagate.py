@@ -168,8 +168,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
           there is one, else like the tuple of them), with one number per leaf or per element.
         - ``cov=``: such a container of variances, or of matrices for single leaves (of shape
           ``(size, size)`` or ``shape + shape``); one matrix of all elements in the order of the
-          leaves; blocks by leaf and leaf as `hessian` and this function return them; or a
-          ``scipy.sparse.linalg.LinearOperator``.
+          leaves; blocks by leaf and leaf as `hessian` and this function return them; or a sparse
+          matrix or ``LinearOperator`` of SciPy.
         - ``order=2`` adds the second-order terms of normal arguments: ``tr(Hₖ·C)/2`` to the mean
           (the value stays that at the point, see `Propagated.shift`) and ``tr(Hₖ·C·Hₗ·C)/2`` to
           the covariance.
@@ -311,6 +311,6 @@ def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates)
             f"dof= needs independent arguments, but cov= has covariances, at {user_location()}. "
             "Give variances or standard deviations, or leave dof= out."
         )
-    weights = 1.0 / at.flat(dof, "dof=")
+    weights = 1.0 / at.flat(dof, "dof=", least=1.0)
     below = _squares(_squares(J)) @ (C.variances**2 * weights)
     return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from scipy.sparse.linalg import aslinearoperator
 
 import funcdiff as fd
@@ -33,7 +34,10 @@ def _dense(cov: Any) -> Any:
 BLOCKS = {"a": {"a": C[:2, :2], "b": C[:2, 2]}, "b": {"a": C[2, :2], "b": C[2, 2]}}
 
 
-@pytest.mark.parametrize("form", [C, BLOCKS, aslinearoperator(C)], ids=["matrix", "blocks", "op"])
+FORMS = {"matrix": C, "blocks": BLOCKS, "operator": aslinearoperator(C), "sparse": csr_array(C)}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_forms_of_a_covariance_give_the_same(form: Any) -> None:
     found = fd.propagate(f)(X, cov=form, check=False)
     np.testing.assert_allclose(_dense(found.cov), J @ C @ J.T, rtol=1e-13)
@@ -149,6 +153,7 @@ def test_what_is_no_covariance_is_refused() -> None:
         ({}, "one of cov= and std="),
         ({"cov": C, "dof": {"a": 1, "b": 1}}, "independent"),
         ({"cov": C, "order": 3}, "order must be"),
+        ({"std": {"a": 0.1, "b": 0.0}, "dof": {"a": 0, "b": 1}}, r"dof= of x\['a'\]\[0\] is 0"),
     ):
         with pytest.raises(errors.InputError, match=said):
             run(X, check=False, **form)
