@@ -115,9 +115,7 @@ def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
     return found
 
 
-def _does_harm(
-    g: Callable[[Any], Any], x: Any, D: Any, expansion: tuple[Any, Any, Any], u: Any
-) -> bool:
+def _does_harm(g: Any, x: Any, D: Any, expansion: tuple[Any, Any, Any], u: Any) -> bool:
     """Whether a function is not its expansion to second order, two deviations away.
 
     Loops that converge decide by small numbers, which a kink is always near, and does not matter.

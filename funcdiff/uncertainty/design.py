@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from funcdiff.api.derivatives.jacobian import jacobian
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import on_vectors
 from funcdiff.uncertainty.standard_errors import whiten
@@ -77,6 +78,7 @@ def criterion(
         g, x, _ = on_vectors(lambda p: model(p, xi), (params,), "design.criterion")
         return jacobian(g)(x)
 
+    @public
     def of_design(xi: Any) -> Any:
         J = whiten(rows(xi), noise)
         M = J.T @ J if weights is None else J.T @ (np.reshape(weights, (-1, 1)) * J)

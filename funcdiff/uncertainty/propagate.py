@@ -16,6 +16,7 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.core.late import scipy_function
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import (
     ConcreteValueError,
@@ -138,10 +139,7 @@ class Propagated(Generic[R]):
             Expanded uncertainties, like `std`.
         """
         if not 0 < level < 1:
-            raise InputError(
-                f"level must lie between 0 and 1, got {level}, at {user_location()}. Write 0.95 "
-                "for 95 %."
-            )
+            raise InputError(f"level must lie between 0 and 1, got {level}, at {user_location()}.")
         p = (1 + level) / 2
         if self.dof is None:
             normal = scipy_function("ndtri")(p)
@@ -208,6 +206,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     (5.0, np.float64(0.1581))
     """
 
+    @public
     @wraps(f)
     def call(
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
@@ -231,7 +230,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         beyond = np.einsum("kij,kij->k", second, second) / 2
         if check:
             for text in doubts(g, x, C, np.sqrt(first), to, alone=alone):
-                warnings.warn(text, UncertaintyWarning, stacklevel=2)
+                warnings.warn(text, UncertaintyWarning, stacklevel=3)
         return Propagated(
             value,
             to.vector(np.sqrt(first + beyond)),
@@ -291,12 +290,10 @@ def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
     return jacfwd(jacobian(lambda s: g(x + L @ s)))(np.zeros(L.shape[1]))
 
 
-def _sample(
-    g: Any, x: Any, C: Covariance, count: int, rng: Any, to: Coordinates
-) -> tuple[Any, Any]:
+def _sample(g: Any, x: Any, C: Covariance, n: int, rng: Any, to: Coordinates) -> tuple[Any, Any]:
     """Return mean and covariance of the results for arguments that are drawn."""
     generator = np.random.default_rng() if rng is None else rng
-    points = x + C.spread(lambda r: generator.standard_normal((r, count))).T
+    points = x + C.spread(lambda r: generator.standard_normal((r, n))).T
     try:
         ys = vmap(g)(points)
     except ConcreteValueError:  # the function decides by values

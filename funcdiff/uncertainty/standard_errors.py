@@ -13,6 +13,7 @@ from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.late import scipy_function
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import ConvergenceError, InputError, UncertaintyWarning, user_location
 from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
 
@@ -73,6 +74,7 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     np.float64(0.5)
     """
 
+    @public
     @wraps(loglike)
     def errors(
         *args: Any, kind: Kind = "hessian", groups: Any = None, lower: Any = None, upper: Any = None
@@ -102,7 +104,7 @@ def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
     if np.any(flags):
         names = ", ".join(at.name(int(k)) or "x" for k in np.flatnonzero(flags))
         warnings.warn(
-            f"{what}: {names}, at {user_location()}. {cure}", UncertaintyWarning, stacklevel=3
+            f"{what}: {names}, at {user_location()}. {cure}", UncertaintyWarning, stacklevel=4
         )
 
 
@@ -207,6 +209,7 @@ def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callab
     (np.float64(12.0), np.float64(20.0))
     """
 
+    @public
     @wraps(model)
     def information(*args: Any) -> Any:
         g, x, at = on_vectors(lambda p: model(p, *args[1:]), args[:1], "fisher_information")
@@ -270,6 +273,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
     array([0.8965, 5.3732])
     """
 
+    @public
     @wraps(loglike)
     def intervals(
         *args: Any, level: float = 0.95, kind: Literal["wald", "profile"] = "wald",

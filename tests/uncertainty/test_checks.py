@@ -21,6 +21,7 @@ def told(f: Callable[..., Any], x: Any, **options: Any) -> list[str]:
         warnings.simplefilter("always")
         fd.propagate(f)(x, **options)
     assert all(w.category is errors.UncertaintyWarning for w in caught)
+    assert all(w.filename == __file__ for w in caught)
     return [str(w.message) for w in caught]
 
 

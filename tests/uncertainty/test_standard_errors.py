@@ -69,8 +69,9 @@ def test_units_of_parameters_do_not_make_an_information_singular() -> None:
 
 
 def test_parameters_on_bounds_count_as_known_and_are_named() -> None:
-    with pytest.warns(errors.UncertaintyWarning, match=r"\['a'\]"):
+    with pytest.warns(errors.UncertaintyWarning, match=r"\['a'\]") as told:
         std, _ = fd.standard_errors(loglike)(P, lower={"a": P["a"], "b": -np.inf})
+    assert told[0].filename == __file__
     assert std["a"] == 0
     assert np.isclose(std["b"] ** 2, 1 / np.sum(T**2), rtol=1e-13)
 
