@@ -55,6 +55,7 @@ def test_a_fit_of_scipy_has_the_uncertainty_that_its_equations_imply(
     np.testing.assert_allclose(half_life.std, np.log(2) / y[1] ** 2 * np.sqrt(cov[1, 1]), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_fit_of_a_differential_equation_has_that_of_its_closed_form() -> None:
     times = np.linspace(1, 6, 6)
 
