@@ -256,13 +256,17 @@ ADAPTED = "__funcdiff_converted__"
 """A name that is built in where adapted code runs."""
 
 
+def is_installed(file: str) -> bool:
+    """Whether a file is one of a package that is installed, other than this one."""
+    return file.startswith(_INSTALLED) and not is_ours(file)
+
+
 def installed_package(frame: FrameType) -> str:
     """Return the name of the installed package that a frame runs the code of, or an empty text.
 
     An adapted package is not one: its code takes traced arrays, as the user's does.
     """
-    file = frame.f_code.co_filename
-    if ADAPTED in frame.f_builtins or is_ours(file) or not file.startswith(_INSTALLED):
+    if ADAPTED in frame.f_builtins or not is_installed(frame.f_code.co_filename):
         return ""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 

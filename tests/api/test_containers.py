@@ -102,7 +102,6 @@ def _pair(x: Any) -> dict[str, Any]:
     Slotted(W),
     [{"a": (W, [3 * W])}, Pair(W, None)],
     [],
-    None,
     (),
     {},
 ])  # fmt: skip

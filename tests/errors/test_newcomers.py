@@ -321,12 +321,12 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "hasaux": (lambda t: t.value_and_grad(np.sum, hasaux=True), r"mean has_aux=\?"),
     "in_dims": (lambda t: t.vmap(np.sum, in_dims=0), r"fd\.vmap has no .* mean in_axes=\?"),
     "nothing like it": (lambda t: t.jit(np.sum, backend="gpu"), r"It has f, static_argnums"),
-    "jit": (
-        lambda t: t.jit(static_argnums=1)(np.sum),
-        r"fd\.jit\(f, static_argnums=1\), or @functools\.partial\(fd\.jit, static_argnums=1\)",
+    "a decorator's options": (lambda t: t.jit(static=1), r"fd\.jit has no .* mean static_arg"),
+    "a flag": (lambda t: t.grad(np.sum, has_aux="yes"), r"has_aux='yes' is neither True nor Fals"),
+    "a flag for an option": (
+        lambda t: t.hessian(np.sum, sparse="csc"),
+        r"Write sparse=True, format='csc'\.",
     ),
-    "checkpoint": (lambda t: t.checkpoint(keep="a"), r"@functools\.partial\(fd\.checkpoint, keep"),
-    "nothing": (lambda t: t.grad(), r"Write fd\.grad\(f\), or @fd\.grad above"),
     "too much": (lambda t: t.jit(np.sum, 1), "fd.jit: takes 1 positional argument"),
 }
 

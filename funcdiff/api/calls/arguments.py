@@ -52,13 +52,13 @@ def look_up_call(
 class FunctionName:
     """How messages call a function: its name and where it was defined, found when it is shown."""
 
-    __slots__ = ("_function",)
+    __slots__ = ("function",)
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self.function = function
 
     def __str__(self) -> str:
-        f = self._function
+        f = self.function
         name = name_of(f)
         code = getattr(inspect.unwrap(f), "__code__", None)
         return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,6 +82,8 @@ def move_to_front(leaf: Any, axis: int, path: str) -> Any:
             if path.startswith("kwargs")
             else "Use None in in_axes for values that all examples share."
         )
+        if not x.ndim and re.search(r"\]\[\d+\]$", path):
+            shared = f"A list is a container, not a batch: give np.array([...]). {shared}"
         raise InputError(
             f"vmap: {path} of shape {x.shape} has no axis {axis}, at {user_location()}. {shared}"
         )

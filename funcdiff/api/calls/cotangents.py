@@ -85,8 +85,16 @@ def _match_leaves(tree: Any, structure: pytree.Structure, what: str, target: str
         raise CotangentError(
             f"{what}{error.path} has structure {error.found}, {place} has {error.expected}, at "
             f"{user_location()}. They have to be alike: the same containers, keys and lengths."
-            f"{_array_of(tree, structure)}"
+            f"{_none_for(tree, what)}{_array_of(tree, structure)}"
         ) from None
+
+
+def _none_for(tree: Any, what: str) -> str:
+    """Return the advice for None, which stands for no number."""
+    if tree is not None:
+        return ""
+    alone = " f_vjp(), without an argument, takes 1.0 for one real scalar."
+    return f" None is no zero: np.zeros_like(y) is.{alone if what == 'the cotangent' else ''}"
 
 
 def _array_of(tree: Any, structure: pytree.Structure) -> str:

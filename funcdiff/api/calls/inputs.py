@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +68,25 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
             else:
                 _refuse_hidden_numbers(leaf, structure, k, names(position))
                 others.append(leaf)
+    if not operands:
+        _refuse_settings(arguments, structures, names)
     return Inputs(operands, tuple(structures), tuple(numeric), others, tuple(weak))
+
+
+def _refuse_settings(
+    arguments: Sequence[Any],
+    structures: Sequence[pytree.Structure],
+    names: Callable[[int], object],
+) -> None:
+    """Refuse to differentiate by what is no container of numbers: None, text, flags, functions."""
+    for k, (argument, structure) in enumerate(zip(arguments, structures, strict=True)):
+        if argument is None or structure is pytree.LEAF:
+            shown = shorten(repr(argument), 40, placeholder=" ...")
+            raise InputError(
+                f"{names(k)} is {shown}, by which nothing can be differentiated, at "
+                f"{user_location()}. Give a float or an array of floats in its place, or choose "
+                "another argument with argnums=."
+            )
 
 
 def _refuse_hidden_numbers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain, repeat
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -253,6 +253,8 @@ def _parts(
     """
     result = returned if is_output is None else _pair(returned, name)[0]
     outputs, structure, numeric, others = _outputs(result)
+    for leaf in others:
+        _refuse_unfinished(leaf, name)
     aux_parts = None
     if is_output is not None:
         more = _outputs(returned[1], is_output)
@@ -260,6 +262,21 @@ def _parts(
     if builder.may_raise and builder.records_user:
         need_what_raises(builder, outputs)
     return (outputs, structure, numeric, others), aux_parts
+
+
+def _refuse_unfinished(leaf: Any, name: FunctionName) -> None:
+    """Refuse a generator, another iterator or a coroutine, whose code would run after the trace."""
+    if isinstance(leaf, Coroutine):
+        leaf.close()
+        cure = "Write def, not async def."
+    elif isinstance(leaf, Iterator):
+        cure = "Return a list, a tuple or np.stack of its items: no yield, list(map(...))."
+    else:
+        return
+    raise OutputError(
+        f"{name} returned a {type(leaf).__name__}, at {user_location()}: its code would run when "
+        f"the trace has ended. {cure}"
+    )
 
 
 def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Outputs:

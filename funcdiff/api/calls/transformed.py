@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+from funcdiff.api.calls.uncalled import Uncalled
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.core.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class ByParts:
+class ByParts(Uncalled):
     """A callable that pickles as a call that makes it, or by its name if it has one of its own.
 
     A function that a transform decorates in a module is known there by its name, under which the
@@ -120,11 +121,11 @@ class Transformed(ByParts):
 
 def transform(function: F) -> F:
     """Let a transform return functions that are values, and say what is wrong with its calls."""
-    explained = explains_calls(function)
 
     @functools.wraps(function)
     def apply(*args: Any, **kwargs: Any) -> Any:
-        found = explained(*args, **kwargs)
-        return Transformed(found, apply, args, kwargs) if type(found) is FunctionType else found
+        found = function(*args, **kwargs)
+        return Transformed(found, public, args, kwargs) if type(found) is FunctionType else found
 
-    return cast(F, apply)
+    public: F = explains_calls(cast(F, apply))
+    return public

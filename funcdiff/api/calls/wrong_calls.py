@@ -1,4 +1,4 @@
-"""Wrong calls of the transforms: keywords that they do not have, and a decorator without function.
+"""Calls of the transforms: options without a function make a decorator, wrong ones are explained.
 
 Python's own error has neither the place nor the cure.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, TypeVar, cast
+
+import numpy as np
 
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracebacks import shorten
@@ -31,28 +33,54 @@ _OTHERS: Final = {
 def explains_calls(transform: F) -> F:
     """Let a transform say what is wrong with a call that does not fit its parameters.
 
-    A keyword that it does not have goes to `InputError` with the one that is meant, and options
-    without a function, ``@fd.jit(static_argnums=1)``, with what a decorator with options is.
+    A keyword that it does not have goes to `InputError` with the one that is meant, and so does a
+    flag that is neither True nor False.  Options without a function, ``@fd.jit(static_argnums=1)``,
+    make a decorator.
     """
+    signature = inspect.signature(transform)
+    first = next(iter(signature.parameters))
+    flags = {name for name, p in signature.parameters.items() if p.annotation in (bool, "bool")}
 
     @wraps(transform)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        for name, value in kwargs.items():
+            if name in flags and type(value) is not bool and not isinstance(value, np.bool):
+                raise InputError(_not_a_flag(transform, name, value, signature))
         try:
             return transform(*args, **kwargs)
         except BaseException as error:
-            trace = error.__traceback__
-            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-                raise InputError(_explanation(transform, args, kwargs, error)) from None
+            if isinstance(error, TypeError) and not _fits(signature, args, kwargs):
+                if not args and _fits(signature, (), {first: None, **kwargs}):
+                    return partial(wrapper, **kwargs)
+                raise InputError(_explanation(transform, error)) from None
             shorten(error)  # it is not the call that fails, but something in it
             raise
 
     return cast("F", wrapper)
 
 
-def _explanation(
-    transform: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any],
-    error: TypeError,
-) -> str:  # fmt: skip
+def _fits(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call fits a signature."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _not_a_flag(
+    transform: Callable[..., Any], name: str, value: Any, signature: inspect.Signature
+) -> str:
+    cure = f"Write {name}=True or {name}=False."
+    if name == "sparse" and "format" in signature.parameters and isinstance(value, str):
+        cure = f"Write sparse=True, format={value!r}."
+    return (
+        f"fd.{transform.__name__}: {name}={value!r} is neither True nor False, at "
+        f"{user_location()}. {cure}"
+    )
+
+
+def _explanation(transform: Callable[..., Any], error: TypeError) -> str:
     name, place = f"fd.{transform.__name__}", user_location()
     known = [p.name for p in inspect.signature(transform).parameters.values()]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
@@ -60,12 +88,4 @@ def _explanation(
         near = close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
         cure = f"Did you mean {near[0]}=?" if near else f"It has {', '.join(known)}."
         return f"{name} has no keyword {unknown[1]}=, at {place}. {cure}"
-    if not args and known[0] not in kwargs:
-        options = ", ".join(f"{key}={value!r}" for key, value in kwargs.items())
-        applied = f"{name}(f, {options})" if options else f"{name}(f)"
-        decorator = f"@functools.partial({name}, {options})" if options else f"@{name}"
-        return (
-            f"{name} takes a function first, but was given {options or 'nothing'}, at {place}. "
-            f"Write {applied}, or {decorator} above the function."
-        )
     return f"{name}: {str(error).partition('() ')[2] or error}, at {place}."

@@ -20,6 +20,7 @@ from funcdiff.api.calls.arguments import (
     type_of,
 )
 from funcdiff.core.builder import current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
@@ -124,11 +125,24 @@ class Statics:
         try:
             fixed = (*map(static_key, statics), static_key(static))
         except TypeError as error:
+            self._refuse_traced(args, kwargs)
             raise InputError(
                 f"jit: a static argument of {FunctionName(self._function)} is not hashable "
                 f"({error}), at {user_location()}. Give a tuple or a frozen object."
             ) from error
         return Kind((structure, tuple(types), *fixed, pending, observed), operands)
+
+    def _refuse_traced(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Refuse a static argument that is differentiated, batched or otherwise traced."""
+        given = [(k, x) for k, x in enumerate(args) if k in self._numbers]
+        for place, value in (*given, *((k, kwargs[k]) for k in self._names & kwargs.keys())):
+            if any(isinstance(x, Tracer) for x in pytree.flatten(value)[0]):
+                raise InputError(
+                    f"jit: argument {place} of {FunctionName(self._function)} is static, but a "
+                    f"derivative or another transform traces it, at {user_location()}. Leave it "
+                    "out of static_argnums and static_argnames, or choose another argument with "
+                    "argnums=."
+                )
 
     def is_plain(self, leaves: Sequence[Any]) -> bool:
         """Whether the signature of a call with these numbers is the whole key of it."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.late import late, late_import
+from funcdiff.errors import is_installed, is_users_file
 from funcdiff.ops.families import Elementwise
 
 # ---- Explains calls of SciPy with traced arrays, and names the function in `funcdiff.scipy` ------
@@ -47,6 +48,22 @@ def cure_of_compiled(code: str, frame: FrameType) -> str:
         if isinstance(called, ast.Call):
             place = next(_public_places(ast.unparse(called.func), frame), None)
             return cure(*place, code) if place else ""
+    return ""
+
+
+def package_called(code: str, frame: FrameType) -> str:
+    """Return the name of the installed package, none of NumPy's, that an expression calls."""
+    with suppress(SyntaxError, ValueError):
+        called = ast.parse(code, mode="eval").body
+        if isinstance(called, ast.Call):
+            value = _value(called.func, frame)
+            owner = _value(getattr(called.func, "value", called.func), frame)
+            modules = (getattr(value, "__module__", ""), type(value).__module__, owner)
+            for module in modules:
+                name = str(getattr(module, "__name__", module)).partition(".")[0]
+                file = getattr(sys.modules.get(name), "__file__", None) or ""
+                if is_users_file(file) and is_installed(file):
+                    return name
     return ""
 
 

@@ -12,22 +12,29 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from textwrap import shorten
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import (
     FuncdiffError,
     installed_package,
     is_raised_by_user,
+    is_users,
     location_of,
     user_frame,
     user_location,
 )
-from funcdiff.numpy.messages.foreign import cure_of_call, cure_of_compiled, is_scipys
+from funcdiff.numpy.messages.foreign import (
+    cure_of_call,
+    cure_of_compiled,
+    is_scipys,
+    package_called,
+)
 from funcdiff.numpy.messages.refusals import refusal_of
 
 IMPORT_LINE: Final = "`import funcdiff.numpy as np` in place of `import numpy as np`"
@@ -55,6 +62,10 @@ _CURES: Final = {
         "Fractions and decimals are made of plain numbers: go on with x itself."
     ),
     r"(math|cmath)\.": "Use {numpy}(x), not {called}(x).",
+    r"(.*\.)?(testing\.|assert_)\w+$": (
+        "Tests compare plain numbers: test what the function returns, outside of it, or give "
+        "fd.stop_gradient(x), which has the value alone, in place of x."
+    ),
     r"(statistics\.|fsum$)": "Use np.mean(x), np.median(x) or np.std(x).",
     r"(.*\.)?(as|asany|ascontiguous|asfortran)?array$": JOINED,
     r"(.*\.)?(full|arange|fromiter)$": (
@@ -118,6 +129,18 @@ _OF_PACKAGES: Final = {
         "go on with the DataArray itself, with x.data, which is the traced array, or with the "
         "function of that name in funcdiff.numpy."
     ),
+    "torch": (
+        "write it with NumPy's functions (np.sin for torch.sin), or bridge PyTorch's code: "
+        "fd.interop.torch.use(g) is g for traced arrays."
+    ),
+    "jax": (
+        "write it with NumPy's functions (np.sin for jnp.sin), or bridge JAX's code: "
+        "fd.interop.jax.use(g) is g for traced arrays."
+    ),
+    "numba": (
+        "call the function without @njit (f.py_func), whose NumPy code can be traced, or declare "
+        "it with fd.primitive, whose rule may call compiled code."
+    ),
     "": (
         "give it plain numbers, and compute with NumPy's arrays. If it is Python code, "
         'fd.adapt("{package}") runs it on traced arrays; compiled code can be declared with '
@@ -180,6 +203,12 @@ def _describe(frame: FrameType) -> tuple[str, str]:
     """Return what is being evaluated in a frame of the user's, and the cure."""
     code = _source_text(frame)
     shown = _show(code)
+    alone = _traced_builtin()
+    if alone:
+        return f"{alone}(x)", _cure(alone)
+    listed = _listed(frame, _operand_names(code))
+    if listed:
+        return shown, f"{listed}."
     if user_frame(or_scipys=True) is not frame:
         return shown, cure_of_call(code, frame)
     if is_called_through("polynomial", frame):
@@ -190,6 +219,46 @@ def _describe(frame: FrameType) -> tuple[str, str]:
         return shown, _FORMATTED.format()
     called = _callee(code)
     return shown, cure_of_compiled(code, frame) or (_cure(called) if called else _ANY)
+
+
+def _traced_builtin() -> str:
+    """Return the name of the function that is traced, if it is one of Python's own in C."""
+    f: Any = getattr(getattr(current_builder(), "name", None), "function", None)
+    if not isinstance(f, BuiltinFunctionType | type):
+        return ""
+    module = "" if f.__module__ == "builtins" else f"{f.__module__}."
+    return f"{module}{f.__qualname__}"
+
+
+def _operand_names(code: str) -> list[str]:
+    """Return the names that are operands or arguments of an expression as they are."""
+    with suppress(SyntaxError, ValueError, IndexError):
+        step = ast.parse(code).body[0]
+        node = step.value if isinstance(step, ast.Expr) else step
+        operands = node.args if isinstance(node, ast.Call) else [*ast.iter_child_nodes(node)]
+        return [x.id for x in operands if isinstance(x, ast.Name)]
+    return []
+
+
+def _listed(frame: FrameType, names: Iterable[str]) -> str:
+    """Return what to write instead of an argument that is a list of traced numbers, no array."""
+    code = frame.f_code
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for name in names:
+        value = frame.f_locals.get(name)
+        if isinstance(value, list | tuple) and name in parameters and _holds_tracers(value):
+            kind = type(value).__name__
+            return (
+                f"{name} is a {kind}, and a {kind} is a container of numbers, not an array: give "
+                f"np.array([...]) in its place, or begin with {name} = funcdiff.numpy.array({name})"
+            )
+    return ""
+
+
+def _holds_tracers(value: Any) -> bool:
+    """Whether a list of numbers, or of such lists, has a traced one."""
+    inner = isinstance(value, list | tuple)
+    return any(map(_holds_tracers, value)) if inner else isinstance(value, Tracer)
 
 
 def _origin(frame: FrameType, target: str) -> str:
@@ -256,10 +325,14 @@ def is_called_through(folder: str, frame: FrameType | None = None) -> bool:
     return False
 
 
-def _source_text(frame: FrameType) -> str:
-    """Return the source text of the expression, or the target of an assignment, in one line."""
+def _source_text(frame: FrameType, last_instruction: int | None = None) -> str:
+    """Return the source text of the expression, or the target of an assignment, in one line.
+
+    It is that of the present instruction, unless another one is given.
+    """
     code = frame.f_code
-    positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    step = (frame.f_lasti if last_instruction is None else last_instruction) // 2
+    positions = next(islice(code.co_positions(), step, None), (None,) * 4)
     first, last, start, end = positions
     if first is None or last is None or start is None or end is None:
         return ""
@@ -373,7 +446,7 @@ _CURES_OF_OUTSIDERS: Final = {
         f"an ordinary array cannot hold a traced value: make one that can, {MADE_INSIDE}; or "
         "build a list and np.stack it"
     ),
-    r"nopython|[nN]umba": (
+    r"nopython|[nN]umba|can't unbox": (
         "numba compiles for plain arrays: call the function without @njit (f.py_func) to trace "
         "its NumPy code, or declare it with fd.primitive, whose rule may call compiled code"
     ),
@@ -414,9 +487,11 @@ def note_cure(error: Exception, refused: tuple[type[Exception], str] | None = No
     if isinstance(error, FuncdiffError):
         _note_package(error)
         return
-    cure = _cure_of(error)
+    cure = _cure_of(error) or _cure_at_end(error)
     if cure:
-        error.add_note(f"funcdiff: at {location_of(error)}, while traced: {cure}.")
+        place = location_of(error)
+        place = user_location() if place == "an unknown place" else place  # f is compiled itself
+        error.add_note(f"funcdiff: at {place}, while traced: {cure.rstrip('.')}.")
     elif refused is not None and not _follows(error, refused[1]):
         error.add_note(f"funcdiff: {refused[1]}")
 
@@ -455,6 +530,30 @@ def _cure_of(error: Exception) -> str:
     return next(
         (cure for pattern, cure in _CURES_OF_OUTSIDERS.items() if re.search(pattern, text)), ""
     )
+
+
+def _cure_at_end(error: Exception) -> str:
+    """Return what to write instead of the line of the user's that came last, or nothing.
+
+    It uses a list as an array, or gives a traced array to compiled code of a package.
+    """
+    trace, last = error.__traceback__, None
+    while trace is not None:
+        frame = trace.tb_frame
+        last = trace if is_users(frame) and not installed_package(frame) else last
+        trace = trace.tb_next
+    if last is None:
+        return ""
+    frame = last.tb_frame
+    code = _source_text(frame, last.tb_lasti)
+    names = _operand_names(code)
+    if re.search(r"\b(list|tuple|sequence)\b", str(error)):
+        return _listed(frame, names)
+    package = package_called(code, frame)
+    if not package or not any(isinstance(frame.f_locals.get(name), Tracer) for name in names):
+        return ""
+    advice = (_OF_PACKAGES.get(package) or _OF_PACKAGES[""]).format(package=package)
+    return f"{_show(code)} gives a traced array to {package}: {advice}"
 
 
 def _cure_of_keyword(function: str, keyword: str) -> str:

@@ -1,0 +1,258 @@
+"""Wrong arguments and results of transforms: each told with what, where, and the cure."""
+
+from __future__ import annotations
+
+import math
+import re
+import site
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import (
+    ConcreteValueError,
+    CotangentError,
+    InputError,
+    LostDerivativeError,
+    OutputError,
+)
+from tests.claims import refused
+
+FD: Any = fd  # a type checker refuses much of what is tried here
+LIST: Any = [1]
+X = np.array([1.0, 2.0, 3.0])
+HERE = Path(__file__).name
+
+
+def _total(x: Any) -> Any:
+    return np.sum(x**2)
+
+
+def _halved(x: Any) -> Any:
+    x /= 2.0
+    return x
+
+
+# ---- a list is a container -----------------------------------------------------------------------
+
+OF_LISTS: dict[str, Callable[[Any], Any]] = {
+    "**": lambda x: x**2,
+    "*": lambda x: x * 2.0,
+    "-": lambda x: -x,
+    "+": lambda x: x + 1,
+    "@": lambda x: np.ones((2, 2)) @ x,
+    "in place": _halved,
+    "a method": lambda x: x.sum(),
+    "a ufunc": lambda x: np.sin(x),
+    "two arguments": lambda x: np.dot(x, x),
+}
+
+
+@pytest.mark.parametrize("transform", [FD.grad, FD.jacobian, FD.jit])
+@pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0), [[1.0, 2.0], [3.0, 4.0]]])
+def test_a_list_that_is_used_as_an_array_is_told_to_be_a_container(
+    transform: Any, values: Any
+) -> None:
+    for name, f in OF_LISTS.items():
+        with pytest.raises((TypeError, AttributeError)) as caught:
+            transform(f)(values)
+        told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+        kind = type(values).__name__
+        assert re.search(rf"{HERE}.*x is a {kind}.*give np\.array\(\[\.\.\.\]\)", told, re.S), name
+
+
+def test_an_item_of_a_list_has_the_cure_of_what_is_called() -> None:
+    with pytest.raises(LostDerivativeError, match=r"np\.sin\(x\), not math\.sin"):
+        FD.grad(lambda x: math.sin(x[0]))([1.0, 2.0])
+    with pytest.raises(TypeError) as caught:
+        FD.grad(lambda x: x[0] * len(x) + LIST**2)([1.0, 2.0])  # not the argument
+    assert not hasattr(caught.value, "__notes__")
+
+
+test_a_list_is_no_batch = refused(
+    {
+        "of numbers": (
+            InputError, r"args\[0\]\[0\] .*A list is a container, not a batch: give np\.array",
+            lambda: FD.vmap(lambda x: x**2)([1.0, 2.0]),
+        ),
+        "of lists": (
+            InputError, r"A list is a container, not a batch",
+            lambda: FD.vmap(lambda x: x**2)([[1.0, 2.0], [3.0, 4.0]]),
+        ),
+        "but a number may be no array": (
+            InputError, r"args\[0\] of shape \(\) has no axis 0, at [^.]*\.py', [^.]*\. Use None",
+            lambda: FD.vmap(lambda x: x**2)(1.0),
+        ),
+    }
+)  # fmt: skip
+
+
+# ---- what has no derivative ----------------------------------------------------------------------
+
+OF_ONE_ARGUMENT = (
+    FD.grad, FD.value_and_grad, FD.jacobian, FD.hessian, FD.derivative, FD.elementwise_grad,
+    lambda f: lambda x: FD.vjp(f, x), lambda f: lambda x: FD.jvp(f, (x,), (x,)),
+)  # fmt: skip
+
+test_nothing_is_differentiated_by_what_holds_no_numbers = refused(
+    {
+        f"{value!r}": [
+            (
+                InputError,
+                rf"argument x is {re.escape(repr(value)[:9])}.* nothing can .*, at .*{HERE}.*Give",
+                lambda value=value, t=t: t(_total)(value),
+            )
+            for t in OF_ONE_ARGUMENT
+        ]
+        for value in (None, "some text", True, np.sin, len, float)
+    }
+)
+
+
+def test_options_beside_numbers_and_empty_containers_pass() -> None:
+    assert FD.grad(lambda x, bias: x**2, argnums=(0, 1))(3.0, None) == (6.0, None)
+    assert FD.grad(lambda p: 1.0)({}) == {}
+    assert FD.vjp(lambda x, mode: x**2, 3.0, "fast")[1](1.0) == (6.0, "fast")
+
+
+test_a_static_argument_is_not_differentiated = refused(
+    {
+        "by number": (
+            InputError, r"argument 0 of .* is static, but .* traces it, at .*choose another",
+            lambda: FD.grad(FD.jit(lambda x, y: x * y, static_argnums=0))(1.0, 2.0),
+        ),
+        "by name": (
+            InputError, r"argument y of .* is static, but .* traces it",
+            lambda: FD.grad(FD.jit(lambda x, y: x * y, static_argnames="y"), argnames="y")(
+                1.0, y=2.0
+            ),
+        ),
+        "inside a container": (
+            InputError, r"argument 0 of .* is static, but",
+            lambda: FD.grad(FD.jit(lambda x: x[0], static_argnums=0))((1.0, 2.0)),
+        ),
+    }
+)  # fmt: skip
+
+
+test_none_is_no_cotangent = refused(
+    {
+        "of an array": (
+            CotangentError, r"None is no zero: np\.zeros_like\(y\) is\..* f_vjp\(\), without",
+            lambda: FD.vjp(lambda x: 2 * x, X)[1](None),
+        ),
+        "nor a tangent": (
+            CotangentError, r"None is no zero: np\.zeros_like\(y\) is\.$",
+            lambda: FD.jvp(lambda x: 2 * x, (X,), (None,)),
+        ),
+    }
+)  # fmt: skip
+
+
+# ---- functions that were not called --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", ["grad", "jit", "vmap", "hessian", "value_and_grad"])
+def test_a_function_that_was_not_called_says_so_in_arithmetic(transform: str) -> None:
+    g = getattr(FD, transform)(_total)
+    uses: list[Callable[[], Any]] = [
+        lambda: X - 0.1 * g, lambda: X - g, lambda: g + 1, lambda: -g, lambda: g @ X,
+        lambda: np.sum(g), lambda: np.linalg.norm(g), lambda: g[0], lambda: g > 0,
+        lambda: float(g), lambda: np.multiply(X, g), lambda: [*g], lambda: g.shape, lambda: g.sum(),
+        lambda: FD.grad(lambda x: np.sum(x - g))(X),
+    ]  # fmt: skip
+    for use in uses:
+        with pytest.raises((InputError, AttributeError)) as caught:
+            use()
+        said = (
+            rf"{transform}\(_total\) is a function, but .*{HERE}.* Call it: {transform}\(_total\)\("
+        )
+        assert re.search(said, str(caught.value)), str(caught.value)
+
+
+def test_a_function_that_a_transform_returned_is_an_object_like_any_other() -> None:
+    g = FD.grad(_total)
+    functions = np.array([g, FD.jit(_total)])
+    assert functions.dtype == object
+    assert functions[0] is g
+    assert not hasattr(g, "shape")
+    assert not hasattr(g, "whatever")
+    assert bool(g)
+    with pytest.raises(AttributeError, match="'Transformed' object has no attribute 'whatever'"):
+        g.whatever  # noqa: B018
+
+
+# ---- functions that are none of NumPy's ----------------------------------------------------------
+
+test_functions_of_plain_numbers_are_told_by_their_names = refused(
+    {
+        "math": (
+            LostDerivativeError, r"math\.sin\(x\) met .* Use np\.sin\(x\), not math\.sin",
+            lambda: FD.grad(math.sin)(1.0),
+        ),
+        "without values": (
+            ConcreteValueError, r"math\.sin\(x\) needs .* Use np\.sin\(x\), not math\.sin",
+            lambda: FD.jit(math.sin)(1.0),
+        ),
+        "a type": (
+            LostDerivativeError, r"float\(x\) met .*Go on with x itself",
+            lambda: FD.grad(float)(1.0),
+        ),
+        "tests": (
+            LostDerivativeError, r"Tests compare plain numbers: test what the function returns",
+            lambda: FD.grad(lambda x: np.testing.assert_allclose(x, x) or _total(x))(X),
+        ),
+    }
+)  # fmt: skip
+
+
+def _generator(x: Any) -> Iterator[Any]:
+    yield np.sum(x)
+
+
+async def _coroutine(x: Any) -> Any:
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("transform", [*OF_ONE_ARGUMENT, FD.jit, FD.vmap])
+def test_a_result_that_is_computed_later_is_refused(transform: Any) -> None:
+    x = 1.0 if transform is FD.derivative else X
+    with pytest.raises(
+        OutputError, match=rf"_generator .* returned a generator, at .*{HERE}.*no y"
+    ):
+        transform(_generator)(x)
+    with pytest.raises(OutputError, match=r"_coroutine .* returned a coroutine.* not async def"):
+        transform(_coroutine)(x)
+    with pytest.raises(OutputError, match=r"returned a map, at .* Return a list"):
+        transform(lambda x: map(np.sin, [x]))(x)
+
+
+@pytest.mark.parametrize(("package", "cure"), [
+    ("torch", r"np\.sin for torch\.sin.*fd\.interop\.torch\.use"),
+    ("jax", r"np\.sin for jnp\.sin.*fd\.interop\.jax\.use"),
+    ("numba", r"f\.py_func"),
+    ("fast_things", r'fd\.adapt\("fast_things"\)'),
+])  # fmt: skip
+def test_compiled_code_of_a_package_is_told_by_its_name(
+    package: str, cure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module: Any = ModuleType(package)
+    module.__file__ = f"{site.getsitepackages()[0]}/{package}/__init__.py"
+    module.compiled = bytes.fromhex
+    monkeypatch.setitem(sys.modules, package, module)
+    with pytest.raises(TypeError, match="must be") as caught:
+        FD.grad(lambda x: module.compiled(x))(X)
+    (note,) = caught.value.__notes__
+    assert re.search(
+        rf"{HERE}', line \d+.*module\.compiled\(x\) gives a traced array to {package}: .*{cure}",
+        note,
+    )
+    with pytest.raises(TypeError, match="must be") as caught:
+        FD.grad(lambda _: module.compiled(1))(X)  # which is the user's own mistake
+    assert not hasattr(caught.value, "__notes__")
