@@ -186,7 +186,7 @@ def is_users(frame: FrameType, *, or_scipys: bool = False) -> bool:
 @lru_cache(maxsize=4096)
 def is_users_file(file: str, or_scipys: bool = False) -> bool:  # noqa: FBT001, FBT002
     """Whether a file is of none of funcdiff, NumPy, SciPy and the standard library, and Python."""
-    skipped = [_OURS, _NUMPYS, "<__array_function__"]
+    skipped = [_OURS, _NUMPYS, "<__array_function__", "<funcdiff "]
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy is not None and not or_scipys:
         skipped.append(os.path.dirname(scipy))

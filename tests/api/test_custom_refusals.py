@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import InputError, NotDifferentiableError
+from funcdiff.errors import InputError, NotDifferentiableError, OutputError
+
+FD: Any = fd  # a type checker refuses much of what is tried here
 
 X = np.array([0.3, 0.7])
 
@@ -116,3 +119,63 @@ def test_a_rule_whose_constant_part_is_zero_gives_every_mode(rule: Any) -> None:
     rows = np.stack([X, -X])
     expected = np.stack([fd.jacrev(f)(x) for x in rows])
     np.testing.assert_allclose(fd.vmap(fd.jacrev(f))(rows), expected, rtol=1e-14)
+
+
+# ---- what a backward rule takes and returns ------------------------------------------------------
+
+
+def _product(backward: Any, forward: Any = lambda a, x: (a @ x, (a, x))) -> Any:
+    product = FD.custom_vjp(lambda a, x: a @ x)
+    product.defvjp(forward, backward)
+    return product
+
+
+def _of_both(product: Any) -> Any:
+    return FD.grad(lambda a, x: np.sum(product(a, x)), argnums=(0, 1))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, FD.jit])
+@pytest.mark.parametrize(("backward", "said"), [
+    (lambda res, ct: (1.0, ct @ res[0]), r"entry 0 .* It is smaller: np\.broadcast_to\(v, \(2, 3"),
+    (lambda res, ct: (np.outer(ct, res[1]), res[0] * ct[:, None]),
+     r"entry 1 .* It is larger: sum over the axes"),
+    (lambda res, ct: (res[0].T, ct @ res[0]), r"entry 0 .* Reshape or transpose it\.$"),
+    (lambda res, ct: (ct @ res[0], np.outer(ct, res[1])), r"fit the arguments in another order"),
+])  # fmt: skip
+def test_an_entry_of_another_shape_is_told_with_the_way_back(
+    transform: Any, backward: Any, said: str
+) -> None:
+    with pytest.raises(OutputError, match=said) as caught:
+        transform(_of_both(_product(backward)))(np.ones((2, 3)), np.ones(3))
+    assert re.search(r", at '[^<']*test_custom_refusals\.py', line", str(caught.value))
+
+
+class _Rules:
+    def backward(self, g: Any, saved: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("backward", [
+    lambda ct, res: (ct, res), lambda ct, x: (np.cos(x) * ct,), lambda g, res: (g, res),
+    lambda dy, saved, scale=1.0: (dy,), _Rules().backward,
+])  # fmt: skip
+def test_a_backward_rule_with_its_parameters_swapped_is_refused(backward: Any) -> None:
+    with pytest.raises(InputError, match=r"is called with \(residuals, cotangent\)\. Write \("):
+        _product(backward)
+
+
+def test_other_names_of_a_backward_rule_tell_nothing() -> None:
+    for backward in (
+        lambda g, x: (g, x), lambda ct, cts: (ct, cts), lambda x: x, lambda *args: args, np.dot,
+        lambda res, ct, cache=None: (res, ct),
+    ):  # fmt: skip
+        _product(backward)
+    fixed = FD.custom_vjp(lambda n, x: x**n, nondiff_argnums=0)
+    fixed.defvjp(lambda n, x: (x**n, x), lambda ct, res, g: (ct * res * g,))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, FD.jit])
+def test_an_error_in_a_rule_says_what_the_rule_takes(transform: Any) -> None:
+    with pytest.raises(TypeError, match="positional argument") as caught:
+        transform(_of_both(_product(lambda ct: ct)))(np.ones((2, 3)), np.ones(3))
+    assert "(residuals, cotangent), in this order" in "".join(caught.value.__notes__)

@@ -8,10 +8,17 @@ becomes one equation that holds the programs.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, ParamSpec, TypeVar, TypeVarTuple
 
-from funcdiff.api.calls.arguments import check_function, describe, ints_of, name_of
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    check_function,
+    describe,
+    ints_of,
+    name_of,
+)
 from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom_call import Call
@@ -27,6 +34,11 @@ R = TypeVar("R")
 Q = ParamSpec("Q")
 S = TypeVar("S")
 Fixed = TypeVarTuple("Fixed")
+
+
+_COTANGENT: Final = re.compile(r"(cts?|cotangents?|d[yz]|dout|grad_out(puts?)?|upstream)")
+_RESIDUAL: Final = re.compile(r"(res|residuals?|saved|ctx|cache)")
+"""How rules call what they take; names that may be anything (g, x, y) tell nothing."""
 
 
 class CustomFunction(ByParts, Generic[P, R]):
@@ -96,6 +108,7 @@ class CustomFunction(ByParts, Generic[P, R]):
         """
         for rule in (forward, backward):
             self._check_rule(rule)
+        self._check_order(backward)
         self._vjp = forward, backward
 
     @public
@@ -143,6 +156,24 @@ class CustomFunction(ByParts, Generic[P, R]):
                 f"a rule of {self._name} is a function, but {describe(rule)} was given, at "
                 f"{user_location()}: write {self._name}.defjvp(rule), or "
                 f"{self._name}.defvjp(forward, backward)."
+            )
+
+    def _check_order(self, backward: Callable[..., Any]) -> None:
+        """Refuse a backward rule whose parameters are named the other way round.
+
+        Where both are one array, it might compute something else without an error.
+        """
+        code = getattr(backward, "__code__", None)
+        first = len(self._fixed) + inspect.ismethod(backward)
+        names = code.co_varnames[: code.co_argcount][first : first + 2] if code else ()
+        if len(names) < 2:
+            return
+        cotangents, residuals = (list(map(p.fullmatch, names)) for p in (_COTANGENT, _RESIDUAL))
+        if (cotangents[0] and not cotangents[1]) or (residuals[1] and not residuals[0]):
+            raise InputError(
+                f"the backward rule {FunctionName(backward)} of {self._name} has the parameters "
+                f"({', '.join(names)}), at {user_location()}, but is called with (residuals, "
+                f"cotangent). Write ({names[1]}, {names[0]})."
             )
 
     def _trace_call(self, call: Call) -> Any:

@@ -98,7 +98,8 @@ def explain(error: Exception, who: object, how: str = "ran on values") -> None:
             "v = v + 1 instead of v += 1, or v = v.copy() before v[0] = 1 or before such code, "
             "also if it only reads, and return what is needed of it."
         ) from error
-    error.add_note(f"funcdiff: raised by {who}, which {how}")
+    takes = f" and takes {who.takes}" if isinstance(who, RuleName) and who.takes else ""
+    error.add_note(f"funcdiff: raised by {who}, which {how}{takes}")
 
 
 class Turned(NamedTuple):

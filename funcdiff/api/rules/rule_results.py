@@ -250,8 +250,22 @@ def match_cotangents(arguments: Sequence[Argument], rule: RuleName, returned: An
             found.append(ct)
             continue
         what = rule._replace(part=f"entry {k}")
-        found += match_derivatives(ct, argument.structure, argument.types, what, f"argument {k}")
+        try:
+            found += match_derivatives(
+                ct, argument.structure, argument.types, what, f"argument {k}"
+            )
+        except OutputError as error:
+            raise OutputError(f"{error}{_order_of(arguments, returned)}") from None
     return found
+
+
+def _order_of(arguments: Sequence[Argument], returned: Sequence[Any]) -> str:
+    """Return the advice to put entries into the order of the arguments, if they fit in another."""
+    shapes = [[None if t is None else t.shape for t in a.types] for a in arguments]
+    given = [[np.shape(x) for x in pytree.flatten(ct)[0]] for ct in returned]
+    if given == shapes or sorted(map(repr, given)) != sorted(map(repr, shapes)):
+        return ""
+    return " The entries fit the arguments in another order: return one per argument, in theirs."
 
 
 class RuleName(NamedTuple):
@@ -261,6 +275,12 @@ class RuleName(NamedTuple):
     rule: Callable[..., Any]
     function: str
     part: str = ""
+
+    @property
+    def takes(self) -> str:
+        """What it is called with, by position: what is confused most often."""
+        given = {"backward": "residuals, cotangent", "JVP": "primals, tangents"}.get(self.kind)
+        return f"({given}), in this order" if given else ""
 
     def __str__(self) -> str:
         part = f": {self.part}" if self.part else ""
@@ -274,8 +294,9 @@ def note_traced(error: Exception, who: object) -> None:
         " was traced:" in note for note in notes
     ):
         return
+    takes = f" with {who.takes}" if isinstance(who, RuleName) and who.takes else ""
     error.add_note(
-        f"funcdiff: {who} was traced: only in a derivative of the first order by fd.grad, "
+        f"funcdiff: {who} was traced{takes}: only in a derivative of the first order by fd.grad, "
         "fd.value_and_grad, fd.vjp or fd.jvp, outside of jit, vmap, scan, cond and other "
         "derivatives, do functions with rules run on values, backward rules in reverse mode and "
         "JVP rules in forward mode. Write it with NumPy's functions, fd.cond or np.where where it "
@@ -321,7 +342,7 @@ def fit_derivative(leaf: Any, type_: ArrayType, what: object) -> Any:
     if x.shape != type_.shape:
         raise OutputError(
             f"{what} has shape {x.shape}, expected {type_.shape}, at {user_location()}. "
-            "Sum over broadcast axes, or reshape it."
+            f"{_cure_of_shape(x.shape, type_.shape)}"
         )
     if x.dtype != type_.dtype:
         if not np.can_cast(x.dtype, type_.dtype, "same_kind"):
@@ -331,6 +352,19 @@ def fit_derivative(leaf: Any, type_: ArrayType, what: object) -> Any:
             )
         x = x.astype(type_.dtype)
     return x
+
+
+def _cure_of_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """Return how a derivative gets the shape of its primal: it lacks axes, or has too many."""
+    try:
+        joined = np.broadcast_shapes(shape, wanted)
+    except ValueError:
+        joined = ()
+    if joined == wanted:
+        return f"It is smaller: np.broadcast_to(v, {wanted}) if all elements have the same."
+    if joined == shape:
+        return "It is larger: sum over the axes along which the argument was broadcast."
+    return "Reshape or transpose it."
 
 
 def show_types(structure: pytree.Structure, leaves: Sequence[Any]) -> str:

@@ -74,7 +74,8 @@ def _maker(inputs: int, called: int, constants: int, lines: tuple[str, ...]) -> 
     body = "\n        ".join(lines)
     scope: dict[str, Any] = {}
     run = f"def run({operands}):\n        {body}"
-    exec(f"def make({', '.join(given)}):\n    {run}\n    return run", scope)
+    text = f"def make({', '.join(given)}):\n    {run}\n    return run"
+    exec(compile(text, "<funcdiff tape>", "exec"), scope)
     make: Callable[..., Any] = scope["make"]
     return make
 
