@@ -18,8 +18,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.transformed import transform
-from funcdiff.api.derivatives import derivative, gradient, linear_maps
+from funcdiff.api.derivatives import gradient, linear_maps
 from funcdiff.api.derivatives.linear_maps import linearize
 from funcdiff.api.signatures.variables import Differentiable, P, typed_as
 from funcdiff.autograd import spaces, wrap_util
@@ -277,7 +278,8 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
 
     For an elementwise function this is the derivative of each element.
     """
-    found = derivative.elementwise_grad(fun, _positions(argnum))
+    selection = Selection(fun, "elementwise_grad", _positions(argnum))
+    found = gradient.gradient_function(fun, selection, has_aux=False, elementwise=True)
     named = _with_name(fun, "elementwise_grad", argnum)
     return named(lambda *args, **kwargs: conj_leaves(found(*cast_at(args, argnum), **kwargs)))
 

@@ -166,3 +166,44 @@ def test_the_program_of_the_nth_derivative_grows_like_a_polynomial(
 ) -> None:
     counts = [len(fd.trace(fd.derivative(f, n=n))(0.7).equations) for n in range(1, 7)]
     assert all(count <= bound for count, bound in zip(counts, bounds, strict=True)), counts
+
+
+@pytest.mark.parametrize("f", [
+    np.cumsum, np.cumprod, lambda x: np.sin(np.fft.fft(x).real)
+])  # fmt: skip
+def test_sums_of_elements_that_cannot_be_followed_are_seen_by_values(f: Any) -> None:
+    with pytest.raises(OutputError, match="depends on several elements"):
+        fd.elementwise_grad(f)(X)
+    same = fd.primitive(lambda x: x)
+    same.defjvp(lambda primals, tangents: (primals[0], 2 * tangents[0]))
+    np.testing.assert_array_equal(fd.elementwise_grad(same)(X), [2, 2, 2])
+    np.testing.assert_array_equal(fd.elementwise_grad(np.sort)(X), [1, 1, 1])
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, fd.jit, fd.vmap])
+@pytest.mark.parametrize("f", [
+    np.sum, lambda x: x * np.mean(x), lambda x: np.exp(x) / np.sum(np.exp(x)),
+    lambda x: np.linalg.norm(x), lambda x: x @ np.ones((3, 3)), lambda x: x + x[::-1],
+    np.diff,
+])  # fmt: skip
+def test_a_function_of_which_elements_mix_is_not_elementwise(transform: Any, f: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(
+            OutputError, match=r"depends on several elements .*test_derivative.*fd\.jac"
+        ):
+            transform(fd.elementwise_grad(f))(X[None] if transform is fd.vmap else X)
+
+
+test_what_moves_elements_and_computes_with_each_is_elementwise = alike({
+    "moved": (lambda: fd.elementwise_grad(lambda x: np.roll(np.sin(x), 1))(X), np.cos(X)),
+    "by indices": (lambda: fd.elementwise_grad(lambda x: x[np.array([2, 0])] ** 2)(X),
+                   2 * X * [1, 0, 1]),
+    "one after another": (lambda: fd.elementwise_grad(lambda x: np.stack([v**2 for v in x]))(X),
+                          2 * X),
+    "with what has no derivative": (
+        lambda: fd.elementwise_grad(lambda x: x * np.mean(fd.stop_gradient(x)))(X),
+        np.full(3, np.mean(X)),
+    ),
+    "chosen by others": (
+        lambda: fd.elementwise_grad(lambda x: np.where(x > np.mean(x), 2 * x, x))(X), [1, 1, 2]),
+}, rtol=1e-14)  # fmt: skip

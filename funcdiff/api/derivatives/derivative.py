@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from funcdiff.api.calls.arguments import check_function, is_int, type_of
@@ -10,16 +11,17 @@ from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, 
 from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import arrange_results, rebuild, run
+from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.derivatives.linear_maps import check_tuples, jvp
 from funcdiff.api.derivatives.programs import derivative_program
+from funcdiff.api.derivatives.sparse import elements_met
 from funcdiff.api.signatures.functions import Elementwise, Orders
 from funcdiff.api.signatures.products import DirectionalDerivative
 from funcdiff.api.signatures.variables import Argnames, Argnums, typed_as
 from funcdiff.core.tracebacks import public
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import FuncdiffError, InputError, OutputError, user_location
 from funcdiff.pytree import LEAF
 
 
@@ -195,8 +197,7 @@ def elementwise_grad(
 ) -> Any:
     """Return the derivative of an elementwise function, ``y'ᵢ = f'(xᵢ)``.
 
-    Computed as the gradient of the sum of the result.  So for a function that is not elementwise
-    each entry is the sum of a column of the Jacobian, and an argument that is broadcast gets the
+    Computed as the gradient of the sum of the result.  So an argument that is broadcast gets the
     sum over the elements that it meets.
 
     Parameters
@@ -216,7 +217,8 @@ def elementwise_grad(
     Raises
     ------
     InputError, OutputError
-        When called, as by `grad`.
+        When called, as by `grad`; and if an element of the result depends on several of an
+        argument.
 
     Examples
     --------
@@ -228,5 +230,24 @@ def elementwise_grad(
     """
     selection = Selection(f, "elementwise_grad", argnums, argnames)
     return gradient_function(
-        f, selection, has_aux=has_aux, holomorphic=holomorphic, elementwise=True
+        f, selection, has_aux=has_aux, holomorphic=holomorphic, elementwise=True,
+        check=partial(_check_elementwise, selection),
+    )  # fmt: skip
+
+
+def _check_elementwise(selection: Selection, inputs: Inputs, trace: Trace) -> None:
+    """Refuse a function of which an element of the result depends on several of an argument."""
+    if trace.rule_calls is not None:  # whose rules ran on values, and may have no other mode
+        return
+    count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
+    try:
+        most = elements_met(trace.recording, operands, count)
+    except FuncdiffError:  # what cannot be pushed forward may have a gradient
+        return
+    if most <= 1:
+        return
+    raise OutputError(
+        f"elementwise_grad needs an elementwise function; an element of the result of "
+        f"{selection.name} depends on several elements of an argument, at {user_location()}. Use "
+        "fd.jacobian(f) for all derivatives, or fd.grad(lambda x: f(x).sum()) for their sums."
     )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from funcdiff.api.calls.differentiated import SplitCall, check_holomorphic
-from funcdiff.api.calls.inputs import like_inputs
+from funcdiff.api.calls.inputs import Inputs, like_inputs
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.surroundings import derived_from
@@ -144,8 +144,11 @@ def gradient_function(
     holomorphic: bool = False,
     wants_value: bool = False,
     elementwise: bool = False,
+    check: Callable[[Inputs, Trace], None] | None = None,
 ) -> Callable[..., Any]:
     """Return a function that computes a gradient; `elementwise`, that of the sum of an array.
+
+    What is differentiated for the first time goes to `check`.
 
     It raises `InputError` for a differentiated leaf that is an integer or boolean array, or real
     with `holomorphic`, and `OutputError` if the result is not a scalar, or of the wrong kind.
@@ -157,6 +160,8 @@ def gradient_function(
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
         asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
         derived = gradient_program.peek(trace.recording, count, **asked)
+        if check is not None and derived is None and trace.is_alone:
+            check(inputs, trace)
         results = None if derived else first_sight.gradient(trace, count, operands, **kind)
         if results is None:
             program, output, known = derived or gradient_program(trace.recording, count, **asked)

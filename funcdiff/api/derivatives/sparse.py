@@ -25,10 +25,12 @@ from funcdiff.core.atoms import Var
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.dataflow import last_uses
 from funcdiff.core.decisions import argument_value, decided
+from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Place
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
@@ -354,6 +356,42 @@ class Patterns(NamedTuple):
 def jacobian_patterns(recording: Recording, count: int, results: int, given: Given) -> Patterns:
     """Return the patterns of the Jacobian of the first `results` outputs by `count` inputs."""
     return _patterns(_derivative(recording, count, results, given))
+
+
+def elements_met(recording: Recording, operands: Sequence[Any], count: int) -> int:
+    """Return on how many elements of an input an element of the first output depends, at most.
+
+    Where single elements cannot be followed, at these values; 1 if there are none.
+    """
+    known = [None if isinstance(x, Tracer) else x for x in operands]
+    derivative = _derivative(recording, count, 1, Given(known, count))
+    blocks, certain = _patterns(derivative)
+    most = max([1, *(int(np.bincount(b.rows).max()) for b in blocks if b.nnz)])
+    if certain or most == 1:
+        return most
+    return 2 if not any(x is None for x in known) and _mixes(derivative, known) else 1
+
+
+def _mixes(derivative: _Derivative, operands: Sequence[Any]) -> bool:
+    """Whether elements of the first output are no multiples of elements of an input, but sums."""
+    rest = executable(derivative.split.primal)(*operands)[len(derivative.program.outputs) :]
+    push = executable(derivative.linear)
+    rng = np.random.default_rng(0)
+    for k, x in enumerate(derivative.xs):
+        sizes = np.sort(rng.uniform(0.5, 1.5, x.size))
+        zero = [np.zeros(t.shape, t.dtype)[()] for t in derivative.xs]
+
+        def image(v: Any, k: int = k, x: ArrayType = x, zero: list[Any] = zero) -> Any:
+            given = [*zero[:k], v.reshape(x.shape).astype(x.dtype)[()], *zero[k + 1 :]]
+            return quiet(push, *given, *rest)[0]
+
+        total, weighted = image(np.ones(x.size)), image(sizes)
+        ratio = np.ravel(np.abs(weighted)[total != 0] / np.abs(total)[total != 0])
+        after = np.searchsorted(sizes, ratio)
+        near = [np.abs(ratio - sizes.take(after - k, mode="clip")) for k in (0, 1)]
+        if np.any(np.minimum(*near) > 1e4 * np.finfo(x.dtype).eps):
+            return True
+    return False
 
 
 def mixing_place(recording: Recording, count: int, results: int, given: Given) -> Place | None:
