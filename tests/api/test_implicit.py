@@ -380,26 +380,30 @@ def test_a_warm_call_finds_everything_in_the_caches(kind: str) -> None:
     assert _entries() == before
 
 
+BIT = 2.0**-12
+"""By so much of 1 a solver may miss."""
+
+
 def test_solvers_that_close_over_other_values_are_others() -> None:
     def shifted(by: Any) -> Any:
         return lambda a: fd.custom_root(lambda x: x - a, 0.0, lambda f, x: x - f(x) + by)
 
-    values = [fd.value_and_grad(shifted(by))(1.0)[0] for by in (0.5, 0.25, np.float32(0.25))]
-    assert values == [1.5, 1.25, 1.25]
+    values = [fd.value_and_grad(shifted(by))(1.0)[0] for by in (2 * BIT, BIT, np.float32(BIT))]
+    assert values == [1 + 2 * BIT, 1 + BIT, 1 + BIT]
     assert str(fd.value_and_grad(shifted(0.0))(-0.0)[0]) == "0.0"
     assert str(fd.value_and_grad(shifted(-0.0))(-0.0)[0]) == "0.0"
 
 
 def test_a_solver_keeps_the_values_that_it_was_used_with() -> None:
-    by = 0.5
+    by = BIT
 
     def f(a: Any) -> Any:
         return fd.custom_root(lambda x: x - a, 0.0, lambda f, x: x - f(x) + by)
 
     _, pull = fd.vjp(lambda a: f(a) ** 2, 1.0)
-    by = 7.0
-    assert pull(1.0) == (3.0,)
-    assert fd.value_and_grad(f)(1.0)[0] == 8.0
+    by = 2 * BIT
+    assert pull(1.0) == (2 + 2 * BIT,)
+    assert fd.value_and_grad(f)(1.0)[0] == 1 + 2 * BIT
 
 
 def test_a_solver_is_forgotten_with_the_programs_that_call_it() -> None:
@@ -446,3 +450,70 @@ def test_what_a_solver_binds_anew_outside_of_it_stays_bound(nested: bool) -> Non
     for k in range(1, 9):
         np.testing.assert_allclose(slope(2.0), 0.5 / np.sqrt(2), rtol=1e-12)
         assert calls == k
+
+
+# ---- a result that is no solution ----------------------------------------------------------------
+
+
+def _in_both(solved: Callable[[Any], Any], a: Any) -> list[Callable[[], Any]]:
+    return [lambda: solved(a), lambda: fd.grad(solved)(a), lambda: fd.jit(solved)(a)]
+
+
+WRONG: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "the guess": (lambda a: fd.custom_root(lambda x: x**2 - a, 1.0, lambda f, x: x), 2.0),
+    "a few iterations": (
+        lambda a: fd.custom_root(lambda x: x**2 - 1e6 * a, 1.0, lambda f, x: 1950.0), 4.0),
+    "the root of another equation": (
+        lambda a: np.sum(fd.custom_root(lambda x: x**3 - a, np.ones(3), lambda f, x: 2 * x)),
+        np.array([8.0, 8.0, 27.0])),
+    "where it is flat": (
+        lambda a: fd.custom_root(lambda x: np.tanh(x) - a, 9.0, lambda f, x: x), 0.5),
+    "no fixed point": (
+        lambda a: fd.fixed_point(lambda x, a: np.cos(x) * a, 0.5, a, solve=lambda g, x: g(x)), 1.0),
+    "no solution": (
+        lambda a: fd.custom_linear_solve(
+            lambda x: a * x, np.float64(1e-9), lambda f, b: b, symmetric=True), 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_solution_is_refused_with_and_without_a_derivative(name: str) -> None:
+    for call in _in_both(*WRONG[name]):
+        with pytest.raises(ConvergenceError, match=r"no solution, at .*test_impl.* the residual"):
+            call()
+
+
+def test_a_tangent_solver_has_to_solve_too() -> None:
+    def root(a: Any) -> Any:
+        return fd.custom_root(lambda x: x**2 - a, 2.0, lambda f, x: np.sqrt(2.0), lambda g, y: y)
+
+    with pytest.raises(ConvergenceError, match=r"no solution"):
+        fd.grad(root)(2.0)
+
+
+RIGHT: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "a guess that is exact": (
+        lambda a: fd.custom_root(lambda x: 1e20 * np.sin(x) * a, np.pi, lambda f, x: x), 1.0),
+    "zero": (lambda a: fd.custom_root(lambda x: x**3 + x * a, 0.5, lambda f, x: 1e-12), 1.0),
+    "roughly": (
+        lambda a: fd.custom_root(lambda x: x**2 - a, 1.0, lambda f, x: np.sqrt(2) + 1e-4), 2.0),
+    "a double root": (
+        lambda a: fd.custom_root(lambda x: (x - a) ** 2, 1.0, lambda f, x: 1.0 + 1e-5), 1.0),
+    "cancellation": (
+        lambda a: np.sum(fd.custom_root(lambda x: (x - np.roll(x, 1)) * a + np.sum(x) * 1e-3 - 3e-3,
+                                        np.ones(3), lambda f, x: x)), 1.0),
+    "nan": (lambda a: fd.custom_root(lambda x: x**2 + a, 1.0, lambda f, x: np.nan), 1.0),
+    "nothing on the right": (
+        lambda a: fd.custom_linear_solve(lambda x: a * x, np.float64(0.0), lambda f, b: 0 * b),
+        2.0),
+    "small numbers": (
+        lambda a: fd.custom_linear_solve(lambda x: a * x, np.float64(1e-30), lambda f, b: b / 2),
+        2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_nearly_a_solution_is_one(name: str) -> None:
+    f, a = RIGHT[name]
+    assert np.isfinite(f(a)) or name == "nan"
+    assert np.ndim(fd.jvp(f, (a,), (1.0,))[0]) == 0 if name != "a double root" else True

@@ -6,7 +6,7 @@ is, and its derivative is that of the solution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar
@@ -22,7 +22,13 @@ from funcdiff.api.calls.arguments import (
 )
 from funcdiff.api.rules.solution import Unknowns, fit_leaves, trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
-from funcdiff.api.rules.solving import auxiliary, rebuild_solution, solve_directly
+from funcdiff.api.rules.solving import (
+    Equation,
+    auxiliary,
+    largest,
+    rebuild_solution,
+    solve_directly,
+)
 from funcdiff.api.signatures.products import Roots
 from funcdiff.api.signatures.variables import Primals, X, typed_as
 from funcdiff.core.builder import current_builder
@@ -58,7 +64,7 @@ def custom_root(
         is zero.
     solve
         ``solve(f, initial_guess)`` returns the root.  Its f takes concrete arrays, and may be
-        differentiated.  That it returns a root is not checked.
+        differentiated.
     tangent_solve
         ``tangent_solve(g, y)`` solves g(x) = y for a linear function g: the derivative of f, or
         its transpose.  By default the Jacobian is made and factorized.
@@ -79,6 +85,9 @@ def custom_root(
         If f or the solver returns something unlike the unknown; the message has the leaf's path.
     InputError
         If the solver closes over a traced array.
+    ConvergenceError
+        If what the solver returned is no root: if a change of the unknown by a thousandth part
+        does not make up for the residual.  So for `tangent_solve`.
     numpy.linalg.LinAlgError
         By the derivative, if the Jacobian at the root is singular.  The root of one equation for
         one real number has an infinite derivative there.
@@ -104,7 +113,7 @@ def custom_root(
     check_optional_functions("custom_root", tangent_solve=tangent_solve)
     name = f"custom_root({name_of(f)})"
     x = unknowns(initial_guess, f"the initial guess of {name}")
-    return _root(name, f, x, solve, tangent_solve, fixed=False, has_aux=has_aux)
+    return _root(name, f, x, solve, tangent_solve, equation="root", has_aux=has_aux)
 
 
 def _root(
@@ -114,22 +123,27 @@ def _root(
     solve: Callable[..., Any],
     tangent_solve: Callable[..., Any] | None,
     *,
-    fixed: bool,
+    equation: Equation,
+    fixed: bool = False,
     has_aux: bool,
 ) -> Any:
     if current_builder() is not None:
         program, captures = trace_equation(f, x, name)
         operands = [*captures, *x.leaves]
         if any_traced(operands):
-            solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
+            solver = name_solver(
+                solve, x.structure, f"the solver of {name}", has_aux=has_aux, equation=equation
+            )
             tangent_solver = ""
             if tangent_solve is not None:
                 what = f"the tangent solver of {name}"
-                tangent_solver = name_solver(tangent_solve, x.structure, what, has_aux=False)
+                tangent_solver = name_solver(
+                    tangent_solve, x.structure, what, has_aux=False, equation="linear"
+                )
             aux, shown = auxiliary(solver, name, program, operands)
             p = Root(name, program, len(x.types), solver, aux, (), fixed, tangent_solver)
             return rebuild_solution(root(p, as_tracers(operands)), x, shown)
-    return solve_directly(solve, f, x, name, has_aux=has_aux)
+    return solve_directly(solve, f, x, name, has_aux=has_aux, equation=equation)
 
 
 def solution_of(
@@ -144,7 +158,7 @@ def solution_of(
     what messages call the equation, and `tangent_solve` is that of `custom_root`.
     """
     start = unknowns(x, f"the solution of {name}")
-    return _root(name, f, start, _KeepGuess(), tangent_solve, fixed=False, has_aux=False)
+    return _root(name, f, start, _KeepGuess(), tangent_solve, equation="", has_aux=False)
 
 
 @dataclass(frozen=True)
@@ -205,7 +219,8 @@ def fixed_point(
     Raises
     ------
     ConvergenceError
-        If the iteration does not end; the message has the last change.
+        If the iteration does not end, with the last change in the message; if what `solve`
+        returned is no fixed point, by a thousandth part of x.
     OutputError, InputError, numpy.linalg.LinAlgError
         As `custom_root`.
 
@@ -233,7 +248,10 @@ def fixed_point(
     def step(x: X) -> Any:
         return f(x, *args)
 
-    result: X = _root(name, step, x, solver, linear_solve, fixed=True, has_aux=False)
+    equation: Equation = "fixed point" if solve else ""  # the iteration knows when it is there
+    result: X = _root(
+        name, step, x, solver, linear_solve, equation=equation, fixed=True, has_aux=False
+    )
     return result
 
 
@@ -262,8 +280,8 @@ class _Iteration:
                     f"{user_location()}; the last change was {change:.3g}. Start closer to the "
                     "solution, damp the map (0.5 * (x + f(x))), or give solve=."
                 )
-            change = _largest([y - z for y, z in zip(after, before, strict=True)])
-            if change <= tol * (1 + _largest(after)):
+            change = largest([y - z for y, z in zip(after, before, strict=True)])
+            if change <= tol * (1 + largest(after)):
                 return pytree.unflatten(x.structure, after)
             before = after
         raise ConvergenceError(
@@ -272,7 +290,3 @@ class _Iteration:
             "times 1 + max|x|. Raise max_iterations or tol, damp the map (0.5 * (x + f(x))), or "
             "give solve=."
         )
-
-
-def _largest(arrays: Sequence[Any]) -> float:
-    return max(float(np.max(np.abs(x), initial=0.0)) for x in arrays)

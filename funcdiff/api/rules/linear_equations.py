@@ -61,8 +61,7 @@ def custom_linear_solve(
         Right-hand side: container of floating or complex arrays.
     solve
         ``solve(matvec, b)`` returns x; runs with concrete arrays, and is never traced, so it may
-        be an iterative solver of SciPy's.  That it returns a solution is not checked.  By
-        default the matrix is made and factorized.
+        be an iterative solver of SciPy's.  By default the matrix is made and factorized.
     transpose_solve
         ``transpose_solve(vecmat, b)`` solves with the transpose; reverse mode needs it.
     symmetric
@@ -86,6 +85,9 @@ def custom_linear_solve(
         If `matvec` is not linear, or a solver closes over a traced array.
     OutputError
         If `matvec` or a solver returns something unlike `b`; the message has the leaf's path.
+    ConvergenceError
+        If what a solver returned is no solution: if the residual is larger than a thousandth part
+        of `b` and of A·x.
     numpy.linalg.LinAlgError
         If there is no `solve` and A is singular.
 
@@ -123,17 +125,21 @@ def custom_linear_solve(
         if any_traced(operands):
             equation = _linear_map(program, len(x.types), name)
             operands = [*captures, *evaluate_or_record(equation.right, operands)]
-            solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
+            solver = name_solver(
+                solve, x.structure, f"the solver of {name}", has_aux=has_aux, equation="linear"
+            )
             transposed: str = solver if symmetric else ""
             if transpose_solve is not None:
                 what = f"the transposed solver of {name}"
-                transposed = name_solver(transpose_solve, x.structure, what, has_aux=has_aux)
+                transposed = name_solver(
+                    transpose_solve, x.structure, what, has_aux=has_aux, equation="linear"
+                )
             aux, shown = auxiliary(solver, name, equation.program, operands)
             p = LinearSolve(
                 name, equation.program, len(x.types), solver, aux, (), transposed=transposed
             )
             return rebuild_solution(linear_solve(p, as_tracers(operands)), x, shown)
-    return solve_directly(solve, matvec, x, name, has_aux=has_aux)
+    return solve_directly(solve, matvec, x, name, has_aux=has_aux, equation="linear")
 
 
 # ---- the map as a program -----------------------------------------------------------------------

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import name_of
-from funcdiff.api.rules.solving import Calls
+from funcdiff.api.rules.solving import Calls, Equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.user.python_call import Name
@@ -28,17 +28,18 @@ _entered: Final[WeakValueDictionary[Hashable, Name[Run]]] = WeakValueDictionary(
 
 
 def name_solver(
-    solve: Callable[..., Any], structure: pytree.Structure, what: str, *, has_aux: bool
-) -> Name[Run]:
+    solve: Callable[..., Any], structure: pytree.Structure, what: str, *,
+    has_aux: bool, equation: Equation,
+) -> Name[Run]:  # fmt: skip
     """Return the name of a solver for unknowns of a structure, entering it if it is new.
 
     Raises `InputError`, which speaks of `what`, if it closes over a traced array.
     """
     key, frozen = _freeze(solve, what, ())
-    whole = (key, structure, has_aux)
+    whole = (key, structure, has_aux, equation)
     found = _entered.get(whole)
     if found is None:
-        found = entered.enter(name_of(solve), Calls(frozen, structure, has_aux=has_aux))
+        found = entered.enter(name_of(solve), Calls(frozen, structure, has_aux, equation))
         _entered[whole] = found
     return found
 

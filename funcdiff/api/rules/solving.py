@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,23 +17,31 @@ from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType, native
-from funcdiff.errors import ConcreteValueError, OutputError, user_location
+from funcdiff.errors import ConcreteValueError, ConvergenceError, OutputError, user_location
 from funcdiff.numpy.border.promotion import innermost
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.solvers import Run
 
+Equation: TypeAlias = Literal["root", "fixed point", "linear", ""]
+"""What a solver solves, by which its result is checked; empty if that is not to be checked."""
+
 
 class Calls:
     """A solver as programs call it: a function of lists of arrays."""
 
     def __init__(
-        self, solve: Callable[..., Any], structure: pytree.Structure, *, has_aux: bool
+        self,
+        solve: Callable[..., Any],
+        structure: pytree.Structure,
+        has_aux: bool,  # noqa: FBT001
+        equation: Equation,
     ) -> None:
         self._solve = solve
         self.structure = structure
         self.has_aux = has_aux
+        self._equation = equation
 
     @property
     def has_effects(self) -> bool:
@@ -60,7 +68,7 @@ class Calls:
         start = [np.array(x)[()] for x in values]
         return solution(
             self._solve, function, Unknowns(start, types, self.structure), name,
-            has_aux=self.has_aux,
+            has_aux=self.has_aux, equation=self._equation,
         )  # fmt: skip
 
 
@@ -78,8 +86,12 @@ def solution(
     name: str,
     *,
     has_aux: bool,
+    equation: Equation,
 ) -> tuple[list[Any], Any]:
-    """Call a solver; return the leaves of the solution and what comes beside it."""
+    """Call a solver; return the leaves of the solution and what comes beside it.
+
+    Raises `ConvergenceError` if it solves the equation by no means.
+    """
     with without_recording():
         result = solve(function, pytree.unflatten(start.structure, start.leaves))
     aux = None
@@ -90,7 +102,56 @@ def solution(
                 f"it returned {describe(result)}, at {user_location()}."
             )
         result, aux = result
-    return fit_leaves(result, start.structure, start.types, f"the solution of {name}"), aux
+    found = fit_leaves(result, start.structure, start.types, f"the solution of {name}")
+    if equation:
+        with without_recording(), np.errstate(all="ignore"):
+            _require_solution(equation, function, start, found, name)
+    return found, aux
+
+
+_LOOSE: Final = 1e-3
+"""A solution is one if that part of it makes up for the residual: solvers stop where they like."""
+
+
+def _require_solution(
+    equation: Equation, function: Callable[[Any], Any], start: Unknowns, found: list[Any], name: str
+) -> None:
+    """Refuse what is no solution of f(x) = 0, f(x) = x, or of the linear f(x) = `start`."""
+
+    def values(xs: Sequence[Any]) -> list[Any]:
+        y = function(pytree.unflatten(start.structure, [np.array(x)[()] for x in xs]))
+        return fit_leaves(y, start.structure, start.types, f"the result of the function of {name}")
+
+    at = values(found)
+    wanted = {"root": [0 for _ in at], "fixed point": found, "linear": start.leaves}[equation]
+    residual = largest([y - z for y, z in zip(at, wanted, strict=True)])
+    eps = max(float(np.finfo(t.dtype).eps) for t in start.types)
+    terms = max(largest(at), largest(wanted))
+    negligible = 0.0 if equation == "linear" else eps**0.5
+    if not residual > max(negligible, eps * terms):  # nan is told by what it is
+        return
+    if equation == "root":  # whose terms are not known, but how much of x makes up for it
+        steps = [_LOOSE * np.maximum(1, np.abs(x)) * _scattered(x.shape) for x in found]
+        moved = values([(x + h).astype(x.dtype) for x, h in zip(found, steps, strict=True)])
+        terms = largest([y - z for y, z in zip(moved, at, strict=True)]) / _LOOSE
+    if residual > _LOOSE * terms:
+        raise ConvergenceError(
+            f"the solver of {name} returned no solution, at {user_location()}: the residual is "
+            f"{residual:.3g}, where the terms of the equation are {terms:.3g}. The derivative "
+            "would be that of another equation: iterate longer, start closer, or look at what the "
+            "solver says of its success."
+        )
+
+
+def _scattered(shape: tuple[int, ...]) -> Any:
+    """Return numbers about 1 of both signs, which hardly anything cancels."""
+    k = np.arange(1, int(np.prod(shape)) + 1)
+    return ((-1.0) ** k * (0.75 + k * 0.618 % 0.5)).reshape(shape)
+
+
+def largest(arrays: Sequence[Any]) -> float:
+    """Return the absolute value of the largest element."""
+    return max(float(np.max(np.abs(x), initial=0.0)) for x in arrays)
 
 
 def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
@@ -107,11 +168,12 @@ def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
 
 
 def solve_directly(
-    solve: Callable[..., Any], f: Callable[..., Any], x: Unknowns, name: str, *, has_aux: bool
-) -> Any:
+    solve: Callable[..., Any], f: Callable[..., Any], x: Unknowns, name: str, *,
+    has_aux: bool, equation: Equation,
+) -> Any:  # fmt: skip
     """Call a solver where nothing is traced."""
     start = x._replace(leaves=[np.array(leaf)[()] for leaf in x.leaves])
-    leaves, aux = solution(solve, f, start, name, has_aux=has_aux)
+    leaves, aux = solution(solve, f, start, name, has_aux=has_aux, equation=equation)
     value = pytree.unflatten(x.structure, leaves)
     return (value, aux) if has_aux else value
 
