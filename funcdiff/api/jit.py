@@ -28,6 +28,13 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.compiling.frozen import (
+    draws_of,
+    numbers_of,
+    warn_of_change,
+    warn_of_draw,
+    watched,
+)
 from funcdiff.api.compiling.guarded import (
     Guarded,
     RecompilationWarning,
@@ -82,8 +89,9 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._guards = guards
         self._statics = Statics(f, static_argnums, static_argnames)
         self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
+        self._looks: dict[tuple[Any, ...], Callable[..., None]] = {}
         self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
-        self._warned = False
+        self._warned: set[str] = set()
         self._harmless: Any = None
 
     def __repr__(self) -> str:
@@ -117,6 +125,8 @@ class JittedFunction(ByParts, Generic[P, R]):
         """Run the program for arguments of this kind; trace, and compile it, if there is none."""
         kind = self._statics.kind(args, kwargs)
         found = self._programs.get(kind.key)
+        if found is not None:
+            self._looks[kind.key](None, None, None)
         trace = self._try_to_record(args, kwargs, kind) if found is None else None
         if trace is not None and not trace.decisions:
             found = self._compile(trace, args, kwargs, kind)
@@ -141,7 +151,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             def direct(leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return self._on_way(found, args, kwargs, leaves)
 
-            self._direct.setdefault(signature, direct)
+            self._direct.setdefault(signature, self._watched(direct))
         if trace is not None:
             return found.enter(trace, kind.operands)
         return self._on_way(found, args, kwargs, kind.operands)
@@ -214,6 +224,7 @@ class JittedFunction(ByParts, Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget all programs: after a change of what the function closes over."""
         self._programs.clear()
+        self._looks.clear()
         self._direct.clear()
 
     # ---- tracing ---------------------------------------------------------------------------
@@ -253,7 +264,8 @@ class JittedFunction(ByParts, Generic[P, R]):
             given, named = self._statics.complete(whole.tree(tracers), args, kwargs)
             return self._function(*given, **named)
 
-        return record(
+        drawn = draws_of(self._function)
+        trace = record(
             self._function,
             kind.operands,
             forbid_changes(
@@ -264,6 +276,20 @@ class JittedFunction(ByParts, Generic[P, R]):
             weak=whole.weak,
             decisions=decides,
         )
+        if trace.calls is None and (by := drawn()) and "draw" not in self._warned:
+            self._warned.add("draw")
+            warn_of_draw(FunctionName(self._function), by)
+        return trace
+
+    def _watched(self, direct: Callable[..., Any]) -> Callable[..., Any]:
+        """Let a call that runs directly warn of global numbers that have changed."""
+
+        def changed(change: str) -> None:
+            if "change" not in self._warned:
+                self._warned.add("change")
+                warn_of_change(FunctionName(self._function), change)
+
+        return watched(direct, numbers_of(self._function), changed)
 
     def _compile(
         self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
@@ -285,15 +311,16 @@ class JittedFunction(ByParts, Generic[P, R]):
         signature, leaves = self._signature(args, kwargs)
         if signature is not None:
             converts = any(type(x) is float for x in leaves)
-            self._direct[signature] = shortcut(found, execute, converts=converts)
+            self._direct[signature] = self._watched(shortcut(found, execute, converts=converts))
         return found
 
     def _keep(self, kind: Kind, found: Kept) -> Kept:
         """Keep what was compiled for a kind of arguments, and warn if there are too many."""
         self._programs[kind.key] = found
+        self._looks[kind.key] = self._watched(lambda *_: None)
         count = len(self._programs)
-        if count >= _MANY and not self._warned:
-            self._warned = True
+        if count >= _MANY and "kinds" not in self._warned:
+            self._warned.add("kinds")
             warnings.warn(
                 f"{FunctionName(self._function)} was traced for {count} kinds of arguments, at "
                 f"{user_location()}: shapes, dtypes, strings and static arguments that change "
@@ -364,6 +391,10 @@ def jit(
 
     Notes
     -----
+    A random number that `f` draws is the same in each call, and so is a global number: a
+    `FrozenValueWarning` says so, once, where the numbers are drawn by what `f` names, or where a
+    number that it names has changed.
+
     Floating-point warnings are off.  A function that goes more than 32 ways with one kind of
     arguments, or of which every tenth call goes a new one, is run as without `jit` from then on,
     which a `RecompilationWarning` says.  So is one that branches and calls code whose effects must

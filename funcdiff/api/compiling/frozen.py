@@ -1,0 +1,196 @@
+"""Warns of what compiled code has for good although Python's would not: draws and global numbers.
+
+A compiled function is traced once.  A random number that it draws is the same in each call from
+then on, and a global number, or one that it closes over, stays what it was.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.api.calls.surroundings import ABSENT, content
+from funcdiff.errors import is_users_file
+
+_MOST_FUNCTIONS: Final = 64
+_NUMBERS: Final = (int, float, complex, np.number, np.bool)
+
+
+class FrozenValueWarning(UserWarning):
+    """A jitted function has a value for good that changes where it is not compiled."""
+
+
+class Loaded(NamedTuple):
+    """A global name, or a cell, that a function loads, and the line where it does first."""
+
+    name: str
+    owner: dict[str, Any] | CellType
+    place: str
+
+    def value(self) -> Any:
+        """Return what it stands for now."""
+        owner = self.owner
+        return content(owner) if isinstance(owner, CellType) else owner.get(self.name, ABSENT)
+
+
+def loaded_by(f: Any) -> list[Loaded]:
+    """Return what a function loads, and the functions of the user's that it loads, too."""
+    found: list[Loaded] = []
+    pending, known = [f], set[int]()
+    while pending and len(known) < _MOST_FUNCTIONS:
+        function = _plain(pending.pop())
+        if function is None or id(function.__code__) in known:
+            continue
+        known.add(id(function.__code__))
+        names, stored = _loads(function.__code__)
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+        for name, place in names:
+            if name not in stored:
+                one = Loaded(name, cells.get(name, function.__globals__), place)
+                found.append(one)
+                pending.append(one.value())
+    return found
+
+
+def _plain(f: Any) -> FunctionType | None:
+    """Return the function of the user's behind what is called; None if there is none."""
+    f = inspect.unwrap(f) if callable(f) else f
+    while isinstance(f, partial | MethodType):
+        f = f.func if isinstance(f, partial) else f.__func__
+    is_users = isinstance(f, FunctionType) and is_users_file(f.__code__.co_filename)
+    return f if is_users else None
+
+
+@lru_cache(maxsize=1024)
+def _loads(code: CodeType) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+    """Return the names that code loads from without, with the line, and those that it stores."""
+    loaded, stored = dict[str, str](), set[str]()
+    for part in _codes(code):
+        line = part.co_firstlineno
+        for step in dis.get_instructions(part):
+            line = step.positions.lineno or line if step.positions else line
+            if step.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+                loaded.setdefault(step.argval, f"{part.co_filename!r}, line {line}")
+            elif step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
+                stored.add(step.argval)
+    return tuple(loaded.items()), frozenset(stored)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+# ---- random draws --------------------------------------------------------------------------------
+
+
+def draws_of(f: Any) -> Callable[[], str]:
+    """Return a function that says which generator of those that `f` can see has drawn since, where.
+
+    An empty text if none has.
+    """
+    states = [(x, g, state_of(g)) for x in loaded_by(f) for g in _generators(x.value())]
+
+    def drawn() -> str:
+        for loaded, generator, state in states:
+            if repr(state) != repr(state_of(generator)):
+                return f"{loaded.name}, at {loaded.place}"
+        return ""
+
+    return drawn
+
+
+def _generators(value: Any) -> Iterator[Any]:
+    """Yield the generators of random numbers that a value is, or by which a module draws."""
+    module = sys.modules.get("numpy.random")
+    if isinstance(value, random.Random) or (
+        module is not None and isinstance(value, module.Generator | module.RandomState)
+    ):
+        yield value
+    elif value is random or (inspect.isbuiltin(value) or isinstance(value, MethodType)):
+        owner = random._inst if value is random else value.__self__  # type: ignore[attr-defined]
+        if owner is not random and isinstance(owner, random.Random):
+            yield owner
+    elif module is not None and (value is np or value is module):
+        yield module.mtrand._rand
+
+
+def state_of(generator: Any) -> Any:
+    """Return the state of a generator of random numbers."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if hasattr(generator, "bit_generator"):
+        return generator.bit_generator.state
+    return generator.get_state()
+
+
+def warn_of_draw(name: object, drawn: str) -> None:
+    """Warn that a compiled function drew random numbers while it was traced."""
+    warnings.warn(
+        f"{name} draws random numbers by {drawn}. Under jit they are drawn once, while it is "
+        "traced, and are the same in each call. Draw them outside, and pass them as an argument.",
+        FrozenValueWarning,
+        stacklevel=2,
+    )
+
+
+# ---- global numbers ------------------------------------------------------------------------------
+
+
+def numbers_of(f: Any) -> list[tuple[Loaded, Any]]:
+    """Return the global numbers that a function loads, and those that it closes over."""
+    return [(x, x.value()) for x in loaded_by(f) if isinstance(x.value(), _NUMBERS)]
+
+
+def watched(
+    call: Callable[..., Any], numbers: list[tuple[Loaded, Any]], changed: Callable[[str], None]
+) -> Callable[..., Any]:
+    """Return a call of a compiled function that says once which of the numbers have changed.
+
+    Where there are none it is the call itself, which loses no time.
+    """
+    if not numbers:
+        return call
+    tables = [(x.owner, x.name, y) for x, y in numbers if not isinstance(x.owner, CellType)]
+    cells = [(x.owner, y) for x, y in numbers if isinstance(x.owner, CellType)]
+
+    def watching(leaves: Any, args: Any, kwargs: Any) -> Any:
+        for table, name, value in tables:
+            if table.get(name) is not value:
+                look()
+        for cell, value in cells:
+            if content(cell) is not value:
+                look()
+        return call(leaves, args, kwargs)
+
+    def look() -> None:
+        for x, value in numbers:
+            now = x.value()
+            if now is not value and now != value:
+                changed(f"{x.name}, which it loads at {x.place}, was {value!r} and is {now!r}")
+                tables.clear()
+                cells.clear()
+                return
+
+    return watching
+
+
+def warn_of_change(name: object, change: str) -> None:
+    """Warn that a compiled function goes on with a number that has changed."""
+    warnings.warn(
+        f"{name} was traced with a number that has changed since: {change}. Under jit it stays "
+        "what it was. Pass it as an argument, or call clear_cache() of the function.",
+        FrozenValueWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,118 @@
+"""Random draws and global numbers under `jit`: they stay what they were, and a warning says so."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.api.compiling.frozen import FrozenValueWarning
+
+HERE = Path(__file__).name
+rng = np.random.default_rng(0)
+legacy = np.random.RandomState(0)
+FACTOR = 2.0
+calls = 0
+
+
+def _noise() -> Any:
+    return rng.normal()
+
+
+def _method(self: Any, x: Any) -> Any:
+    return x + self + rng.normal()
+
+
+def _of_closure() -> Callable[[Any], Any]:
+    mine = np.random.default_rng(1)
+    return lambda x: x + mine.normal()
+
+
+DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a generator": (lambda x: x + rng.normal(), "rng"),
+    "in a function that is called": (lambda x: x + _noise(), "rng"),
+    "in a comprehension": (lambda x: x + sum([rng.normal() for _ in range(3)]), "rng"),
+    "the old kind": (lambda x: x + legacy.rand(), "legacy"),
+    "NumPy's own": (lambda x: x + np.random.rand(), "np"),  # noqa: NPY002
+    "Python's": (lambda x: x + random.random(), "random"),
+    "closed over": (_of_closure(), "mine"),
+    "a method": (partial(_method, 1.0), "rng"),
+    "a derivative": (fd.grad(lambda x: x**2 * rng.normal()), "rng"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_draw_that_is_compiled_is_told_once_with_the_line(name: str) -> None:
+    f, by = DRAWS[name]
+    compiled = fd.jit(f)
+    with pytest.warns(FrozenValueWarning, match=rf"draws random .* by {by}, at .*{HERE}', line \d"):
+        first = compiled(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(1.0) == first
+        compiled(np.float32(1.0))
+
+
+def test_a_draw_outside_of_what_is_compiled_says_nothing() -> None:
+    drawn = fd.primitive(lambda x: x * 0 + rng.normal(), result=lambda x: x)
+    for f in (lambda x: x + len(repr(rng)), lambda x: x + np.sin(1.0), drawn):
+        compiled: Callable[[Any], Any] = fd.jit(f)
+        rng.normal()
+        compiled(1.0)
+
+
+def _scaled(x: Any) -> Any:
+    return x * FACTOR
+
+
+def _counted(x: Any) -> Any:
+    global calls  # noqa: PLW0603
+    calls += 1
+    return x * calls
+
+
+def _branching(x: Any, n: Any = 1) -> Any:
+    return x * FACTOR if x > 0 else x - n
+
+
+@pytest.mark.parametrize("compiled", [
+    fd.jit(_scaled), fd.jit(lambda x: _scaled(x) + 1), fd.jit(fd.grad(_scaled)), fd.jit(_branching),
+    partial(fd.jit(_branching, static_argnames="n"), n=2), fd.jit(fd.vmap(_scaled)),
+])  # fmt: skip
+def test_a_global_number_that_has_changed_is_told_once_with_the_line(
+    compiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.ones(2) if "vmap" in repr(compiled) else 1.0
+    before = [compiled(x) for _ in range(3)]
+    monkeypatch.setattr(f"{__name__}.FACTOR", float("2"))  # another object of the same value
+    compiled(x)
+    monkeypatch.setattr(f"{__name__}.FACTOR", 3.0)
+    with pytest.warns(FrozenValueWarning, match=rf"FACTOR, .* at .*{HERE}', .* was 2.0 and is 3.0"):
+        np.testing.assert_array_equal(compiled(x), before[0])
+    np.testing.assert_array_equal(compiled(x), before[0])
+
+
+def test_what_is_closed_over_is_looked_at_too_and_forgotten_with_the_programs() -> None:
+    scale = 2.0
+    compiled = fd.jit(lambda x: x * scale)
+    assert compiled(1.0) == 2.0
+    scale = 3.0
+    compiled.clear_cache()
+    assert compiled(1.0) == 3.0
+    scale = 4.0
+    with pytest.warns(FrozenValueWarning, match=r"scale, .* was 3\.0 and is 4\.0.*clear_cache\(\)"):
+        compiled(1.0)
+
+
+def test_what_a_function_changes_itself_is_no_constant() -> None:
+    compiled = fd.jit(_counted)
+    assert compiled(1.0) == 1
+    compiled(np.ones(2))
+    assert compiled(1.0) == 1
