@@ -113,7 +113,10 @@ test_the_transform_that_was_called_is_named = refused({
         (InputError, rf"^{name} with holomorphic=True differentiates",
          lambda name=name: getattr(fd, name)(_complex, holomorphic=True)(X))
         for name in ("grad", "value_and_grad", "hessian", "value_grad_and_hessian", "jacobian",
-                     "jacfwd", "jacrev", "value_and_jacobian", "elementwise_grad")
+                     "jacfwd", "jacrev", "value_and_jacobian")
+    ] + [
+        (InputError, "^elementwise_grad with holomorphic=True differentiates",
+         lambda: fd.elementwise_grad(lambda x: x * 1j, holomorphic=True)(X)),
     ],
 })  # fmt: skip
 
@@ -132,10 +135,13 @@ def test_a_rule_is_a_function() -> None:
 
 
 def test_integers_of_numpy_number_arguments() -> None:
-    def f(x: Any, y: Any) -> Any:
+    def total(x: Any, y: Any) -> Any:
         return np.sum(x * y**2)
 
-    for t in (fd.grad, fd.jacobian, fd.elementwise_grad):
+    def of_elements(x: Any, y: Any) -> Any:
+        return x * y**2
+
+    for t, f in ((fd.grad, total), (fd.jacobian, total), (fd.elementwise_grad, of_elements)):
         transform: Any = t
         np.testing.assert_array_equal(transform(f, np.int64(1))(X, X), 2 * X * X)
         (only,) = transform(f, (np.int8(0),))(X, X)
