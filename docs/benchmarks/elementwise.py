@@ -164,7 +164,7 @@ def gradients(names: Sequence[str]) -> None:
         arguments = w.drawn()
         calls: dict[str, Callable[[], Any]] = {"by hand": partial(w.by_hand, *arguments)}
         for title, engine in (("fd.jit", "numpy"), ("fd.jit llvm", "llvm")):
-            calls[title] = partial(fd.jit(funcdiff_eager(w), engine=engine), *arguments)  # type: ignore[arg-type]
+            calls[title] = partial(fd.jit(funcdiff_eager(w), engine=engine), *arguments)  # type: ignore[call-overload]
         if importlib.util.find_spec("jax") is not None:
             calls["XLA"] = in_jax(w, arguments)
         rows.append((w.name, {way: f"{1e3 * t:.3g}" for way, t in smallest(calls).items()}))

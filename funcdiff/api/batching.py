@@ -16,6 +16,7 @@ from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record, run
 from funcdiff.api.calls.transformed import transform
+from funcdiff.api.signatures.functions import with_options
 from funcdiff.api.signatures.variables import P, Y
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder
@@ -32,6 +33,7 @@ from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program
 
 
+@with_options
 @transform
 def vmap(
     f: Callable[P, Y],

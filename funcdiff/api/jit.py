@@ -45,6 +45,7 @@ from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
 from funcdiff.api.compiling.straight import Straight, fastest_with, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
+from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import loops
@@ -341,6 +342,26 @@ def _check_engine(engine: Engine) -> None:
         loops.require()
 
 
+class Compiling(Function, Generic[Q]):
+    """`jit`, which has the options `Q`; without a function it is a decorator."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, f: Callable[P, R], *options: Q.args, **named: Q.kwargs
+    ) -> JittedFunction[P, R]: ...
+    @overload
+    def __call__(self, *options: Q.args, **named: Q.kwargs) -> Compiling[[]]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the compiled function, or what makes it."""
+
+
+def compiling(function: Callable[Concatenate[Any, Q], Any]) -> Compiling[Q]:
+    """Show a function to checkers as `Compiling`; it is the function that it was."""
+    shown: Any = function
+    return shown  # type: ignore[no-any-return]
+
+
+@compiling
 @explains_calls
 def jit(
     f: Callable[P, R],

@@ -1,6 +1,7 @@
 """What a derived function, and the module itself, show of themselves."""
 
 import inspect
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+
+FD: Any = fd
 
 
 def loss(x: Any, y: Any = 1.0) -> Any:
@@ -65,3 +68,64 @@ def test_dir_shows_what_is_public() -> None:
     assert shown == set(fd.__all__)
     assert not {"api", "backend", "core", "ops", "passes", "space"} & shown
     assert all(hasattr(fd, name) for name in dir(fd))
+
+
+def _loss(w: Any, x: Any, *, scale: float = 1.0) -> Any:
+    """Return the squared error."""
+    return scale * np.sum((w - x) ** 2)
+
+
+DOCUMENTED = {
+    "Gradient of _loss.": fd.grad(_loss),
+    "Gradient of _loss, argnums=1.": fd.grad(_loss, 1),
+    "Value and gradient of _loss.": fd.value_and_grad(_loss),
+    "Jacobian of _loss, argnames='x'.": fd.jacobian(_loss, argnames="x"),
+    "Hessian of _loss.": fd.hessian(_loss),
+    "Gradient of grad(_loss).": fd.grad(fd.grad(_loss)),
+    "Return the squared error.": fd.jit(_loss),
+}
+
+
+@pytest.mark.parametrize("text", DOCUMENTED)
+def test_help_of_a_derivative_says_of_what_it_is_and_shows_the_signature(text: str) -> None:
+    derived: Any = DOCUMENTED[text]
+    assert (inspect.getdoc(derived) or "").splitlines()[0] == text
+    assert "Return the squared error." in str(derived.__doc__)
+    assert inspect.signature(derived) == inspect.signature(_loss)
+
+
+def test_a_function_without_a_text_gets_one() -> None:
+    assert inspect.getdoc(fd.grad(lambda x: x)) == "Gradient of <lambda>."
+
+
+DECORATORS: list[tuple[Any, Any, tuple[Any, ...]]] = [
+    (fd.grad(argnums=1), lambda f: fd.grad(f, 1), (2.0, 3.0)),
+    (fd.value_and_grad(argnames="x"), lambda f: fd.value_and_grad(f, argnames="x"), (2.0, 3.0)),
+    (fd.jacobian(mode="forward"), lambda f: fd.jacobian(f, mode="forward"), (2.0, 3.0)),
+    (fd.hessian(argnums=0), lambda f: fd.hessian(f, 0), (2.0, 3.0)),
+    (fd.vmap(in_axes=(0, None)), lambda f: fd.vmap(f, (0, None)), (np.arange(3.0), 3.0)),
+    (fd.jit(static_argnums=1), fd.jit, (2.0, 3)),
+    (fd.checkpoint(keep=()), fd.checkpoint, (2.0, 3.0)),
+    (fd.grad(), fd.grad, (2.0, 3.0)),
+    (fd.jit(), fd.jit, (2.0, 3.0)),
+]
+
+
+@pytest.mark.parametrize(("decorator", "plainly", "args"), DECORATORS)
+def test_a_transform_with_its_options_alone_is_a_decorator(
+    decorator: Any, plainly: Any, args: Any
+) -> None:
+    made, plain = decorator(_loss), plainly(_loss)
+    assert type(made) is type(plain)
+    assert repr(made).partition(" ")[0] == repr(plain).partition(" ")[0]
+    found, expected = made(*args), plain(*args)
+    np.testing.assert_array_equal(found, expected)
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_rules_take_their_options_as_a_decorator() -> None:
+    power = FD.custom_vjp(nondiff_argnums=0)(lambda n, x: x**n)
+    power.defvjp(lambda n, x: (x**n, x), lambda n, x, ct: (ct * n * x ** (n - 1),))
+    assert fd.grad(lambda x: power(3, x))(2.0) == 12.0
+    doubled = FD.primitive(result=lambda x: x)(lambda x: 2 * x)
+    assert fd.jit(doubled)(2.0) == 4.0

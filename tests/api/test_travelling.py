@@ -93,7 +93,7 @@ def test_a_derived_function_says_what_it_is() -> None:
     assert repr(fd.vmap(fd.grad(fd.jit(loss)))).startswith("vmap(grad(")
     assert inspect.signature(f) == inspect.signature(loss)
     assert inspect.unwrap(f) is loss
-    assert f.__doc__ == loss.__doc__
+    assert f.__doc__ == f"Gradient of loss, argnums=0.\n\n{loss.__doc__}"
     assert f.__name__ == "loss"
     assert f.__module__ == loss.__module__
     assert callable(f)

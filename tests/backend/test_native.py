@@ -317,4 +317,4 @@ def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.Monke
 
 def test_an_engine_that_there_is_not_is_refused() -> None:
     with pytest.raises(InputError, match="engine='cuda' is neither 'numpy' nor 'llvm'"):
-        fd.jit(np.sin, engine="cuda")  # type: ignore[arg-type]
+        fd.jit(np.sin, engine="cuda")  # type: ignore[call-overload]

@@ -97,7 +97,57 @@ def transforms_are_functions_to_pass_on() -> None:
     assert_type(fd.grad.__name__, str)
 
 
+@fd.jit(static_argnames="n")
+def power(x: Vector, n: int) -> Vector:
+    raised: Vector = x**n
+    return raised
+
+
+@fd.grad(argnums=1)
+def by_mass(velocity: Vector, mass: float) -> np.float64:
+    return kinetic(velocity, mass)
+
+
+@fd.value_and_grad(argnums=1)
+def with_value(velocity: Vector, mass: float) -> np.float64:
+    return kinetic(velocity, mass)
+
+
+@fd.vmap(in_axes=(0, None))
+def scaled(x: float, by: float) -> float:
+    return x * by
+
+
+@fd.checkpoint(keep="force")
+def kept(state: State, mass: Vector) -> np.float64:
+    return energy(state, mass)
+
+
+@fd.jacobian(mode="forward")
+def rows(x: Vector) -> Vector:
+    return halved(x)
+
+
+@fd.derivative(n=2)
+def curvature(x: float) -> float:
+    return x**3
+
+
+def transforms_with_options_are_decorators() -> None:
+    assert_type(power(x, n=2), Vector)
+    power.lower(x, 2)
+    assert_type(by_mass(x, 2.0), Any)
+    assert_type(with_value(x, mass=2.0), tuple[np.float64, Any])
+    annotated: Callable[[float, float], float] = scaled
+    annotated_too: Any = annotated
+    annotated_too(x, 2.0)
+    assert_type(kept(state, x), np.float64)
+    rows(x)
+    curvature(2.0)
+
+
 PROGRAMS = [
+    transforms_with_options_are_decorators,
     transforms_are_functions_to_pass_on,
     wrapped_functions_keep_their_signatures,
     loops_carry_the_type_of_their_state,

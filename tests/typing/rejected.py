@@ -144,7 +144,10 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.while_loop(name_of, field, x)  # E: [arg-type] Argument 1
     fd.fori_loop(0.0, 3, lambda i, a: a, x)  # E: [arg-type] Argument 1
     fd.map(field, x, 3)  # E: [call-overload] No overload variant
-    fd.vmap(field, in_axis=1)  # E: [call-arg] Unexpected keyword argument
+    fd.vmap(field, in_axis=1)  # E: [call-overload] Unexpected keyword argument "in_axis"
+    fd.vmap(in_axis=1)  # E: [call-overload] did you mean "in_axes"?
+    fd.jit(static_argnums="n")  # E: [arg-type] expected "int | Sequence[int]"
+    fd.grad(argnum=1)  # E: [call-overload] did you mean "argnums"?
 
     # Not in the package.
     fd.gradient(total)  # E: [attr-defined] has no attribute "gradient"

@@ -39,7 +39,8 @@ def funcdiff_eager(w: Workload) -> Function:
         return lambda x, *vs: [fd.jvp(f, (x,), (v,))[1] for v in vs]
     ways = {"gradient": fd.grad, "jacobian": fd.jacobian, "hessian": fd.hessian}
     if w.derivative == "jacobians":
-        return fd.vmap(fd.jacobian(f))
+        rows: Function = fd.vmap(fd.jacobian(f))
+        return rows
     derivative: Function = ways[w.derivative](f)
     return derivative
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+_TITLES: Final = {
+    "derivative": "Derivative",
+    "elementwise_grad": "Elementwise derivative",
+    "grad": "Gradient",
+    "hessian": "Hessian",
+    "jacfwd": "Jacobian",
+    "jacobian": "Jacobian",
+    "jacrev": "Jacobian",
+    "value_and_grad": "Value and gradient",
+    "value_and_jacobian": "Value and Jacobian",
+    "value_grad_and_hessian": "Value, gradient and Hessian",
+}
+"""What derived functions are called in their documentation; others have that of the given one."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -12,7 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callable[[F], F]:
     """Return a decorator that gives a function the signature of `f`, and a name that tells it.
 
-    The name has the transform, and its options but for None and False.
+    The name has the transform, and its options but for None and False; the documentation begins
+    with what the function is of `f`.
     """
     told = ""
     for name, value in options.items():
@@ -21,7 +36,11 @@ def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callabl
 
     def decorate(function: F) -> F:
         update_wrapper(function, f)
-        function.__qualname__ = f"{transform}({_inner_name(f)}{told})"
+        inner = _inner_name(f)
+        function.__qualname__ = f"{transform}({inner}{told})"
+        title = _TITLES.get(transform)
+        if title is not None:
+            function.__doc__ = f"{title} of {inner}{told}.\n\n{f.__doc__ or ''}"
         return function
 
     return decorate

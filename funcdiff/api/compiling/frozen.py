@@ -126,7 +126,7 @@ def _generators(value: Any) -> Iterator[Any]:
     ):
         yield value
     elif value is random or (inspect.isbuiltin(value) or isinstance(value, MethodType)):
-        owner = random._inst if value is random else value.__self__  # type: ignore[attr-defined]
+        owner = random._inst if value is random else value.__self__
         if owner is not random and isinstance(owner, random.Random):
             yield owner
     elif module is not None and (value is np or value is module):

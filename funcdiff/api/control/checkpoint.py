@@ -17,6 +17,7 @@ from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, restore_kinds
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.control.bodies import forbid_changes
+from funcdiff.api.signatures.functions import with_options
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import errors_are_heard
@@ -29,6 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@with_options
 @transform
 def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable[P, R]:
     """Return the same function, of which reverse mode keeps the arguments, not what it computes.

@@ -165,7 +165,9 @@ class CustomFunction(ByParts, Generic[P, R]):
         """
         code = getattr(backward, "__code__", None)
         first = len(self._fixed) + inspect.ismethod(backward)
-        names = code.co_varnames[: code.co_argcount][first : first + 2] if code else ()
+        names: tuple[str, ...] = ()
+        if code is not None:
+            names = code.co_varnames[: code.co_argcount][first : first + 2]
         if len(names) < 2:
             return
         cotangents, residuals = (list(map(p.fullmatch, names)) for p in (_COTANGENT, _RESIDUAL))

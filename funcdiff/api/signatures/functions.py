@@ -132,6 +132,29 @@ class Derived(Function, Generic[K, Q, R, *Ds]):
         """Bind to an instance, as functions do."""
 
 
+class OfFunctions(Function, Generic[K]):
+    """A transform of kind `K` with its options: a decorator, ``@fd.grad(argnums=1)``."""
+
+    def __call__(self, f: Callable[P, Y]) -> Derived[K, P, Y, Any]:  # type: ignore[empty-body]
+        """Return the function of the same parameters."""
+
+
+class Options(Function, Generic[Q]):
+    """A transform that keeps the parameters and the result of a function; it has the options `Q`.
+
+    Without a function it is a decorator.
+    """
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, f: Callable[P, Y], *options: Q.args, **named: Q.kwargs
+    ) -> Callable[P, Y]: ...
+    @overload
+    def __call__(self, *options: Q.args, **named: Q.kwargs) -> Options[[]]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the function of the same parameters, or what makes it."""
+
+
 class Gradients(Function, Generic[K]):
     """Derivatives of scalar functions, like the arguments."""
 
@@ -183,6 +206,11 @@ class Gradients(Function, Generic[K]):
         self, f: Callable[..., ScalarOrPair], argnums: Argnums, *, has_aux: bool = False,
         holomorphic: bool = False
     ) -> Any: ...
+    @overload
+    def __call__(
+        self, *, argnums: Argnums | None = None, argnames: Argnames | None = None,
+        has_aux: bool = False, holomorphic: bool = False
+    ) -> OfFunctions[K]: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a function of the same arguments that computes the gradient.
 
@@ -194,7 +222,7 @@ class Elements(Function, Generic[K, M]):
     """Derivatives of functions of every element, all at once; `M` is what `n` may be."""
 
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self: Orders, f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1,
         has_aux: bool = False, holomorphic: bool = False
     ) -> OfFirst[Number, P, Y]: ...
@@ -210,9 +238,9 @@ class Elements(Function, Generic[K, M]):
     ) -> Derived[K, Concatenate[A, ArrayArg, P], Y, ArrayArg]: ...
     @overload
     def __call__(
-        self, f: Callable[..., Any], argnums: Argnums | None = None, *, n: M = ...,
+        self, f: Callable[..., Any] = ..., argnums: Argnums | None = None, *, n: M = ...,
         argnames: Argnames | None = None, has_aux: bool = False, holomorphic: bool = False
-    ) -> Any: ...
+    ) -> Function: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a function of the same arguments that computes the derivative.
 
@@ -282,11 +310,11 @@ class Matrices(Function, Generic[K, S, F, M]):
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Coordinates]: ...
     @overload
     def __call__(
-        self, f: Callable[..., F], argnums: Argnums | None = None, *,
+        self, f: Callable[..., F] = ..., argnums: Argnums | None = None, *,
         argnames: Argnames | None = None, has_aux: bool = False, mode: M = ...,
         chunk_size: int | None = None, progress: bool = False, holomorphic: bool = False,
         sparse: bool = False, format: Format = None, sparsity: Any = None
-    ) -> Any: ...
+    ) -> Function: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a function of the same arguments that computes the Jacobian or Hessian.
 
@@ -295,6 +323,13 @@ class Matrices(Function, Generic[K, S, F, M]):
 
 
 # fmt: on
+
+
+def with_options(function: Callable[Concatenate[Any, Q], Any]) -> Options[Q]:
+    """Show a function to checkers as `Options`; it is the function that it was."""
+    shown: Any = function
+    return shown  # type: ignore[no-any-return]
+
 
 # Which paths are of which transforms.
 Grad: TypeAlias = Gradients[Alone]
