@@ -33,7 +33,7 @@ from funcdiff.api.compiling.frozen import (
     numbers_of,
     warn_of_change,
     warn_of_draw,
-    watched,
+    with_watch,
 )
 from funcdiff.api.compiling.guarded import (
     Guarded,
@@ -152,7 +152,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             def direct(leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return self._on_way(found, args, kwargs, leaves)
 
-            self._direct.setdefault(signature, self._watched(direct))
+            self._direct.setdefault(signature, self._with_watch(direct))
         if trace is not None:
             return found.enter(trace, kind.operands)
         return self._on_way(found, args, kwargs, kind.operands)
@@ -282,15 +282,15 @@ class JittedFunction(ByParts, Generic[P, R]):
             warn_of_draw(FunctionName(self._function), by)
         return trace
 
-    def _watched(self, direct: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_watch(self, direct: Callable[..., Any]) -> Callable[..., Any]:
         """Let a call that runs directly warn of global numbers that have changed."""
 
-        def changed(change: str) -> None:
+        def warn(change: str) -> None:
             if "change" not in self._warned:
                 self._warned.add("change")
                 warn_of_change(FunctionName(self._function), change)
 
-        return watched(direct, numbers_of(self._function), changed)
+        return with_watch(direct, numbers_of(self._function), warn)
 
     def _compile(
         self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
@@ -312,13 +312,13 @@ class JittedFunction(ByParts, Generic[P, R]):
         signature, leaves = self._signature(args, kwargs)
         if signature is not None:
             converts = any(type(x) is float for x in leaves)
-            self._direct[signature] = self._watched(shortcut(found, execute, converts=converts))
+            self._direct[signature] = self._with_watch(shortcut(found, execute, converts=converts))
         return found
 
     def _keep(self, kind: Kind, found: Kept) -> Kept:
         """Keep what was compiled for a kind of arguments, and warn if there are too many."""
         self._programs[kind.key] = found
-        self._looks[kind.key] = self._watched(lambda *_: None)
+        self._looks[kind.key] = self._with_watch(lambda *_: None)
         count = len(self._programs)
         if count >= _MANY and "kinds" not in self._warned:
             self._warned.add("kinds")

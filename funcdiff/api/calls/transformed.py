@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from funcdiff.api.calls.uncalled import Uncalled
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.wrong_calls import Uncalled, explains_calls
 from funcdiff.core.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])

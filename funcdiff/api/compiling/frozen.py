@@ -1,4 +1,4 @@
-"""Warns of what compiled code has for good although Python's would not: draws and global numbers.
+"""Frozen values: random draws and global numbers that compiled code has for good, and warnings.
 
 A compiled function is traced once.  A random number that it draws is the same in each call from
 then on, and a global number, or one that it closes over, stays what it was.
@@ -42,7 +42,7 @@ class Loaded(NamedTuple):
         return content(owner) if isinstance(owner, CellType) else owner.get(self.name, ABSENT)
 
 
-def loaded_by(f: Any) -> list[Loaded]:
+def loads_of(f: Any) -> list[Loaded]:
     """Return what a function loads, and the functions of the user's that it loads, too."""
     return [x for x, _ in _with_codes(f)]
 
@@ -109,13 +109,13 @@ def draws_of(f: Any) -> Callable[[], str]:
     known = [] if seeded else [(x, g) for x, _ in loads for g in _generators(x.value())]
     states = [(x, g, state_of(g)) for x, g in known]
 
-    def drawn() -> str:
+    def first_draw() -> str:
         for loaded, generator, state in states:
             if repr(state) != repr(state_of(generator)):
                 return f"{loaded.name}, at {loaded.place}"
         return ""
 
-    return drawn
+    return first_draw
 
 
 def _generators(value: Any) -> Iterator[Any]:
@@ -157,10 +157,10 @@ def warn_of_draw(name: object, drawn: str) -> None:
 
 def numbers_of(f: Any) -> list[tuple[Loaded, Any]]:
     """Return the global numbers that a function loads, and those that it closes over."""
-    return [(x, x.value()) for x in loaded_by(f) if isinstance(x.value(), _NUMBERS)]
+    return [(x, x.value()) for x in loads_of(f) if isinstance(x.value(), _NUMBERS)]
 
 
-def watched(
+def with_watch(
     call: Callable[..., Any], numbers: list[tuple[Loaded, Any]], changed: Callable[[str], None]
 ) -> Callable[..., Any]:
     """Return a call of a compiled function that says once which of the numbers have changed.

@@ -230,8 +230,8 @@ def elementwise_grad(
     """
     selection = Selection(f, "elementwise_grad", argnums, argnames)
     return gradient_function(
-        f, selection, has_aux=has_aux, holomorphic=holomorphic, elementwise=True,
-        check=partial(_check_elementwise, selection),
+        f, selection, has_aux=has_aux, holomorphic=holomorphic,
+        elementwise=partial(_check_elementwise, selection),
     )  # fmt: skip
 
 

@@ -143,31 +143,29 @@ def gradient_function(
     has_aux: bool,
     holomorphic: bool = False,
     wants_value: bool = False,
-    elementwise: bool = False,
-    check: Callable[[Inputs, Trace], None] | None = None,
+    elementwise: Callable[[Inputs, Trace], None] | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that computes a gradient; `elementwise`, that of the sum of an array.
-
-    What is differentiated for the first time goes to `check`.
+    """Return a function that computes a gradient; with `elementwise`, that of the sum of an array.
 
     It raises `InputError` for a differentiated leaf that is an integer or boolean array, or real
     with `holomorphic`, and `OutputError` if the result is not a scalar, or of the wrong kind.
     """
-    kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
+    sums = elementwise is not None
+    kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": sums}
 
     def compute(call: SplitCall, on_values: str) -> Computed:
         inputs, trace = call.inputs, call.trace(nested_policy(on_values=on_values), has_aux=has_aux)
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
         asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
         derived = gradient_program.peek(trace.recording, count, **asked)
-        if check is not None and derived is None and trace.is_alone:
-            check(inputs, trace)
+        if elementwise is not None and derived is None and trace.is_alone:
+            elementwise(inputs, trace)
         results = None if derived else first_sight.gradient(trace, count, operands, **kind)
         if results is None:
             program, output, known = derived or gradient_program(trace.recording, count, **asked)
             if program is None or not trace.is_alone:
                 raise _unsuitable(
-                    selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+                    selection, trace, output, holomorphic=holomorphic, elementwise=sums
                 )
             operands += [trace.evaluated[k] for k in known]
             results = run(program, operands, trace)
@@ -206,8 +204,9 @@ def _unsuitable(
 ) -> OutputError:
     wanted = "array" if elementwise else "scalar"
     got: object = output
-    several = _OF_SEVERAL.get(selection.transform, "")
-    cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
+    cure = (
+        f"Return one element (y[0]) or a sum (y.sum()){_OF_SEVERAL.get(selection.transform, '')}."
+    )
     if output is None or not trace.is_alone:
         got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."

@@ -131,7 +131,7 @@ def _require_solution(
     if not residual > max(negligible, eps * terms):  # nan is told by what it is
         return
     if equation == "root":  # whose terms are not known, but how much of x makes up for it
-        steps = [_LOOSE * np.maximum(1, np.abs(x)) * _scattered(x.shape) for x in found]
+        steps = [_LOOSE * np.maximum(1, np.abs(x)) * _signs(x.shape) for x in found]
         moved = values([(x + h).astype(x.dtype) for x, h in zip(found, steps, strict=True)])
         terms = largest([y - z for y, z in zip(moved, at, strict=True)]) / _LOOSE
     if residual > _LOOSE * terms:
@@ -143,7 +143,7 @@ def _require_solution(
         )
 
 
-def _scattered(shape: tuple[int, ...]) -> Any:
+def _signs(shape: tuple[int, ...]) -> Any:
     """Return numbers about 1 of both signs, which hardly anything cancels."""
     k = np.arange(1, int(np.prod(shape)) + 1)
     return ((-1.0) ** k * (0.75 + k * 0.618 % 0.5)).reshape(shape)

@@ -203,10 +203,10 @@ def _describe(frame: FrameType) -> tuple[str, str]:
     """Return what is being evaluated in a frame of the user's, and the cure."""
     code = _source_text(frame)
     shown = _show(code)
-    alone = _traced_builtin()
+    alone = _name_of_builtin()
     if alone:
         return f"{alone}(x)", _cure(alone)
-    listed = _listed(frame, _operand_names(code))
+    listed = _cure_of_list(frame, _operand_names(code))
     if listed:
         return shown, f"{listed}."
     if user_frame(or_scipys=True) is not frame:
@@ -221,7 +221,7 @@ def _describe(frame: FrameType) -> tuple[str, str]:
     return shown, cure_of_compiled(code, frame) or (_cure(called) if called else _ANY)
 
 
-def _traced_builtin() -> str:
+def _name_of_builtin() -> str:
     """Return the name of the function that is traced, if it is one of Python's own in C."""
     f: Any = getattr(getattr(current_builder(), "name", None), "function", None)
     if not isinstance(f, BuiltinFunctionType | type):
@@ -240,7 +240,7 @@ def _operand_names(code: str) -> list[str]:
     return []
 
 
-def _listed(frame: FrameType, names: Iterable[str]) -> str:
+def _cure_of_list(frame: FrameType, names: Iterable[str]) -> str:
     """Return what to write instead of an argument that is a list of traced numbers, no array."""
     code = frame.f_code
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -548,7 +548,7 @@ def _cure_at_end(error: Exception) -> str:
     code = _source_text(frame, last.tb_lasti)
     names = _operand_names(code)
     if re.search(r"\b(list|tuple|sequence)\b", str(error)):
-        return _listed(frame, names)
+        return _cure_of_list(frame, names)
     package = package_called(code, frame)
     if not package or not any(isinstance(frame.f_locals.get(name), Tracer) for name in names):
         return ""
