@@ -500,8 +500,9 @@ RIGHT: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "a double root": (
         lambda a: fd.custom_root(lambda x: (x - a) ** 2, 1.0, lambda f, x: 1.0 + 1e-5), 1.0),
     "cancellation": (
-        lambda a: np.sum(fd.custom_root(lambda x: (x - np.roll(x, 1)) * a + np.sum(x) * 1e-3 - 3e-3,
-                                        np.ones(3), lambda f, x: x)), 1.0),
+        lambda a: np.sum(fd.custom_root(
+            lambda x: 1e14 * (x - np.roll(x, 1)) * a + np.sum(x) - 3.0,
+            np.array([1 + 2.0**-52, 1.0, 1.0]), lambda f, x: x)), 1.0),
     "nan": (lambda a: fd.custom_root(lambda x: x**2 + a, 1.0, lambda f, x: np.nan), 1.0),
     "nothing on the right": (
         lambda a: fd.custom_linear_solve(lambda x: a * x, np.float64(0.0), lambda f, b: 0 * b),
