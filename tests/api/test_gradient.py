@@ -121,7 +121,9 @@ def test_the_result_keeps_the_name_and_docstring() -> None:
         return np.pi * r**2
 
     assert fd.grad(area).__name__ == "area"
-    assert fd.value_and_grad(area).__doc__ == "Return the area of a circle."
+    assert fd.value_and_grad(area).__doc__ == (
+        "Value and gradient of area.\n\nReturn the area of a circle."
+    )
 
 
 def test_what_is_not_traced_comes_back_in_the_auxiliary_result_as_it_is() -> None:

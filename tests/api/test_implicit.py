@@ -518,3 +518,11 @@ def test_what_is_nearly_a_solution_is_one(name: str) -> None:
     f, a = RIGHT[name]
     assert np.isfinite(f(a)) or name == "nan"
     assert np.ndim(fd.jvp(f, (a,), (1.0,))[0]) == 0 if name != "a double root" else True
+
+
+def test_the_linear_solver_of_a_fixed_point_has_to_solve_too() -> None:
+    def root(a: Any) -> Any:
+        return fd.fixed_point(lambda x, a: np.cos(x) * a, 0.5, a, linear_solve=lambda g, y: y)
+
+    with pytest.raises(ConvergenceError, match=r"no solution"):
+        fd.grad(root)(1.0)

@@ -257,7 +257,7 @@ API: Final = (
     Planted("api/compiling/frozen.py",
             "if name not in stored:",
             "if name:",
-            "a counter that a function changes itself is taken for a constant that somebody changed"),
+            "a counter that a function changes itself is taken for a constant"),
     Planted("api/calls/inputs.py",
             "    if not operands:",
             "    if False:",

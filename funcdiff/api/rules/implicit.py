@@ -137,8 +137,9 @@ def _root(
             tangent_solver = ""
             if tangent_solve is not None:
                 what = f"the tangent solver of {name}"
+                tangents: Equation = "" if isinstance(solve, _KeepGuess) else "linear"
                 tangent_solver = name_solver(
-                    tangent_solve, x.structure, what, has_aux=False, equation="linear"
+                    tangent_solve, x.structure, what, has_aux=False, equation=tangents
                 )
             aux, shown = auxiliary(solver, name, program, operands)
             p = Root(name, program, len(x.types), solver, aux, (), fixed, tangent_solver)

@@ -15,6 +15,7 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.rules.solution import trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import (
+    Equation,
     auxiliary,
     evaluate_or_record,
     rebuild_solution,
@@ -106,6 +107,25 @@ def custom_linear_solve(
     """
     check_function(matvec, "custom_linear_solve", "matvec")
     check_optional_functions("custom_linear_solve", solve=solve, transpose_solve=transpose_solve)
+    return solution_by(
+        matvec, b, solve, transpose_solve, symmetric=symmetric, has_aux=has_aux, checked_as="linear"
+    )
+
+
+def solution_by(
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any] | None,
+    transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
+    *,
+    symmetric: bool = False,
+    has_aux: bool = False,
+    checked_as: Equation = "",
+) -> Any:
+    """Return what `custom_linear_solve` returns; not held against the equation by default.
+
+    SciPy's iterations say themselves how far they came, and least squares solve another equation.
+    """
     name = f"custom_linear_solve({name_of(matvec)})"
     x = unknowns(b, f"the right-hand side of {name}")
     if solve is None:
@@ -126,20 +146,20 @@ def custom_linear_solve(
             equation = _linear_map(program, len(x.types), name)
             operands = [*captures, *evaluate_or_record(equation.right, operands)]
             solver = name_solver(
-                solve, x.structure, f"the solver of {name}", has_aux=has_aux, equation="linear"
+                solve, x.structure, f"the solver of {name}", has_aux=has_aux, equation=checked_as
             )
             transposed: str = solver if symmetric else ""
             if transpose_solve is not None:
                 what = f"the transposed solver of {name}"
                 transposed = name_solver(
-                    transpose_solve, x.structure, what, has_aux=has_aux, equation="linear"
+                    transpose_solve, x.structure, what, has_aux=has_aux, equation=checked_as
                 )
             aux, shown = auxiliary(solver, name, equation.program, operands)
             p = LinearSolve(
                 name, equation.program, len(x.types), solver, aux, (), transposed=transposed
             )
             return rebuild_solution(linear_solve(p, as_tracers(operands)), x, shown)
-    return solve_directly(solve, matvec, x, name, has_aux=has_aux, equation="linear")
+    return solve_directly(solve, matvec, x, name, has_aux=has_aux, equation=checked_as)
 
 
 # ---- the map as a program -----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.api.rules.implicit import custom_root
+from funcdiff.api.rules.implicit import solution_of
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
@@ -168,8 +168,4 @@ def roots_of(f: Callable[[Any], Any], found: Any) -> Any:
     def divide(slope: Any, t: Any) -> Any:
         return t / slope(np.ones_like(t))
 
-    return custom_root(f, found, _already, divide)
-
-
-def _already(_function: Any, root: Any) -> Any:
-    return root
+    return solution_of("the roots of a polynomial", f, found, divide)

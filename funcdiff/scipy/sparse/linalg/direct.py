@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.calls.arguments import as_tracers
-from funcdiff.api.rules.linear_equations import custom_linear_solve
+from funcdiff.api.rules.linear_equations import solution_by
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load
 from funcdiff.scipy.primitives.linalg.sparse_systems import SparseSystem, sparse_solve
@@ -153,7 +153,7 @@ class Factors(Holder):
             return solve_dense(self._matrix, b, system)
         matrix = self._matrix if trans == "N" else self._matrix.T
         there, back = (partial(_by_factors, self._plain, t) for t in (trans, "NT"[trans == "N"]))
-        return custom_linear_solve(lambda x: matmul(matrix, x), b, there, back)
+        return solution_by(lambda x: matmul(matrix, x), b, there, back)
 
 
 def _by_factors(factors: Any, trans: str, _matvec: Callable[[Any], Any], b: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcdiff.api.derivatives.linear_maps import linear_transpose
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.api.rules.linear_equations import custom_linear_solve
+from funcdiff.api.rules.linear_equations import solution_by
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.borrowed import borrow, borrow_classes, borrow_functions, copy_of
@@ -96,7 +96,7 @@ def solve_with_constants(
     belongs to a derivative, and these values, and return a pair.
     """
     factors = tuple(map(stop_gradient, constants))
-    x, numbers, *_ = custom_linear_solve(
+    x, numbers, *_ = solution_by(
         lambda v: (act(v[0]), v[1], *(c * z for c, z in zip(factors, v[2:], strict=True))),
         (b, np.ones(count), *map(np.zeros_like, factors)),
         partial(_with_constants, solve, count),
