@@ -28,8 +28,6 @@ from funcdiff.api.signatures.variables import (
     DifferentiableValue,
     Function,
     K,
-    OfFirst,
-    OfSecond,
     P,
     X,
     Y,
@@ -53,43 +51,47 @@ class Operator(Function, Generic[K, F, N]):
     def __call__(self, fun: np.ufunc, argnum: N = ...) -> Any: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # what later paths say of it is less
-        self: Gradient, fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
-    ) -> OfFirst[X, P, X]: ...
+        self: Gradient, fun: Callable[Concatenate[X, P], DifferentiableValue], argnum: First = 0
+    ) -> Callable[Concatenate[X, P], X]: ...
     @overload
     def __call__(
-        self: Matrix, fun: OfFirst[ArrayArg, P, DifferentiableValue], argnum: First = 0
-    ) -> OfFirst[ArrayArg, P, Array]: ...
+        self: Matrix, fun: Callable[Concatenate[ArrayArg, P], DifferentiableValue],
+        argnum: First = 0
+    ) -> Callable[Concatenate[ArrayArg, P], Array]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self: HessianProduct, fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
+        self: HessianProduct, fun: Callable[Concatenate[X, P], DifferentiableValue],
+        argnum: First = 0
     ) -> Callable[..., X]: ...
     @overload
     def __call__(
-        self: JacobianProduct, fun: OfFirst[ArrayArg, P, DifferentiableValue], argnum: First = 0
+        self: JacobianProduct, fun: Callable[Concatenate[ArrayArg, P], DifferentiableValue],
+        argnum: First = 0
     ) -> Callable[..., Array]: ...
     @overload
     def __call__(
-        self: OfArrays[K], fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
+        self: OfArrays[K], fun: Callable[Concatenate[X, P], DifferentiableValue], argnum: First = 0
     ) -> Derived[K, Concatenate[X, P], DifferentiableValue, X]: ...
     @overload
     def __call__(
-        self: OfArrays[K], fun: OfSecond[A, X, P, DifferentiableValue], argnum: Second
+        self: OfArrays[K], fun: Callable[Concatenate[A, X, P], DifferentiableValue], argnum: Second
     ) -> Derived[K, Concatenate[A, X, P], DifferentiableValue, X]: ...
     @overload
     def __call__(
-        self: OfArrays[K], fun: OfSecond[A, X, P, DifferentiableValue], argnum: FirstTwo
+        self: OfArrays[K], fun: Callable[Concatenate[A, X, P], DifferentiableValue],
+        argnum: FirstTwo
     ) -> Derived[K, Concatenate[A, X, P], DifferentiableValue, tuple[A, X]]: ...
     @overload
     def __call__(
-        self: OfAny[K], fun: OfFirst[X, P, Y], argnum: First = 0
+        self: OfAny[K], fun: Callable[Concatenate[X, P], Y], argnum: First = 0
     ) -> Derived[K, Concatenate[X, P], Y, X]: ...
     @overload
     def __call__(
-        self: OfAny[K], fun: OfSecond[A, X, P, Y], argnum: Second
+        self: OfAny[K], fun: Callable[Concatenate[A, X, P], Y], argnum: Second
     ) -> Derived[K, Concatenate[A, X, P], Y, X]: ...
     @overload
     def __call__(
-        self: OfAny[K], fun: OfSecond[A, X, P, Y], argnum: FirstTwo
+        self: OfAny[K], fun: Callable[Concatenate[A, X, P], Y], argnum: FirstTwo
     ) -> Derived[K, Concatenate[A, X, P], Y, tuple[A, X]]: ...
     @overload
     def __call__(self, fun: Callable[..., F], argnum: N = ...) -> Any: ...

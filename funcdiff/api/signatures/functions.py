@@ -43,9 +43,6 @@ from funcdiff.api.signatures.variables import (
     Mode,
     No,
     Number,
-    OfFirst,
-    OfSecond,
-    OfThird,
     P,
     Primals,
     RealScalar,
@@ -160,41 +157,43 @@ class Gradients(Function, Generic[K]):
 
     @overload
     def __call__(
-        self: Grad, f: OfFirst[X, P, RealScalar], argnums: First = None, *, has_aux: No = False
-    ) -> OfFirst[X, P, X]: ...
+        self: Grad, f: Callable[Concatenate[X, P], RealScalar], argnums: First = None, *,
+        has_aux: No = False
+    ) -> Callable[Concatenate[X, P], X]: ...
     @overload
     def __call__(
-        self: ValueAndGrad, f: OfFirst[X, P, Scalar], argnums: First = None, *, has_aux: No = False
-    ) -> OfFirst[X, P, tuple[Scalar, X]]: ...
+        self: ValueAndGrad, f: Callable[Concatenate[X, P], Scalar], argnums: First = None, *,
+        has_aux: No = False
+    ) -> Callable[Concatenate[X, P], tuple[Scalar, X]]: ...
     @overload
     def __call__(
-        self, f: OfFirst[X, P, ScalarOrPair], argnums: First = None, *, has_aux: bool = False,
-        holomorphic: Yes
+        self, f: Callable[Concatenate[X, P], ScalarOrPair], argnums: First = None, *,
+        has_aux: bool = False, holomorphic: Yes
     ) -> Derived[K, Concatenate[X, P], ScalarOrPair, X]: ...
     @overload
     def __call__(
-        self, f: OfFirst[X, P, ScalarAndAux], argnums: First = None, *, has_aux: Yes,
+        self, f: Callable[Concatenate[X, P], ScalarAndAux], argnums: First = None, *, has_aux: Yes,
         holomorphic: No = False
     ) -> Derived[K, Concatenate[X, P], ScalarAndAux, X]: ...
     @overload
     def __call__(
-        self, f: OfSecond[A, X, P, ScalarOrPair], argnums: Second, *, has_aux: bool = False,
-        holomorphic: bool = False
+        self, f: Callable[Concatenate[A, X, P], ScalarOrPair], argnums: Second, *,
+        has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, X, P], ScalarOrPair, X]: ...
     @overload
     def __call__(
-        self, f: OfThird[A, B, X, P, ScalarOrPair], argnums: Third, *, has_aux: bool = False,
-        holomorphic: bool = False
+        self, f: Callable[Concatenate[A, B, X, P], ScalarOrPair], argnums: Third, *,
+        has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, B, X, P], ScalarOrPair, X]: ...
     @overload
     def __call__(
-        self, f: OfSecond[A, X, P, ScalarOrPair], argnums: FirstTwo, *, has_aux: bool = False,
-        holomorphic: bool = False
+        self, f: Callable[Concatenate[A, X, P], ScalarOrPair], argnums: FirstTwo, *,
+        has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, X, P], ScalarOrPair, tuple[A, X]]: ...
     @overload
     def __call__(
-        self, f: OfThird[A, B, X, P, ScalarOrPair], argnums: FirstThree, *, has_aux: bool = False,
-        holomorphic: bool = False
+        self, f: Callable[Concatenate[A, B, X, P], ScalarOrPair], argnums: FirstThree, *,
+        has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, B, X, P], ScalarOrPair, tuple[A, B, X]]: ...
     @overload
     def __call__(
@@ -223,17 +222,17 @@ class Elements(Function, Generic[K, M]):
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self: Orders, f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1,
+        self: Orders, f: Callable[Concatenate[Number, P], Y], argnums: First = None, *, n: int = 1,
         has_aux: bool = False, holomorphic: bool = False
-    ) -> OfFirst[Number, P, Y]: ...
+    ) -> Callable[Concatenate[Number, P], Y]: ...
     @overload
     def __call__(
-        self: Elementwise, f: OfFirst[ArrayArg, P, Y], argnums: First = None, *,
+        self: Elementwise, f: Callable[Concatenate[ArrayArg, P], Y], argnums: First = None, *,
         has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], Y, ArrayArg]: ...
     @overload
     def __call__(
-        self, f: OfSecond[A, ArrayArg, P, Y], argnums: Second, *, n: M = ...,
+        self, f: Callable[Concatenate[A, ArrayArg, P], Y], argnums: Second, *, n: M = ...,
         has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, ArrayArg, P], Y, ArrayArg]: ...
     @overload
@@ -256,55 +255,60 @@ class Matrices(Function, Generic[K, S, F, M]):
 
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, tuple[Any, ...]], argnums: First = None, *,
+        self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], tuple[Any, ...]],
+        argnums: First = None, *,
         has_aux: No = False, mode: M = ..., chunk_size: int | None = None, progress: bool = False,
         holomorphic: bool = False, sparse: bool = False, format: Format = None, sparsity: Any = None
     ) -> Any: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],
         argnums: First = None, *, has_aux: bool = False, mode: M = ...,
         chunk_size: int | None = None, progress: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, Array]: ...
     @overload
     def __call__(
-        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        self: Hessians[K], f: Callable[Concatenate[ArrayArg, P], ScalarOrPair],
+        argnums: First = None, *,
         has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
         holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],
         argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
         sparse: Yes, format: Csr = None, sparsity: Any = None
     ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csr_array]: ...
     @overload
     def __call__(
-        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        self: Hessians[K], f: Callable[Concatenate[ArrayArg, P], ScalarOrPair],
+        argnums: First = None, *,
         has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Csr = None,
         sparsity: Any = None
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csr_array]: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],
         argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
         sparse: Yes, format: Csc, sparsity: Any = None
     ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csc_array]: ...
     @overload
     def __call__(
-        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        self: Hessians[K], f: Callable[Concatenate[ArrayArg, P], ScalarOrPair],
+        argnums: First = None, *,
         has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Csc,
         sparsity: Any = None
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csc_array]: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],
         argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
         sparse: Yes, format: Coo, sparsity: Any = None
     ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, Coordinates]: ...
     @overload
     def __call__(
-        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        self: Hessians[K], f: Callable[Concatenate[ArrayArg, P], ScalarOrPair],
+        argnums: First = None, *,
         has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Coo,
         sparsity: Any = None
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Coordinates]: ...

@@ -1,9 +1,9 @@
 """The types of the functions that the transforms take and return, and overloads of transforms.
 
-``OfFirst[X, P, Y]`` is a function of ``x: X`` and further parameters ``P`` that returns ``Y``.  A
-transform that keeps the parameters and changes the result maps ``OfFirst[X, P, Y]`` to
-``OfFirst[X, P, Z]``.  The parameters before the differentiated one become positional for a type
-checker, because ``Concatenate`` has no names.
+``Callable[Concatenate[X, P], Y]`` is a function of ``x: X`` and further parameters ``P`` that
+returns ``Y``.  A transform that keeps the parameters maps it to one with another result.  The
+parameters before the differentiated one become positional for a type checker, because
+``Concatenate`` has no names.
 
 A transform is a plain function of `Any` in a module of its own, and has here its signature:
 `typed_as` shows it so to a checker, and does nothing when the program runs.  Transforms with the
@@ -19,7 +19,7 @@ of transforms.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,9 +87,6 @@ Coordinates = tuple[Array, tuple[Array, Array]]
 No = Literal[False]
 Yes = Literal[True]
 
-OfFirst = Callable[Concatenate[X, P], Y]
-OfSecond = Callable[Concatenate[A, X, P], Y]
-OfThird = Callable[Concatenate[A, B, X, P], Y]
 
 Pullback = Callable[[Y], tuple[*Primals]]
 """The `f_vjp` of `vjp`: ``Pullback[Y, X1, X2]`` takes a cotangent and returns one per primal."""
