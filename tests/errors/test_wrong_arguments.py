@@ -67,6 +67,17 @@ def test_a_list_that_is_used_as_an_array_is_told_to_be_a_container(
         assert re.search(rf"{HERE}.*x is a {kind}.*give np\.array\(\[\.\.\.\]\)", told, re.S), name
 
 
+def test_containers_in_containers_are_named_as_they_are_written() -> None:
+    for f, told in (
+        (lambda p: p["a"] ** 2, r"p\['a'\] is a list, .* funcdiff\.numpy\.array\(p\['a'\]\)"),
+        (lambda p: p * 2, r"p is a dict: compute with its items, p\['a'\]"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError) as caught:
+            FD.grad(f)({"a": [1.0, 2.0]})
+        (note,) = caught.value.__notes__
+        assert re.search(told, note), note
+
+
 def test_an_item_of_a_list_has_the_cure_of_what_is_called() -> None:
     with pytest.raises(LostDerivativeError, match=r"np\.sin\(x\), not math\.sin"):
         FD.grad(lambda x: math.sin(x[0]))([1.0, 2.0])
@@ -84,6 +95,13 @@ test_a_list_is_no_batch = refused(
         "of lists": (
             InputError, r"A list is a container, not a batch",
             lambda: FD.vmap(lambda x: x**2)([[1.0, 2.0], [3.0, 4.0]]),
+        ),
+        "of scan": (
+            InputError, r"xs\[0\] is 0-d, .*A list is a container, not a batch",
+            lambda: FD.scan(lambda c, x: (c + x, c), 0.0, [1.0, 2.0]),
+        ),
+        "nor is text": (
+            InputError, r"none of them is an array", lambda: FD.vmap(lambda x: x)("text"),
         ),
         "but a number may be no array": (
             InputError, r"args\[0\] of shape \(\) has no axis 0, at [^.]*\.py', [^.]*\. Use None",

@@ -73,6 +73,12 @@ def _description(tree: Any) -> str:
 # ---- values with the axis of the examples in front -------------------------------------------
 
 
+def cure_of_list(path: str, x: Any) -> str:
+    """Return the advice to give an array in place of a list, of which a leaf is an item."""
+    is_item = not np.ndim(x) and re.search(r"(^|\])\[\d+\]$", path)
+    return "A list is a container, not a batch: give np.array([...]). " if is_item else ""
+
+
 def move_to_front(leaf: Any, axis: int, path: str) -> Any:
     """Return a leaf with the axis of the examples in front."""
     x = operand(leaf)
@@ -82,10 +88,9 @@ def move_to_front(leaf: Any, axis: int, path: str) -> Any:
             if path.startswith("kwargs")
             else "Use None in in_axes for values that all examples share."
         )
-        if not x.ndim and re.search(r"\]\[\d+\]$", path):
-            shared = f"A list is a container, not a batch: give np.array([...]). {shared}"
         raise InputError(
-            f"vmap: {path} of shape {x.shape} has no axis {axis}, at {user_location()}. {shared}"
+            f"vmap: {path} of shape {x.shape} has no axis {axis}, at {user_location()}. "
+            f"{cure_of_list(path, x)}{shared}"
         )
     return x if axis == 0 else np.moveaxis(x, axis, 0)
 
@@ -119,8 +124,8 @@ def batch_size(values: Sequence[Any], axis_size: int | None, paths: Sequence[str
         sizes = {**sizes, "axis_size": operator.index(axis_size)}
     if not sizes:
         raise InputError(
-            f"vmap maps over no argument, at {user_location()}: in_axes is None everywhere. Give "
-            "axis_size=, or an axis of an argument."
+            f"vmap maps over no argument, at {user_location()}: in_axes is None for all, or "
+            "none of them is an array. Give axis_size=, or an argument with an axis."
         )
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{path}: {n}" for path, n in sizes.items())

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcdiff.api.batching import stack_rows, vmap
 from funcdiff.api.calls.arguments import FunctionName, check_function, describe, is_int
+from funcdiff.api.calls.axes import cure_of_list
 from funcdiff.api.calls.naming import display_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
@@ -146,6 +147,7 @@ def _length(rows: Operands, length: int | None, name: str) -> int:
         if not x.shape:
             raise InputError(
                 f"{name} walks along the first axis, but xs{path} is 0-d, at {user_location()}. "
+                f"{cure_of_list(path, x)}"
                 "Let the function close over values that all iterations share."
             )
         if length is not None and x.shape[0] != length:

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcdiff.core.late import late_import
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
+from funcdiff.errors import FuncdiffError, user_location
 
 # ---- Sparse arrays of SciPy in operators with traced arrays: ``A @ x``, ``x @ A`` ----------------
 #
@@ -202,6 +202,8 @@ def ask_operands(
             continue
         try:
             result = kind.__array_ufunc__(x, ufunc, method, *inputs, **kwargs)
+        except FuncdiffError:
+            raise
         except Exception as error:
             error.add_note(
                 f"funcdiff: raised by {kind.__name__}.__array_ufunc__, which was asked for "

@@ -8,7 +8,7 @@ import linecache
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from textwrap import shorten
@@ -206,9 +206,9 @@ def _describe(frame: FrameType) -> tuple[str, str]:
     alone = _name_of_builtin()
     if alone:
         return f"{alone}(x)", _cure(alone)
-    listed = _cure_of_list(frame, _operand_names(code))
-    if listed:
-        return shown, f"{listed}."
+    container = _cure_of_container(code, frame)
+    if container:
+        return shown, f"{container}."
     if user_frame(or_scipys=True) is not frame:
         return shown, cure_of_call(code, frame)
     if is_called_through("polynomial", frame):
@@ -230,35 +230,49 @@ def _name_of_builtin() -> str:
     return f"{module}{f.__qualname__}"
 
 
-def _operand_names(code: str) -> list[str]:
-    """Return the names that are operands or arguments of an expression as they are."""
+def _operands(code: str, frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """Yield the operands of an expression that are parameters, or items of these, as they are."""
+    step: Any = None
     with suppress(SyntaxError, ValueError, IndexError):
         step = ast.parse(code).body[0]
-        node = step.value if isinstance(step, ast.Expr) else step
-        operands = node.args if isinstance(node, ast.Call) else [*ast.iter_child_nodes(node)]
-        return [x.id for x in operands if isinstance(x, ast.Name)]
-    return []
+    node = step.value if isinstance(step, ast.Expr) else step
+    if node is None:
+        return
+    place = frame.f_code
+    parameters = place.co_varnames[: place.co_argcount + place.co_kwonlyargcount]
+    for operand in node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node):
+        keys, inner = list[Any](), operand
+        while isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
+            keys.append(inner.slice.value)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and inner.id in parameters:
+            value = frame.f_locals.get(inner.id)
+            with suppress(LookupError, TypeError):
+                for key in reversed(keys):
+                    value = value[key] if isinstance(value, dict | list | tuple) else None
+                yield ast.unparse(operand), value
 
 
-def _cure_of_list(frame: FrameType, names: Iterable[str]) -> str:
-    """Return what to write instead of an argument that is a list of traced numbers, no array."""
-    code = frame.f_code
-    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    for name in names:
-        value = frame.f_locals.get(name)
-        if isinstance(value, list | tuple) and name in parameters and _holds_tracers(value):
-            kind = type(value).__name__
-            return (
-                f"{name} is a {kind}, and a {kind} is a container of numbers, not an array: give "
-                f"np.array([...]) in its place, or begin with {name} = funcdiff.numpy.array({name})"
-            )
+def _cure_of_container(code: str, frame: FrameType) -> str:
+    """Return what to write instead of an argument that is a list or dict of traced numbers."""
+    for name, value in _operands(code, frame):
+        if not _holds_tracers(value) or isinstance(value, Tracer):
+            continue
+        kind = type(value).__name__
+        if isinstance(value, dict):
+            return f"{name} is a dict: compute with its items, {name}[{next(iter(value))!r}]"
+        return (
+            f"{name} is a {kind}, and a {kind} is a container of numbers, not an array: give "
+            f"np.array([...]) in its place, or make it one, funcdiff.numpy.array({name})"
+        )
     return ""
 
 
 def _holds_tracers(value: Any) -> bool:
-    """Whether a list of numbers, or of such lists, has a traced one."""
-    inner = isinstance(value, list | tuple)
-    return any(map(_holds_tracers, value)) if inner else isinstance(value, Tracer)
+    """Whether it is traced, or a container that holds something traced."""
+    items = value.values() if isinstance(value, dict) else value
+    inner = isinstance(value, list | tuple | dict)
+    return any(map(_holds_tracers, items)) if inner else isinstance(value, Tracer)
 
 
 def _origin(frame: FrameType, target: str) -> str:
@@ -546,11 +560,10 @@ def _cure_at_end(error: Exception) -> str:
         return ""
     frame = last.tb_frame
     code = _source_text(frame, last.tb_lasti)
-    names = _operand_names(code)
-    if re.search(r"\b(list|tuple|sequence)\b", str(error)):
-        return _cure_of_list(frame, names)
+    if re.search(r"\b(list|tuple|dict|sequence)\b", str(error)):
+        return _cure_of_container(code, frame)
     package = package_called(code, frame)
-    if not package or not any(isinstance(frame.f_locals.get(name), Tracer) for name in names):
+    if not package or not any(isinstance(x, Tracer) for _, x in _operands(code, frame)):
         return ""
     advice = (_OF_PACKAGES.get(package) or _OF_PACKAGES[""]).format(package=package)
     return f"{_show(code)} gives a traced array to {package}: {advice}"
