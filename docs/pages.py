@@ -103,6 +103,12 @@ GROUPS: Final = (
         "pytree.paths pytree.register pytree.Structure pytree.LEAF",
     ),
     Group(
+        "Densities",
+        "[Densities for samplers](densities.md).",
+        "density densities.unconstrained.Density densities.nuts.Draws "
+        "densities.laplace.Approximation",
+    ),
+    Group(
         "Networks",
         "`funcdiff.nn`: [Networks](nn.md).",
         "nn.conv nn.max_pool nn.avg_pool nn.softmax nn.log_softmax nn.logsumexp nn.relu nn.gelu "

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from funcdiff.core.evaluate import evaluate
     from funcdiff.core.parse import parse
     from funcdiff.core.program import Program
+    from funcdiff.densities.unconstrained import density
     from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
     from funcdiff.uncertainty import design
@@ -72,6 +73,7 @@ __all__ = [
     "custom_linear_solve",
     "custom_root",
     "custom_vjp",
+    "density",
     "depends_on",
     "derivative",
     "describe",
@@ -160,6 +162,7 @@ _HOMES = {
     "core.evaluate": "evaluate",
     "core.parse": "parse",
     "core.program": "Program",
+    "densities.unconstrained": "density",
     "reading.described": "describe",
     "reading.views": "cost draw explain export source",
     "uncertainty": "design",

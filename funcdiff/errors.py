@@ -145,6 +145,10 @@ class UncertaintyWarning(UserWarning):
     """Linearization says too little: a function bends, or has a kink, within its uncertainty."""
 
 
+class SamplingWarning(UserWarning):
+    """Draws of a density are not to be trusted: some diverge, or the chains have not met."""
+
+
 class InternalError(FuncdiffError, RuntimeError):
     """A bug in funcdiff; the message says so and asks for a report."""
 

@@ -55,6 +55,7 @@ CALLS: dict[str, Callable[[F], Any]] = {
     "custom_linear_solve": lambda f: fd.custom_linear_solve(f, X, lambda matvec, b: matvec(b)),
     "custom_root": lambda f: fd.custom_root(lambda y: f(y), X, lambda g, y: g(y)),
     "custom_vjp": lambda f: with_vjp(f)(X),
+    "density": lambda f: fd.density(f, X),
     "depends_on": lambda f: fd.depends_on(f)(X),
     "derivative": lambda f: fd.derivative(lambda x: f(x * X))(1.0),
     "directional_derivative": lambda f: fd.directional_derivative(f, (X,), (X,)),

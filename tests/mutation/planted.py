@@ -22,6 +22,7 @@ import pytest
 from tests.mutation.forking import Suite, changed, collected
 from tests.mutation.mistakes_in_backend import BACKEND
 from tests.mutation.mistakes_in_calls import API, NUMPY
+from tests.mutation.mistakes_in_densities import DENSITIES
 from tests.mutation.mistakes_in_guards import GUARDS
 from tests.mutation.mistakes_in_memory import MEMORY
 from tests.mutation.mistakes_in_packages import PACKAGES
@@ -44,6 +45,7 @@ MUTANTS: Final = (
     *MEMORY,
     *PACKAGES,
     *UNCERTAINTY,
+    *DENSITIES,
 )
 
 RECORD: Final = ROOT / ".pytest_cache" / "touching.json"
@@ -61,6 +63,7 @@ NEAR: Final[dict[str, list[str]]] = {
                 "tests/api/test_loops.py"],
     "interop": ["tests/interop"],
     "adapting": ["tests/adapting"],
+    "densities": ["tests/densities"],
     "labelled": ["tests/labelled"],
     "reading": ["tests/reading", "tests/api/test_naming.py", "tests/uncertainty"],
     "uncertainty": ["tests/uncertainty"],

@@ -1,0 +1,1 @@
+"""Log-densities for samplers: containers with constraints as unconstrained vectors."""

@@ -1,0 +1,458 @@
+"""`density`: a log-density of a container of parameters as one of an unconstrained vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.batching import vmap
+from funcdiff.api.derivatives.gradient import value_and_grad
+from funcdiff.api.derivatives.hessian import hessian
+from funcdiff.api.jit import jit
+from funcdiff.core.late import close_matches, late_import
+from funcdiff.core.tracebacks import public
+from funcdiff.densities.constrained import (
+    Above,
+    Between,
+    Cholesky,
+    Constraint,
+    CorrelationCholesky,
+    Ordered,
+    Simplex,
+    Unbounded,
+)
+from funcdiff.densities.diagnostics import warn
+from funcdiff.densities.laplace import Approximation, approximate
+from funcdiff.densities.nuts import Draws, draw_chains
+from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
+from funcdiff.pytree.structure import Structure, keys_of
+
+_NAMED: Final[dict[str, tuple[int, Callable[[Any], Constraint]]]] = {
+    "cholesky": (2, Cholesky),
+    "correlation_cholesky": (2, CorrelationCholesky),
+    "ordered": (1, Ordered),
+    "simplex": (1, Simplex),
+}
+"""For each name of a constraint, the number of axes that it needs and the constraint."""
+
+
+@public
+def density(logp: Callable[[Any], Any], params0: Any, bounds: Any = None) -> Density:
+    """Return a log-density on the unconstrained vectors that stand for constrained parameters.
+
+    With ``x = c(z)`` the result is ``logp(x) + log |det dc/dz|``, the log-density of ``z`` if
+    `logp` is the one of ``x``, up to a constant. Its gradient is compiled, can be pickled if `logp`
+    can, and may be called by several threads.
+
+    Parameters
+    ----------
+    logp
+        Function of one container that returns a real scalar, and ``-np.inf`` outside of its
+        support, also by ``return`` in a branch. Where NumPy finds a matrix singular or not positive
+        definite, that counts as ``-np.inf``.
+    params0
+        Container of real numbers and arrays that satisfies `bounds`: where samplers start.
+    bounds
+        For leaves of `params0`, in a mapping with its keys (nested as `params0` is; leaves left
+        out are not bounded), or one for all of them: a pair ``(low, high)`` of numbers, None or
+        infinite where there is none; "ordered" and "simplex" for vectors, "cholesky" for the lower
+        triangular factor of a covariance, "correlation_cholesky" for that of a correlation. The
+        densities of the last three are those of all elements but the last, of the lower triangle,
+        and of what is below the diagonal.
+
+    Returns
+    -------
+    Density
+        The log-density of vectors ``(n,)`` of float64, with its gradient, maps to and from the
+        container, a sampler, and what other packages take.
+
+    Raises
+    ------
+    InputError
+        If a leaf is not real, no leaf has the key of a bound, a bound is unknown or does not fit
+        the shape of its leaf, or `params0` does not satisfy it.
+    OutputError
+        If `logp` of `params0` is not a real scalar.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> d = fd.density(lambda p: -p["tau"], {"tau": 1.0}, bounds={"tau": (0, None)})
+    >>> value, gradient = d.value_and_grad(np.array([0.0]))
+    >>> value, gradient
+    (np.float64(-1.0), array([0.]))
+    >>> float(d.constrain(np.array([0.0]))["tau"])
+    1.0
+    """
+    leaves, structure = pytree.flatten(params0)
+    names = [tuple(map(_word, keys)) for keys in keys_of(structure)]
+    given, constraints = _by_path(bounds), []
+    _refuse_unused(given, names)
+    for leaf, name, path in zip(leaves, names, pytree.paths(structure), strict=True):
+        x = np.asarray(leaf)
+        if x.dtype.kind not in "fiu" or (x.dtype.kind in "iu" and isinstance(leaf, np.ndarray)):
+            raise InputError(
+                f"density: params0{path} is of dtype {x.dtype}, at {user_location()}: parameters "
+                "are real. Make it a float, or keep it out of the container."
+            )
+        bound = next((b for key, b in given.items() if name[: len(key)] == key), None)
+        constraints.append(_constraint(bound, x.shape, path))
+    unconstrained = _Unconstrained(logp, structure, tuple(constraints))
+    found = Density(unconstrained, unconstrained.vector(params0))
+    with np.errstate(all="ignore"):
+        value = unconstrained(found.start)
+    if np.shape(value) != () or np.iscomplexobj(value):
+        raise OutputError(
+            f"density: logp returned an array of shape {np.shape(value)} and dtype "
+            f"{np.asarray(value).dtype}, at {user_location()}. Return a real scalar: np.sum(terms)."
+        )
+    return found
+
+
+def _by_path(bounds: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
+    """Return nested bounds by all of their keys; a bound holds for all leaves below it."""
+    if not isinstance(bounds, Mapping):
+        return {path: bounds}
+    parts = [_by_path(bound, (*path, key)) for key, bound in bounds.items()]
+    return {key: bound for part in parts for key, bound in part.items()}
+
+
+def _refuse_unused(given: Mapping[Any, Any], names: list[tuple[Any, ...]]) -> None:
+    for path in given:
+        for k, key in enumerate(path):
+            siblings = {name[k] for name in names if name[:k] == path[:k] and len(name) > k}
+            if key not in siblings:
+                known = sorted(map(str, siblings))
+                near = close_matches(str(key), known) or known
+                raise InputError(
+                    f"density: no leaf of params0 has the key {key!r} of bounds, at "
+                    f"{user_location()}. Write one of: {', '.join(near)}."
+                )
+
+
+def _constraint(bound: Any, shape: tuple[int, ...], path: str) -> Constraint:
+    """Return the constraint that a bound means for a leaf."""
+    if bound is None:
+        return Unbounded(shape)
+    if isinstance(bound, str) and bound in _NAMED:
+        axes, constraint = _NAMED[bound]
+        if len(shape) != axes or 0 in shape or len(set(shape)) > 1:
+            what = "vectors" if axes == 1 else "square matrices"
+            raise InputError(
+                f"density: the bound {bound!r} is for {what}, and params0{path} has the "
+                f"shape {shape}, at {user_location()}. Bound each as a leaf of its own."
+            )
+        return constraint(shape)
+    if isinstance(bound, tuple) and len(bound) == 2:
+        low, high = (
+            infinite if end is None else end
+            for end, infinite in zip(bound, (-np.inf, np.inf), strict=True)
+        )
+        if all(isinstance(end, (int, float, np.number)) for end in (low, high)) and low < high:
+            if low == -np.inf:
+                return Unbounded(shape) if high == np.inf else Above(shape, float(high), -1.0)
+            if high == np.inf:
+                return Above(shape, float(low))
+            return Between(shape, float(low), float(high))
+    raise InputError(
+        f"density: {bound!r} is no bound for params0{path}, at {user_location()}. Write a pair "
+        f"(low, high) of increasing numbers or None, or one of: {', '.join(map(repr, _NAMED))}."
+    )
+
+
+@dataclass(frozen=True)
+class _Unconstrained:
+    """The log-density of a vector: a function of the vector that can be pickled."""
+
+    logp: Callable[[Any], Any]
+    structure: Structure
+    constraints: tuple[Constraint, ...]
+
+    def parts(self, z: Any) -> tuple[Any, Any]:
+        """Return the container of constrained parameters, and the log-Jacobian of all of them."""
+        ends = [0, *accumulate(c.size for c in self.constraints)]
+        pieces = zip(self.constraints, pairwise(ends), strict=True)
+        pairs = [c.constrain(z[start:end]) for c, (start, end) in pieces]
+        leaves = [x for x, _ in pairs]
+        return pytree.unflatten(self.structure, leaves), sum((j for _, j in pairs), 0.0)
+
+    def vector(self, params: Any) -> Any:
+        """Return the vector of a container."""
+        leaves = pytree.structure.leaves_like(self.structure, params)
+        parts: list[Any] = [np.zeros(0)]
+        triples = zip(self.constraints, leaves, pytree.paths(self.structure), strict=True)
+        for constraint, leaf, path in triples:
+            x = np.asarray(leaf, dtype=float)
+            with np.errstate(all="ignore"):
+                parts.append(constraint.unconstrain(x) if x.shape == constraint.shape else [np.nan])
+                fits = np.all(np.isfinite(parts[-1])) and np.allclose(
+                    constraint.constrain(parts[-1])[0], x, rtol=1e-5, atol=1e-8
+                )
+            if not fits:
+                raise InputError(
+                    f"density: params{path} does not satisfy its bound, or is on it, at "
+                    f"{user_location()}. Give an array of shape {constraint.shape} that is inside."
+                )
+        return np.concatenate(parts)
+
+    def __call__(self, z: Any) -> Any:
+        """Return the log-density of a vector."""
+        params, log_jacobian = self.parts(z)
+        return self.logp(params) + log_jacobian
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """A log-density of unconstrained vectors; `density` makes it.
+
+    Attributes
+    ----------
+    start
+        Array of shape ``(n,)``: the vector of the parameters that `density` was given.
+    """
+
+    _function: _Unconstrained
+    start: Any
+
+    @property
+    def size(self) -> int:
+        """Return the number of unconstrained parameters."""
+        return len(self.start)
+
+    @cached_property
+    def value_and_grad(self) -> Callable[[Any], tuple[Any, Any]]:
+        """Return the compiled function from ``z`` to the log-density and its gradient ``(n,)``."""
+        return _Compiled(jit(value_and_grad(self._function)), gradient=True)
+
+    @cached_property
+    def value(self) -> Callable[[Any], Any]:
+        """Return the compiled function from ``z`` to the log-density."""
+        return _Compiled(jit(self._function), gradient=False)
+
+    @cached_property
+    def hessian(self) -> Callable[[Any], Any]:
+        """Return the compiled function from ``z`` to the second derivatives ``(n, n)``."""
+        return jit(hessian(self._function))
+
+    @public
+    def constrain(self, z: Any) -> Any:
+        """Return the container of parameters that a vector ``(n,)`` stands for."""
+        return self._function.parts(z)[0]
+
+    @public
+    def unconstrain(self, params: Any) -> Any:
+        """Return the vector ``(n,)`` of a container that satisfies the bounds."""
+        return self._function.vector(params)
+
+    @public
+    def laplace(self, start: Any = None) -> Approximation:
+        """Return the normal approximation at the mode of the unconstrained log-density.
+
+        Parameters
+        ----------
+        start
+            Vector ``(n,)`` to climb from; by default, that of the parameters given at first.
+
+        Raises
+        ------
+        ConvergenceError
+            If no maximum is found at which the Hessian is negative definite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import funcdiff as fd
+        >>> fit = fd.density(lambda x: -np.sum((x - 1) ** 2) / 2, np.zeros(2)).laplace()
+        >>> fit.mode, round(float(fit.log_evidence - np.log(2 * np.pi)), 12)
+        (array([1., 1.]), 0.0)
+        """
+        z = self.start if start is None else np.asarray(start, dtype=float)
+        return approximate(self.value_and_grad, self.hessian, self.constrain, z)
+
+    @public
+    def sample(
+        self,
+        draws: int = 1000,
+        *,
+        rng: int | np.random.Generator,
+        warmup: int = 1000,
+        chains: int = 4,
+        target: float = 0.8,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Draws:
+        """Draw from the density by the No-U-Turn sampler with a diagonal metric.
+
+        A sampler for reference: its code can be read, and equal seeds give equal draws. For large
+        models and many chains use nutpie or the like.
+
+        Parameters
+        ----------
+        draws, warmup
+            How many draws of each chain are kept, and how many come before, for adaptation.
+        rng
+            Generator, or its seed; each chain has one of its own that is spawned from it.
+        chains
+            How many chains are drawn, one after the other, from near `start`.
+        target
+            Mean acceptance that the step size is adapted to.
+        progress
+            Function that is called after each transition with their number, and that of all.
+
+        References
+        ----------
+        Hoffman and Gelman, The No-U-Turn sampler, JMLR 15, 2014. Draws within a trajectory are
+        multinomial: Betancourt, A conceptual introduction to Hamiltonian Monte Carlo, 2017.
+        """
+        generator = np.random.default_rng(rng)
+        seen = draw_chains(
+            self.value_and_grad, self.start, generator, (draws, warmup, chains), target, progress
+        )
+        found = Draws(self.constrain_all(seen["vectors"]), **seen)
+        warn(found.diverging, found.rhat)
+        return found
+
+    def constrain_all(self, vectors: Any) -> Any:
+        """Return the container of parameters with the axes of `vectors` but the last in front."""
+        shape = np.shape(vectors)[:-1]
+        params = vmap(self.constrain)(np.reshape(vectors, (-1, self.size)))
+        return pytree.map(lambda x: np.reshape(x, shape + x.shape[1:]), params)
+
+    @public
+    def pointwise(self, log_likelihood: Callable[[Any], Any], draws: Draws) -> Any:
+        """Return log-likelihoods ``(chains, draws, m)``, for cross-validation.
+
+        `log_likelihood` takes the container of parameters and returns those of ``m`` observations.
+        """
+        compiled = jit(log_likelihood)
+        return np.array([[compiled(self.constrain(z)) for z in c] for c in draws.vectors])
+
+    def emcee(self) -> dict[str, Any]:
+        """Return keyword arguments for emcee: ``EnsembleSampler(walkers, **d.emcee())``."""
+        return {"ndim": self.size, "log_prob_fn": self.value}
+
+    def pymc_potential(self) -> Callable[[Any], Any]:
+        """Return the log-density as a function of a vector ``(n,)`` of PyTensor, with gradients.
+
+        In a model of PyMC: ``z = pm.Flat("z", shape=d.size)`` and
+        ``pm.Potential("density", d.pymc_potential()(z))``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If PyTensor is not installed.
+        """
+        wrap = late_import("funcdiff.interop.pytensor").wrap
+        found: Callable[[Any], Any] = wrap(self._function, result=lambda _: np.zeros(()))
+        return found
+
+    def mici(self) -> dict[str, Callable[[Any], Any]]:
+        """Return the keyword arguments of Mici's systems: ``EuclideanMetricSystem(**d.mici())``."""
+        return {
+            "neg_log_dens": self._negative_value,
+            "grad_neg_log_dens": self._negative_gradient,
+        }
+
+    def _negative_value(self, z: Any) -> Any:
+        return -self.value(z)
+
+    def _negative_gradient(self, z: Any) -> tuple[Any, Any]:
+        value, gradient = self.value_and_grad(z)
+        return -gradient, -value
+
+    def nutpie(self) -> Any:
+        """Return a model for ``nutpie.sample``, which starts near `start`.
+
+        Raises
+        ------
+        MissingDependencyError
+            If nutpie is not installed.
+        """
+        params = self.constrain(self.start)
+        names, leaves = _names(params), [np.asarray(x) for x in pytree.flatten(params)[0]]
+
+        def expand(z: Any) -> dict[str, Any]:
+            found = pytree.flatten(self.constrain(np.array(z)))[0]
+            return dict(zip(names, map(np.asarray, found), strict=True))
+
+        return _package("nutpie").compiled_pyfunc.from_pyfunc(
+            self.size,
+            lambda: self.value_and_grad,
+            lambda *_: expand,
+            [x.dtype for x in leaves],
+            [x.shape for x in leaves],
+            names,
+            make_initial_point_fn=lambda seed: (
+                self.start + np.random.default_rng(seed).uniform(-1, 1, self.size)
+            ),
+        )
+
+    def arviz(self, draws: Draws) -> Any:
+        """Return draws as ArviZ's data, the parameters by their paths.
+
+        Raises
+        ------
+        MissingDependencyError
+            If ArviZ is not installed.
+        """
+        arviz = _package("arviz")
+        names, leaves = _names(draws.params), pytree.flatten(draws.params)[0]
+        posterior = dict(zip(names, leaves, strict=True))
+        stats = {"lp": draws.logp, "diverging": draws.diverging, "n_steps": draws.steps}
+        groups = {"posterior": posterior, "sample_stats": stats}
+        named = "posterior" in signature(arviz.from_dict).parameters  # before ArviZ 1.0
+        return arviz.from_dict(**groups) if named else arviz.from_dict(groups)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is compiled: it is compiled again when it is asked for."""
+        return {"_function": self._function, "start": self.start}
+
+
+def _names(params: Any) -> list[str]:
+    """Return the names of leaves in the data of other packages: their keys, with points between."""
+    structure = pytree.flatten(params)[1]
+    found = [".".join(str(_word(key)) for key in keys) or "x" for keys in keys_of(structure)]
+    return found if len(set(found)) == len(found) else pytree.paths(structure)
+
+
+def _word(key: Any) -> Any:
+    """Return what bounds call the child of a container that has this key."""
+    key = key[0] if isinstance(key, tuple) else key
+    return key.removeprefix(".") if isinstance(key, str) else key
+
+
+def _package(name: str) -> Any:
+    """Return another package, or raise `MissingDependencyError`."""
+    try:
+        return late_import(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"density.{name} needs {name}, which is not installed, at {user_location()}. "
+            f"Install it: python -m pip install {name}"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A compiled function of vectors; the density is 0 where NumPy cannot factorize a matrix.
+
+    A compiled program has no place for the user's ``except``, and covariances far out are singular.
+    Errors of shapes are raised by `density`, which calls the function once.
+    """
+
+    function: Callable[[Any], Any]
+    gradient: bool
+
+    def __call__(self, z: Any) -> Any:
+        """Return the value, or the value and the gradient."""
+        try:
+            return self.function(z)
+        except np.linalg.LinAlgError:
+            return (-np.inf, np.zeros(len(z))) if self.gradient else -np.inf

@@ -1,0 +1,175 @@
+"""Log-densities of containers with constraints as those of unconstrained vectors."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import InputError, MissingDependencyError, OutputError
+
+FEW = pytest.mark.filterwarnings("ignore:sample, at:funcdiff.errors.SamplingWarning")
+
+PRECISION = np.linalg.inv(np.array([[2.0, 0.6], [0.6, 0.5]]))
+MEAN = np.array([1.0, -2.0])
+
+
+def normal_and_gamma(p: Any) -> Any:
+    """Return the log-density of a normal vector and of a gamma variable with mean 3/2."""
+    if p["x"][0] > 1e3:
+        return -np.inf
+    distance = p["x"] - MEAN
+    return -0.5 * distance @ PRECISION @ distance + 2 * np.log(p["tau"]) - 2 * p["tau"]
+
+
+def make() -> Any:
+    return fd.density(normal_and_gamma, {"x": np.zeros(2), "tau": 1.0}, bounds={"tau": (0, None)})
+
+
+def test_the_gradient_is_that_of_the_density_with_its_log_jacobian() -> None:
+    d, z = make(), np.array([0.3, -0.1, 0.7])
+
+    def by_hand(z: Any) -> Any:
+        return normal_and_gamma({"x": z[:2], "tau": np.exp(z[2])}) + z[2]
+
+    for _ in range(9):
+        value, gradient = d.value_and_grad(z)
+        np.testing.assert_allclose(value, by_hand(z), rtol=1e-14)
+        np.testing.assert_allclose(gradient, fd.grad(by_hand)(z), rtol=1e-13)
+    np.testing.assert_allclose(d.hessian(z), fd.hessian(by_hand)(z), rtol=1e-12, atol=1e-14)
+
+
+def test_a_branch_may_return_minus_infinity() -> None:
+    d = make()
+    outside = np.array([2e3, 0.0, 0.0])
+    for _ in range(2):
+        assert d.value_and_grad(outside)[0] == -np.inf
+        assert np.isfinite(d.value_and_grad(d.start)[0])
+
+
+def test_the_density_is_zero_where_a_matrix_cannot_be_factorized() -> None:
+    d = fd.density(lambda x: np.linalg.cholesky(np.diag(x))[0, 0], np.ones(2))
+    for _ in range(2):
+        assert d.value(-np.ones(2)) == d.value_and_grad(-np.ones(2))[0] == -np.inf
+        assert d.value_and_grad(np.ones(2))[0] == 1.0
+    with pytest.raises(np.linalg.LinAlgError):
+        fd.density(lambda x: np.linalg.cholesky(x)[0, 0], np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("logp", [lambda x: x, lambda x: np.sum(x) + 1j])
+def test_a_density_that_is_no_real_scalar_is_refused(logp: Any) -> None:
+    with pytest.raises(OutputError, match="Return a real scalar"):
+        fd.density(logp, np.ones(2))
+
+
+def test_densities_are_pickled_and_used_by_threads() -> None:
+    d, z = make(), np.random.default_rng(0).normal(size=(40, 3))
+    expected = [d.value(row) for row in z]
+    copy = pickle.loads(pickle.dumps(d))
+    with ThreadPoolExecutor(4) as pool:
+        values = [value for value, _ in pool.map(copy.value_and_grad, z)]
+    np.testing.assert_allclose(values, expected, rtol=1e-14)
+    settings = pickle.loads(pickle.dumps(d.emcee()))
+    assert settings["ndim"] == 3
+    np.testing.assert_allclose(settings["log_prob_fn"](z[0]), expected[0], rtol=1e-14)
+    value_and_grad = pickle.loads(pickle.dumps(d.value_and_grad))
+    np.testing.assert_allclose(value_and_grad(z[0])[0], expected[0], rtol=1e-14)
+
+
+@pytest.mark.slow
+def test_processes_use_a_density_and_each_compiles_its_own() -> None:
+    d, z = make(), np.random.default_rng(0).normal(size=(40, 3))
+    d.value_and_grad(z[0])
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        found = list(pool.map(d.value_and_grad, z))
+    for row, (value, gradient) in zip(z, found, strict=True):
+        expected = d.value_and_grad(row)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-14)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-14)
+
+
+def test_containers_go_there_and_back_through_every_bound() -> None:
+    params = {
+        "a": {"w": np.array([0.2, 0.3, 0.5]), "rho": -0.4},
+        "L": np.array([[2.0, 0.0], [-1.0, 0.5]]),
+        "cuts": np.array([-1.0, 0.0, 4.0]),
+        "corr": np.array([[1.0, 0.0], [0.6, 0.8]]),
+        "free": np.ones((2, 1)),
+    }
+    bounds = {
+        "a": {"w": "simplex", "rho": (-1, 1)},
+        "L": "cholesky",
+        "cuts": "ordered",
+        "corr": "correlation_cholesky",
+    }
+    d = fd.density(lambda p: np.sum(p["free"]), params, bounds)
+    assert d.size == 2 + 1 + 3 + 3 + 1 + 2
+    back = d.constrain(d.unconstrain(params))
+    fd.pytree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-14), back, params)
+
+
+@pytest.mark.parametrize(
+    ("params", "bounds", "message"),
+    [
+        ({"tau": 1.0}, {"tua": (0, None)}, "no leaf of params0 has the key 'tua'.*Write one of"),
+        ({"a": {"b": 1.0}}, {"a": {"c": (0, 1)}}, "the key 'c'.*Write one of: b"),
+        ({"a": {"b": 1.0}}, {"c": {"b": (0, 1)}}, "the key 'c'.*Write one of: a"),
+        ({"tau": -1.0}, {"tau": (0, None)}, r"params\['tau'\] does not satisfy its bound"),
+        ({"tau": 0.0}, {"tau": (0, None)}, "or is on it"),
+        ({"w": np.ones(3)}, {"w": "simplex"}, "does not satisfy"),
+        ({"w": np.array([1.0, 0.0])}, {"w": "ordered"}, "does not satisfy"),
+        ({"L": np.ones((2, 2))}, {"L": "cholesky"}, "does not satisfy"),
+        ({"L": 2 * np.eye(2)}, {"L": "correlation_cholesky"}, "does not satisfy"),
+        ({"w": 1.0}, {"w": "simplex"}, "for vectors"),
+        ({"L": np.ones((2, 3))}, {"L": "cholesky"}, "for square matrices"),
+        ({"x": 1.0}, {"x": (1, 0)}, "increasing numbers"),
+        ({"x": 1.0}, {"x": "simple"}, "one of: 'cholesky'"),
+        ({"x": np.arange(3)}, None, "parameters are real"),
+        ({"x": 1j}, None, "parameters are real"),
+    ],
+)
+def test_errors_say_what_to_write(params: Any, bounds: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fd.density(lambda _: 0.0, params, bounds)
+
+
+def test_a_bound_of_a_container_holds_for_all_its_leaves() -> None:
+    params = {"a": {"b": 2.0, "c": np.ones(2)}, "d": 3.0}
+    d = fd.density(lambda _: 0.0, params, {"a": (0, None)})
+    np.testing.assert_allclose(d.start, [np.log(2.0), 0.0, 0.0, 3.0])
+    np.testing.assert_allclose(fd.density(lambda _: 0.0, params, (0, None)).start[3], np.log(3.0))
+
+
+@FEW
+def test_arviz_gets_names_and_groups_as_its_version_wants_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    d = fd.density(lambda p: -np.sum(p["a"]["b"] ** 2), {"a": {"b": np.zeros(2)}})
+    draws = d.sample(4, rng=0, warmup=20, chains=2)
+
+    def before(posterior: Any = None, *, sample_stats: Any = None) -> Any:
+        return {"posterior": posterior, "sample_stats": sample_stats}
+
+    for from_dict in (before, lambda data: data):
+        monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict))
+        found = d.arviz(draws)
+        np.testing.assert_array_equal(found["posterior"]["a.b"], draws.params["a"]["b"])
+        assert found["sample_stats"]["diverging"].shape == (2, 4)
+
+
+def test_a_container_of_other_shapes_has_no_vector() -> None:
+    with pytest.raises(InputError, match=r"params\['x'\].*shape \(2,\)"):
+        make().unconstrain({"x": np.zeros((2, 1)), "tau": 1.0})
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nutpie", None)
+    with pytest.raises(MissingDependencyError, match="python -m pip install nutpie"):
+        make().nutpie()
