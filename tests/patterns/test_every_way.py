@@ -9,7 +9,7 @@ from tests.patterns.test_patterns import every_pattern, of_floats
 from tests.properties.every_way import assert_every_way_agrees, of_parts
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(48)
 @every_pattern
 def test_all_ways_to_the_jacobian_of_a_pattern_agree(family: str, p: Pattern) -> None:
     assert_every_way_agrees(*of_parts(*of_floats(p, p.values())))

@@ -132,7 +132,7 @@ def _differences(f: Callable[[Any], Any], x: Any) -> Any:
     return (4 * np.array(near) - np.array(far)) / 3
 
 
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(32)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("name", CALLS)
