@@ -279,7 +279,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     For an elementwise function this is the derivative of each element.
     """
     selection = Selection(fun, "elementwise_grad", _positions(argnum))
-    found = gradient.gradient_function(fun, selection, has_aux=False, elementwise=lambda *_: None)
+    found = gradient.gradient_function(fun, selection, has_aux=False, check=lambda *_: None)
     named = _with_name(fun, "elementwise_grad", argnum)
     return named(lambda *args, **kwargs: conj_leaves(found(*cast_at(args, argnum), **kwargs)))
 

@@ -231,13 +231,13 @@ def elementwise_grad(
     selection = Selection(f, "elementwise_grad", argnums, argnames)
     return gradient_function(
         f, selection, has_aux=has_aux, holomorphic=holomorphic,
-        elementwise=partial(_check_elementwise, selection),
+        check=partial(_check_elementwise, selection),
     )  # fmt: skip
 
 
 def _check_elementwise(selection: Selection, inputs: Inputs, trace: Trace) -> None:
     """Refuse a function of which an element of the result depends on several of an argument."""
-    if trace.rule_calls is not None:  # whose rules ran on values, and may have no other mode
+    if not trace.is_alone or trace.rule_calls is not None:  # on values, perhaps in one mode only
         return
     count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
     try:

@@ -143,29 +143,28 @@ def gradient_function(
     has_aux: bool,
     holomorphic: bool = False,
     wants_value: bool = False,
-    elementwise: Callable[[Inputs, Trace], None] | None = None,
+    check: Callable[[Inputs, Trace], None] | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that computes a gradient; with `elementwise`, that of the sum of an array.
+    """Return a function that computes a gradient; of the sum of an array that passes `check`.
 
     It raises `InputError` for a differentiated leaf that is an integer or boolean array, or real
     with `holomorphic`, and `OutputError` if the result is not a scalar, or of the wrong kind.
     """
-    sums = elementwise is not None
-    kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": sums}
+    kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": bool(check)}
 
     def compute(call: SplitCall, on_values: str) -> Computed:
         inputs, trace = call.inputs, call.trace(nested_policy(on_values=on_values), has_aux=has_aux)
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
         asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
         derived = gradient_program.peek(trace.recording, count, **asked)
-        if elementwise is not None and derived is None and trace.is_alone:
-            elementwise(inputs, trace)
+        if check is not None and derived is None:
+            check(inputs, trace)
         results = None if derived else first_sight.gradient(trace, count, operands, **kind)
         if results is None:
             program, output, known = derived or gradient_program(trace.recording, count, **asked)
             if program is None or not trace.is_alone:
                 raise _unsuitable(
-                    selection, trace, output, holomorphic=holomorphic, elementwise=sums
+                    selection, trace, output, holomorphic=holomorphic, elementwise=bool(check)
                 )
             operands += [trace.evaluated[k] for k in known]
             results = run(program, operands, trace)
@@ -195,18 +194,13 @@ def gradient_function(
 
 
 def _unsuitable(
-    selection: Selection,
-    trace: Trace,
-    output: ArrayType | None,
-    *,
-    holomorphic: bool,
-    elementwise: bool,
-) -> OutputError:
+    selection: Selection, trace: Trace, output: ArrayType | None, *,
+    holomorphic: bool, elementwise: bool,
+) -> OutputError:  # fmt: skip
     wanted = "array" if elementwise else "scalar"
     got: object = output
-    cure = (
-        f"Return one element (y[0]) or a sum (y.sum()){_OF_SEVERAL.get(selection.transform, '')}."
-    )
+    several = _OF_SEVERAL.get(selection.transform, "")
+    cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
     if output is None or not trace.is_alone:
         got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
