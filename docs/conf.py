@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # copies MathJax beside the pages, which need no other host
     "sphinx_copybutton",
     "matplotlib.sphinxext.plot_directive",  # pictures by functions of the examples
     "sphinx_gallery.gen_gallery",
@@ -34,6 +35,7 @@ default_role = "py:obj"
 html_theme = "furo"
 html_title = "funcdiff"
 html_short_title = "funcdiff"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["access.js"]
@@ -82,5 +84,5 @@ sphinx_gallery_conf = {
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-myst_enable_extensions = ["deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -1,8 +1,9 @@
-"""Runs the examples of pages when Sphinx starts, and writes the drawings and reports they make."""
+"""Runs the examples of pages for Sphinx: writes drawings and reports, and shows messages whole."""
 
 from __future__ import annotations
 
 import doctest
+import itertools
 import linecache
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from funcdiff.reading.explanation.report import Report
 
 HERE: Final = Path(__file__).parent
 _BLOCK: Final = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PLACE: Final = re.compile(r"<doctest .*?>")
 _FILE: Final = re.compile(r"&lt;doctest .*?&gt;")
 
 PAGES: Final = ("backward.md", "draw.md", "explain.md")
@@ -44,8 +46,47 @@ def write_pictures(page: str) -> None:
             (folder / f"{name}.html").write_text(shown, encoding="utf-8")
 
 
-def setup(_app: Any) -> dict[str, Any]:
+class _Messages(doctest.DocTestRunner):
+    """Runs examples, and keeps the message of each error that a page shows in part."""
+
+    def __init__(self) -> None:
+        super().__init__(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        self.found: list[tuple[str, str]] = []
+
+    def report_success(
+        self, _out: Any, _test: doctest.DocTest, example: doctest.Example, got: str
+    ) -> None:
+        """Note what the page shows of a message, and all of it."""
+        if example.exc_msg is not None and "..." in example.exc_msg:
+            text = got.rpartition("Traceback (most recent call last):\n")[2]
+            lines = itertools.dropwhile(lambda line: line.startswith(" "), text.splitlines())
+            self.found.append((example.exc_msg, _PLACE.sub("model.py", "\n".join(lines)) + "\n"))
+
+
+def with_whole_messages(text: str) -> str:
+    """Return the text of a page in which every message of an error stands as it is printed."""
+    names: dict[str, Any] = {}
+
+    def shown(block: re.Match[str]) -> str:
+        runner, body = _Messages(), block[0]
+        example = doctest.DocTestParser().get_doctest(block[1], names, "page", "page", 0)
+        runner.run(example, out=lambda _: None, clear_globs=False)
+        names.update(example.globs)
+        for part, whole in runner.found:
+            body = body.replace(part, whole, 1)
+        return body
+
+    return _BLOCK.sub(shown, text)
+
+
+def _show_messages(_app: Any, name: str, content: list[str]) -> None:
+    if (HERE / f"{name}.md").exists() and "Traceback (most recent call last)" in content[0]:
+        content[0] = with_whole_messages(content[0])
+
+
+def setup(app: Any) -> dict[str, Any]:
     """Write the pictures when Sphinx loads its configuration, before it looks for images."""
     for page in PAGES:
         write_pictures(page)
+    app.connect("source-read", _show_messages)
     return {"parallel_read_safe": True}

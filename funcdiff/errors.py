@@ -210,7 +210,7 @@ def location_of(error: Exception) -> str:
     if found is None:
         return "an unknown place"
     code = found.tb_frame.f_code
-    return f"{code.co_filename!r}, line {found.tb_lineno}, in {code.co_name}"
+    return place_text(code.co_filename, found.tb_lineno, code.co_name)
 
 
 def is_raised_by_user(error: Exception) -> bool:
@@ -284,4 +284,16 @@ def user_location(frame: FrameType | None = None) -> str:
     if frame is None:
         return "an unknown place"
     code = frame.f_code
-    return f"{code.co_filename!r}, line {frame.f_lineno}, in {code.co_name}"
+    return place_text(code.co_filename, frame.f_lineno, code.co_name)
+
+
+def place_text(file: str, line: int, function: str) -> str:
+    """Return ``'file.py', line 12, in f``, or ``In [7], line 12, in f`` of a notebook."""
+    return f"{notebook_cell(file) or repr(file)}, line {line}, in {function}"
+
+
+def notebook_cell(file: str) -> str:
+    """Return the cell ``In [7]`` of which IPython made a temporary file, or an empty text."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    named = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
+    return named[1].replace("[", " [") if named else ""

@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const box = document.createElement("div");
     box.className = "picture-box";
     const whole = picture.closest("a") ?? picture;
-    if (!whole.closest(".sphx-glr-thumbnails")) {
+    if (!whole.closest(".sphx-glr-thumbnails, .thumbnails")) {
       whole.replaceWith(box);
       box.append(whole);
     }

@@ -245,7 +245,7 @@ def table() -> str:
         parts.append("\n".join(lines))
     rows = [f"| {name} | {shown(statistics.median(spent))} |" for name, spent in imports.items()
             if not name.endswith("jit")]  # fmt: skip
-    parts.insert(0, "\n".join(["The import, NumPy's own not counted:", "", "| | import |",
+    parts.insert(0, "\n".join(["The import, without NumPy's own:", "", "| | import |",
                                "|---|--:|", *rows]))  # fmt: skip
     return "\n\n".join(parts)
 

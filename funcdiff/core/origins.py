@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from funcdiff.core.atoms import Entry
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import user_frame
+from funcdiff.errors import place_text, user_frame
 
 
 class Place(NamedTuple):
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{self.file!r}, line {self.line}, in {self.function}"
+        return place_text(*self)
 
 
 class Origin(NamedTuple):

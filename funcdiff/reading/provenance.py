@@ -34,7 +34,7 @@ from funcdiff.core.recording import program_of
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import copy_equation, walk
-from funcdiff.errors import InputError, is_users, user_frame, user_location
+from funcdiff.errors import InputError, is_users, notebook_cell, user_frame, user_location
 from funcdiff.passes.simplify import simplify
 
 _GENERATED: Final = ("funcdiff", "namedtuple_")
@@ -233,8 +233,13 @@ def comment(origin: Origin) -> str:
     if origin.derived:
         where = f"derivative of line {place.line}"
     else:
-        where = f"{os.path.basename(place.file)}:{place.line}"
+        where = f"{short_file(place.file)}:{place.line}"
     return f"{where}: {_shorten(source)}" if source else where
+
+
+def short_file(file: str) -> str:
+    """Return the name of a file without its folder, or the cell of a notebook."""
+    return notebook_cell(file) or os.path.basename(file)
 
 
 def source_of(place: Place | None) -> str:

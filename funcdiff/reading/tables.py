@@ -1,4 +1,4 @@
-"""Lays out tables for notebooks: rows of cells, some of them coloured."""
+"""Shows tables, some of their cells coloured, and code in notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Cell(NamedTuple):
     colour: str = ""
 
 
-_FONT: Final = "font: 12.5px/1.6 ui-monospace, monospace"
+_FONT: Final = "table-layout: auto; font: 12.5px/1.6 ui-monospace, monospace"
 _SIDES: Final = {True: "right", False: "left"}
 
 
@@ -42,6 +42,15 @@ def _cell(cell: Cell) -> str:
     if cell.colour:
         style += f"; color: #1c1e21; background: {cell.colour}"
     return f'<td style="{style}">{escape(cell.text)}</td>'
+
+
+class Code(str):
+    """A text that notebooks show as code."""
+
+    __slots__ = ()
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self.rstrip()}\n```"
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:

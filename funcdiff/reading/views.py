@@ -23,6 +23,7 @@ from funcdiff.reading.explanation.calls import explanation
 from funcdiff.reading.explanation.report import Report
 from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.provenance import Examined
+from funcdiff.reading.tables import Code
 from funcdiff.reading.text.module import module
 from funcdiff.reading.text.writer import Dialect
 
@@ -111,11 +112,11 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     -------
     callable
         Of the arguments of `f`, returning the text of a module with one function of these
-        arguments.  It runs with NumPy alone (and ``scipy.special`` where that is called), and
-        computes the bits that `funcdiff.evaluate` does with ``trace(f)``.  Arguments keep their
-        containers; results are rebuilt as tuples, lists and dicts, of classes as dicts of their
-        fields.  Small arrays that `f` closes over are written out; those of more than 16
-        elements are parameters, to be given by keyword.
+        arguments; a notebook shows it as code.  It runs with NumPy alone (and ``scipy.special``
+        where that is called), and computes the bits that `funcdiff.evaluate` does with
+        ``trace(f)``.  Arguments keep their containers; results are rebuilt as tuples, lists and
+        dicts, of classes as dicts of their fields.  Small arrays that `f` closes over are written
+        out; those of more than 16 elements are parameters, to be given by keyword.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     @name_after(f, "source")
     def text(*args: P.args, **kwargs: P.kwargs) -> str:
         examined = Examined.of(f, args, kwargs)
-        return module(examined.program, interface(f, examined, args, kwargs))
+        return Code(module(examined.program, interface(f, examined, args, kwargs)))
 
     return text
 

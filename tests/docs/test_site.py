@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import funcdiff as fd
-from docs import inventories, pages
+from docs import inventories, pages, pictures
 from tests.together import together
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors"
@@ -48,6 +48,16 @@ def test_a_docstring_has_the_sections_that_its_page_shows(name: str) -> None:
             assert re.search(rf"^[*\w, ]*\b{parameter}\b", told, re.MULTILINE), parameter
     if signature.return_annotation not in (None, "None"):
         assert "Returns" in sections
+
+
+def test_the_site_shows_messages_whole() -> None:
+    lines = [">>> import funcdiff as fd", ">>> fd.grad(lambda x: float(x))(1.0)"]
+    lines += ["Traceback (most recent call last):", "funcdiff.errors.LostDerivativeError: ..."]
+    page = "```pycon\n" + "\n".join(lines) + "\n```\n"
+    shown = pictures.with_whole_messages(page)
+    assert shown.startswith(page.partition("...")[0])
+    assert "float(x) met a traced array of type f64[], at 'model.py', line 1" in shown
+    assert shown.endswith("use fd.stop_gradient(x).\n```\n")
 
 
 def test_every_error_has_a_page() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import itertools
+import re
+import sys
 from dataclasses import FrozenInstanceError
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.derivatives.programs import gradient_program
-from funcdiff.errors import InputError, LostDerivativeError
+from funcdiff.errors import InputError, LostDerivativeError, OutputError
 from funcdiff.reading.explanation.report import Report
 from tests.patterns.pattern import Pattern, weights
 from tests.patterns.test_patterns import PATTERNS, of_floats
@@ -469,3 +472,48 @@ def test_arguments_that_must_be_plain_numbers_are_left_alone() -> None:
         assert str(fd.explain(function)(X, 2.0, 3)).startswith("grad(f): all is well")
     with pytest.raises(LostDerivativeError, match="float"):
         fd.explain(fd.grad(f, argnums=1))(X, 2.0, 3)
+
+
+# ---- in notebooks --------------------------------------------------------------------------------
+
+
+def test_every_rule_of_a_report_outweighs_those_that_notebooks_set_by_classes() -> None:
+    style = fd.explain(noted)(X)._repr_html_().partition("<style>")[2].partition("</style>")[0]
+    rules = re.findall(r"([^{}]+)\{", style.replace("\n", " "))
+    selectors = [rule.strip() for rule in rules if not rule.strip().startswith("@media")]
+    assert len(selectors) > 15
+    for selector in selectors:
+        for part in re.sub(r":is\([^)]*\)", "", selector).split(","):
+            assert ".fd-report:not(#_)" in part
+    reset = style.index("* { all: revert; }")
+    assert reset < style.index("white-space: pre-wrap") < style.index(".note")
+    for theme in ('[data-jp-theme-light="false"]', '[data-theme="dark"]', ".vscode-dark"):
+        assert theme in style[:reset]
+
+
+def test_a_line_of_a_notebook_is_named_by_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, Any] = {"np": np}
+    file = "/tmp/ipykernel_12/34.py"
+    exec(compile("def f(x):\n    return np.sum(np.log(x)) * float(x[0])", file, "exec"), names)
+    known = {file: ("Cell", "In[7]")}
+    shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=known.get))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with pytest.raises(LostDerivativeError, match=r"at In \[7\], line 2, in f"):
+        fd.grad(names["f"])(X)
+    exec(compile("def h(x):\n    return 2 * x", file, "exec"), names)
+    with pytest.raises(OutputError, match=r"h \(In \[7\]:1\) returned"):
+        fd.grad(names["h"])(X)
+    exec(compile("def g(x):\n    return np.sum(np.log(x))", file, "exec"), names)
+    report = fd.explain(names["g"])(X)
+    assert "In [7]:2" in str(report)
+    assert "<h3>In [7]</h3>" in report._repr_html_()
+    monkeypatch.setattr(shell, "compile", None)
+    assert "34.py:2" in str(report)
+
+
+def test_sources_are_code_in_notebooks() -> None:
+    text = fd.source(fd.grad(noted))(X)
+    shown: Any = text
+    assert shown._repr_markdown_() == f"```python\n{text.rstrip()}\n```"
+    lowered = fd.jit(noted).lower(X)
+    assert lowered._repr_markdown_() == f"```python\n{lowered.source.rstrip()}\n```"

@@ -14,7 +14,7 @@ from funcdiff.core.builder import constant_left, current_builder
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, native
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, notebook_cell, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.pytree.hidden import foreign_fault
@@ -61,7 +61,11 @@ class FunctionName:
         f = self.function
         name = name_of(f)
         code = getattr(inspect.unwrap(f), "__code__", None)
-        return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
+        if code is None:
+            return name
+        return (
+            f"{name} ({notebook_cell(code.co_filename) or code.co_filename}:{code.co_firstlineno})"
+        )
 
 
 def describe(value: Any) -> str:

@@ -23,6 +23,11 @@ class Lowered(NamedTuple):
     program: Program
     source: str
 
+    def _repr_markdown_(self) -> str:
+        """Return the source as a notebook shows it."""
+        shown: str = late_import("funcdiff.reading.tables").Code(self.source)._repr_markdown_()
+        return shown
+
 
 class Traced(NamedTuple):
     """A program, and the trace that it is made of."""

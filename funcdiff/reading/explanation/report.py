@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from funcdiff.core.origins import Place
 from funcdiff.reading.costs import bytes_text, count_text
-from funcdiff.reading.provenance import source_of
+from funcdiff.reading.provenance import short_file, source_of
 
 # ---- Findings of an explanation by line: faults, masked values, kinks, advice and costs ----------
 
@@ -187,7 +187,7 @@ def where(place: Place | None) -> str:
     if place is None:
         return "elsewhere"
     source = source_of(place)
-    return f"{os.path.basename(place.file)}:{place.line}" + (f": {source}" if source else "")
+    return f"{short_file(place.file)}:{place.line}" + (f": {source}" if source else "")
 
 
 def _fault(fault: Fault) -> str:
@@ -263,30 +263,38 @@ _AROUND: Final = 2
 
 _CLASSES: Final = dict(zip(KINDS, ("fault", "masked", "kink", "advice"), strict=True))
 
-_STYLE: Final = """
-.fd-report { font: 14px/1.45 system-ui, sans-serif; color: #1c1e21; background: #fff;
-  padding: 1em; --line: #d8dbe0; --muted: #5b6270; --heat: 234, 120, 20;
-  --fault: #c01c28; --masked: #5b6270; --kink: #7a3fb0; --advice: #0b6b8a; }
-.fd-report h2 { font-size: 1.15em; margin: 0 0 .6em; }
-.fd-report h3 { font: 600 .9em ui-monospace, monospace; color: var(--muted); margin: 1em 0 .3em; }
-.fd-report table { border-collapse: collapse; width: 100%;
+_LIGHT: Final = """color: #1c1e21; background: #fff; --line: #d8dbe0; --muted: #5b6270;
+  --heat: 234, 120, 20; --fault: #c01c28; --masked: #5b6270; --kink: #7a3fb0; --advice: #0b6b8a;"""
+_DARK: Final = """color: #e4e6eb; background: #17191c; --line: #3a3f47; --muted: #9aa3b2;
+  --heat: 200, 105, 30; --fault: #ff7b72; --masked: #9aa3b2; --kink: #d2a8ff; --advice: #79c0ff;"""
+
+_STYLE: Final = (
+    """
+FD { LIGHT font: 14px/1.45 system-ui, sans-serif; padding: 1em; }
+@media (prefers-color-scheme: dark) { FD { DARK } }
+:is([data-jp-theme-light="true"], [data-theme="light"], .vscode-light) FD { LIGHT }
+:is([data-jp-theme-light="false"], [data-theme="dark"], .vscode-dark) FD { DARK }
+FD * { all: revert; }
+FD h2 { font-size: 1.15em; margin: 0 0 .6em; }
+FD h3 { font: 600 .9em ui-monospace, monospace; color: var(--muted); margin: 1em 0 .3em; }
+FD table { border-collapse: collapse; width: 100%; color: inherit;
   font: 12.5px/1.5 ui-monospace, monospace; }
-.fd-report th, .fd-report td { padding: 0 .7em; text-align: right; white-space: pre;
-  color: inherit; background: none; border: 0; vertical-align: top; }
-.fd-report th { color: var(--muted); font-weight: 600; border-bottom: 1px solid var(--line); }
-.fd-report .number { color: var(--muted); }
-.fd-report .source { text-align: left; width: 100%; }
-.fd-report .note td { text-align: left; white-space: normal; padding-left: 2em; }
-.fd-report .note span { display: block; max-width: min(80ch, 100vw - 6em); }
-.fd-report .note b { font-weight: 600; }
-.fd-report .fault { color: var(--fault); } .fd-report .masked { color: var(--masked); }
-.fd-report .kink { color: var(--kink); } .fd-report .advice { color: var(--advice); }
-.fd-report tr.line.fault { color: inherit; box-shadow: inset 4px 0 var(--fault); }
-.fd-report .scroll { overflow-x: auto; }
-@media (prefers-color-scheme: dark) { .fd-report { color: #e4e6eb; background: #17191c;
-  --line: #3a3f47; --muted: #9aa3b2; --heat: 200, 105, 30; --fault: #ff7b72; --masked: #9aa3b2;
-  --kink: #d2a8ff; --advice: #79c0ff; } }
-"""
+FD th, FD td { padding: 0 .6em; text-align: right; white-space: nowrap; vertical-align: top; }
+FD th { color: var(--muted); font-weight: 600; border-bottom: 1px solid var(--line); }
+FD .number { color: var(--muted); }
+FD .source { text-align: left; width: 100%; min-width: 24ch; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
+FD .note td { text-align: left; white-space: normal; padding-left: 2em; }
+FD .note span { display: block; max-width: min(80ch, 100vw - 6em); }
+FD .fault { color: var(--fault); } FD .masked { color: var(--masked); }
+FD .kink { color: var(--kink); } FD .advice { color: var(--advice); }
+FD tr.line.fault { color: inherit; box-shadow: inset 4px 0 var(--fault); }
+FD .scroll { overflow-x: auto; }
+""".replace("FD", ".fd-report:not(#_)")
+    .replace("LIGHT", _LIGHT)
+    .replace("DARK", _DARK)
+)
+# ``:not(#_)`` holds for every report, and weighs more than all that notebooks set by classes.
 
 _HEADS: Final = (
     '<th class="source">line, with costs as value + derivative</th>'
@@ -319,7 +327,7 @@ def fragment(heading: str, found: Sequence[Mark], lines: Sequence[LineCost]) -> 
     most = max((line.total_seconds for line in lines), default=0.0)
     for file in files:
         numbers = sorted({place.line for place in places if place.file == file})
-        parts.append(f"<h3>{escape(os.path.basename(file))}</h3>")
+        parts.append(f"<h3>{escape(short_file(file))}</h3>")
         parts.append(f'<div class="scroll" tabindex="0"><table><tr><td></td>{_HEADS}</tr>')
         parts += _rows(file, numbers, costs, found, most)
         parts.append("</table></div>")
