@@ -60,8 +60,9 @@ GROUPS: Final = (
     ),
     Group(
         "Solutions of equations",
-        "[Derivatives of solutions](implicit.md).",
-        "fixed_point custom_root custom_linear_solve",
+        "[Derivatives of solutions](implicit.md), [minima under constraints](programs.md).",
+        "fixed_point custom_root custom_linear_solve nlp programs.nonlinear.NonlinearProgram "
+        "programs.solutions.Solution",
     ),
     Group(
         "Uncertainty",

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from funcdiff.core.parse import parse
     from funcdiff.core.program import Program
     from funcdiff.densities.unconstrained import density
+    from funcdiff.programs.nonlinear import nlp
     from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
     from funcdiff.uncertainty import design
@@ -103,6 +104,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "map",
+    "nlp",
     "nn",
     "numpy",
     "parse",
@@ -163,6 +165,7 @@ _HOMES = {
     "core.parse": "parse",
     "core.program": "Program",
     "densities.unconstrained": "density",
+    "programs.nonlinear": "nlp",
     "reading.described": "describe",
     "reading.views": "cost draw explain export source",
     "uncertainty": "design",

@@ -27,6 +27,7 @@ from tests.mutation.mistakes_in_guards import GUARDS
 from tests.mutation.mistakes_in_memory import MEMORY
 from tests.mutation.mistakes_in_packages import PACKAGES
 from tests.mutation.mistakes_in_programs import PASSES, REST
+from tests.mutation.mistakes_in_solvers import SOLVERS
 from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mistakes_in_uncertainty import UNCERTAINTY
@@ -44,6 +45,7 @@ MUTANTS: Final = (
     *SPARSITY,
     *MEMORY,
     *PACKAGES,
+    *SOLVERS,
     *UNCERTAINTY,
     *DENSITIES,
 )
@@ -62,6 +64,7 @@ NEAR: Final[dict[str, list[str]]] = {
     "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_guards.py",
                 "tests/api/test_loops.py"],
     "interop": ["tests/interop"],
+    "programs": ["tests/programs"],
     "adapting": ["tests/adapting"],
     "densities": ["tests/densities"],
     "labelled": ["tests/labelled"],

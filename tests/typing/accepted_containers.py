@@ -195,7 +195,18 @@ def deviations_are_like_the_value() -> None:
     assert_type(found.std, Point)
 
 
+def a_minimum_is_a_container_like_its_start() -> None:
+    model = Model([Layer(np.ones(3), 0.0)])
+    seen: list[Model[Layer]] = []
+    program = fd.nlp(lambda m: np.sum(m.layers[0].w ** 2), None, model, bounds=(-1.0, None))
+    found = program.solve(callback=seen.append)
+    assert_type(found.x, Model[Layer])
+    assert_type(found.success, bool)
+    assert_type(program.container(found.vector), Model[Layer])
+
+
 PROGRAMS = [
+    a_minimum_is_a_container_like_its_start,
     deviations_are_like_the_value,
     arrays_with_labels_keep_them,
     gradients_are_of_the_users_class,

@@ -1,0 +1,1 @@
+"""Nonlinear programs: minimise a function of containers under constraints, by others' solvers."""

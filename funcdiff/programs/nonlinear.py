@@ -1,0 +1,313 @@
+"""`nlp`: a constrained minimisation over containers, for solvers of nonlinear programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.signatures.variables import X
+from funcdiff.api.vectors import ravel_pytree
+from funcdiff.core.late import scipy_function
+from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.programs.functions import Functions
+from funcdiff.programs.ipopt import Callbacks
+from funcdiff.programs.limits import bound_vectors, element
+from funcdiff.programs.scipy_solvers import default_method, default_options, minimize_arguments
+from funcdiff.programs.sensitivity import derivatives
+from funcdiff.programs.solutions import Solution, finish
+
+
+def nlp(
+    f: Callable[..., Any],
+    c: Callable[..., Any] | None,
+    x0: X,
+    bounds: Any = None,
+    cbounds: Any = None,
+    args: Sequence[Any] = (),
+) -> NonlinearProgram[X]:
+    """Return the program: minimise ``f(x, *args)`` with `x` and ``c(x, *args)`` between bounds.
+
+    Solvers see vectors of float64, in which the leaves of `x` and of what `c` returns stand one
+    after the other. All derivatives are exact, compiled, and sparse.
+
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar.
+    c
+        Function that returns a container of real arrays, or None for no constraints.
+    x0
+        Container of floating numbers and arrays within `bounds`: where solvers start.
+    bounds
+        Pair ``(low, high)`` for `x`. Each is None, a number for all elements, or a container like
+        `x0` with None, a number, or an array of the leaf's shape for each leaf. None is no bound.
+    cbounds
+        Pair ``(low, high)`` for ``c(x)``, in the same forms; needed if there is a `c`. Equal ones
+        make equations: ``(0, 0)`` is ``c(x) = 0``, and ``(0, None)`` is ``c(x) >= 0``.
+    args
+        Further arguments of `f` and `c`: arrays and containers, as `jit` takes them.
+
+    Returns
+    -------
+    NonlinearProgram
+        With ``solve()``, ``scipy(method)``, ``problem()`` and ``sensitivity(solution)``.
+
+    Raises
+    ------
+    InputError
+        If `x0` is not real and floating, or not within bounds; if bounds do not fit or cross; if
+        there is `c` without `cbounds`, or the other way round.
+    OutputError
+        If `f` does not return a real scalar, or `c` no real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> program = fd.nlp(
+    ...     lambda x: np.sum((x - 2.0) ** 2), lambda x: np.sum(x), np.zeros(2), cbounds=(None, 1.0)
+    ... )
+    >>> program.solve().x.round(6)
+    array([0.5, 0.5])
+    """
+    check_function(f, "nlp", "f")
+    if c is not None:
+        check_function(c, "nlp", "c")
+    if (c is None) != (cbounds is None):
+        raise InputError(
+            f"nlp: cbounds is {cbounds!r} and c is {'None' if c is None else 'given'}, at "
+            f"{user_location()}. Give both: cbounds=(0, 0) is c(x) = 0, (0, None) is c(x) >= 0."
+        )
+    _check_real(x0, "x0", InputError)
+    z0, unravel = ravel_pytree(x0)
+    if not len(z0):
+        raise InputError(f"nlp: x0 has no numbers, at {user_location()}. Give what to vary.")
+    low, high = bound_vectors(bounds, x0, "bounds", "x")
+    outside = ~((low <= z0) & (z0 <= high))
+    if np.any(outside):
+        k = int(np.argmax(outside))
+        raise InputError(
+            f"nlp: {element(x0, k)} of x0 is {z0[k]}, not between its bounds {low[k]} and "
+            f"{high[k]}, at {user_location()}. Start within bounds: np.clip(x0, low, high)."
+        )
+    z0, args = z0.astype(float), tuple(args)
+    start = unravel(z0)
+    with np.errstate(all="ignore"):
+        value, found = f(start, *args), None if c is None else c(start, *args)
+    if np.shape(value) != () or np.asarray(value).dtype.kind not in "fiu":
+        raise OutputError(
+            f"nlp: f returned an array of shape {np.shape(value)} and dtype "
+            f"{np.asarray(value).dtype}, at {user_location()}. Return a real scalar: np.sum(terms)."
+        )
+    limits = np.zeros(0), np.zeros(0)
+    if c is not None:
+        _check_real(found, "c(x0)", OutputError)
+        limits = bound_vectors(cbounds, found, "cbounds", "c")
+        if not len(limits[0]):
+            raise OutputError(
+                f"nlp: c returned {found!r}, without numbers, at {user_location()}. Return what "
+                "cbounds are for, or give c=None."
+            )
+    return NonlinearProgram(Functions(f, c, unravel, args, z0, (low, high), limits))
+
+
+def _check_real(tree: Any, name: str, error: type[InputError | OutputError]) -> None:
+    leaves, structure = pytree.flatten(tree)
+    for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
+        dtype = np.asarray(leaf).dtype
+        if dtype.kind != "f":
+            raise error(
+                f"nlp: {name}{path} is of dtype {dtype}, at {user_location()}: solvers vary and "
+                "bound real floating numbers. Make it a float, or leave it out of the container."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class NonlinearProgram(Generic[X]):
+    """Minimise ``f(x)`` subject to bounds of x and of ``c(x)``; `nlp` makes it.
+
+    Attributes
+    ----------
+    functions
+        What solvers see: objective, constraints and derivatives of the vector, and bounds.
+    """
+
+    functions: Functions
+
+    @property
+    def start(self) -> Any:
+        """Vector ``(n,)`` of `x0`."""
+        return self.functions.start.copy()
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """Lower and upper bounds of the vector, infinite where there are none: arrays ``(n,)``."""
+        return self.functions.bounds
+
+    @property
+    def cbounds(self) -> tuple[Any, Any]:
+        """Lower and upper bounds of the constraints: two arrays ``(m,)``."""
+        return self.functions.cbounds
+
+    @property
+    def linear(self) -> Any:
+        """Flags ``(m,)`` of the constraints that are certainly linear, or linear plus constant."""
+        return self.functions.linear
+
+    def vector(self, x: X) -> Any:
+        """Return the vector ``(n,)`` of a container."""
+        return ravel_pytree(x)[0].astype(float)
+
+    def container(self, z: Any) -> X:
+        """Return the container that a vector ``(n,)`` stands for."""
+        x: X = self.functions.unravel(np.asarray(z, dtype=float))
+        return x
+
+    def scipy(self, method: str = "trust-constr") -> dict[str, Any]:
+        """Return keyword arguments: ``scipy.optimize.minimize(**program.scipy("SLSQP"))``.
+
+        Parameters
+        ----------
+        method
+            "trust-constr" takes first and second derivatives, and linear constraints as such;
+            "SLSQP" takes first ones, and dense matrices; "COBYQA" takes none.
+
+        Raises
+        ------
+        InputError
+            If the method is another.
+        MissingDependencyError
+            If SciPy is not installed.
+        """
+        return minimize_arguments(self.functions, method)
+
+    def problem(self) -> Callbacks:
+        """Return the callbacks for Ipopt.
+
+        ``cyipopt.Problem(n, m, problem_obj=program.problem(), lb=low, ub=high, cl=clow, cu=chigh)``
+        with the bounds of `bounds` and `cbounds`; ``solve(program.start)`` of it returns the vector
+        of the solution, and `solution` takes what belongs to it.
+
+        Raises
+        ------
+        InputError
+            By `jacobian` and `hessian`, if they have entries at places where there were none at the
+            start, as where Python's ``if`` decides by values.
+        """
+        return Callbacks(self.functions)
+
+    def solve(
+        self,
+        method: str | None = None,
+        *,
+        callback: Callable[[X], None] | None = None,
+        **options: Any,
+    ) -> Solution[X]:
+        """Return what a solver of SciPy's finds from `x0`.
+
+        Parameters
+        ----------
+        method
+            As for `scipy`; by default "SLSQP" for fewer than 100 variables, and "trust-constr".
+        callback
+            Function that is called with the container after each iteration.
+        **options
+            The method's options, as ``maxiter=`` and ``disp=True``.
+
+        Returns
+        -------
+        Solution
+            With `success` false where the solver gave up: nothing is raised then.
+
+        Raises
+        ------
+        InputError
+            If the method is not known.
+        MissingDependencyError
+            If SciPy is not installed.
+        """
+        method = method or default_method(self.functions)
+        arguments = self.scipy(method)
+        if callback is not None:
+            arguments["callback"] = lambda z, *_: callback(self.container(z))
+        with np.errstate(all="ignore"):
+            raw = scipy_function("minimize", "scipy.optimize")(
+                **arguments, options=default_options(self.functions, method) | options
+            )
+        return self.solution(raw.x, raw)
+
+    def sensitivity(
+        self, solution: Solution[X], argnums: int | Sequence[int] = 0
+    ) -> Callable[..., Any]:
+        """Return the function that differentiates a solution with respect to `args`.
+
+        What is active stays active: the derivatives are those of the equations that a solution
+        satisfies then. The matrix is dense: of ``n + m`` rows at most.
+
+        Parameters
+        ----------
+        solution
+            What `solve` returned.
+        argnums
+            The argument, counted without `x`, or several.
+
+        Returns
+        -------
+        callable
+            Of `args`, by default those of the program, returning what
+            ``jacobian(x, argnums)(*args)`` is: a container like `x`, of containers like the
+            argument, of arrays ``(*x.shape, *arg.shape)``; a tuple of those for several.
+
+        Raises
+        ------
+        InputError
+            If there is no such argument, or it is not floating.
+        ConvergenceError
+            When called, if the vector is no solution for these arguments, or no minimum, or where
+            the optimality conditions are singular.
+
+        Warns
+        -----
+        SolutionWarning
+            If the multiplier of an active constraint is near 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import funcdiff as fd
+        >>> program = fd.nlp(
+        ...     lambda x, a: np.sum((x - a) ** 2),
+        ...     lambda x, a: np.sum(x),
+        ...     np.zeros(2),
+        ...     cbounds=(None, 1.0),
+        ...     args=(np.array([2.0, 3.0]),),
+        ... )
+        >>> program.sensitivity(program.solve())().round(6)
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
+        """
+        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        count = len(self.functions.args)
+        if not all(isinstance(k, int) and -count <= k < count for k in chosen):
+            raise InputError(
+                f"nlp.sensitivity: argnums={argnums!r} for a program with {count} arguments, at "
+                f"{user_location()}. Count them from 0, without x."
+            )
+
+        def at(*args: Any) -> Any:
+            found = derivatives(self.functions, solution, chosen, args or self.functions.args)
+            return found[0] if isinstance(argnums, int) else tuple(found)
+
+        return at
+
+    def solution(self, z: Any, raw: Any = None) -> Solution[X]:
+        """Return what belongs to the vector ``(n,)`` that a solver found.
+
+        `raw` is the solver's result, with ``success``, ``status`` and ``message``.
+        """
+        return finish(self.functions, np.array(z, dtype=float), raw)

@@ -1,0 +1,133 @@
+"""A nonlinear program as the keyword arguments of ``scipy.optimize.minimize``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.late import close_matches, scipy_function
+from funcdiff.errors import InputError, user_location
+from funcdiff.programs.functions import Entries, Functions
+from funcdiff.programs.solutions import LARGE
+
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "SLSQP": {"ftol": 1e-12, "maxiter": 300},
+    "trust-constr": {"gtol": 0.0, "xtol": 1e-8, "barrier_tol": 1e-9, "maxiter": 3000},
+    "COBYQA": {},
+}
+"""Options of each method where SciPy's own stop at six digits or less."""
+
+
+def default_method(program: Functions) -> str:
+    """Return the method for a program: that of dense matrices as long as they are small."""
+    return "SLSQP" if len(program.start) < LARGE else "trust-constr"
+
+
+def default_options(program: Functions, method: str) -> dict[str, Any]:
+    """Return the options from which `solve` starts.
+
+    With a barrier, "trust-constr" compares ``gtol`` with a gradient that is small before that is.
+    """
+    low, high = (np.concatenate(ends) for ends in zip(program.bounds, program.cbounds, strict=True))
+    barrier = np.any((low != high) & (np.isfinite(low) | np.isfinite(high)))
+    return _OPTIONS[method] | ({} if barrier or method != "trust-constr" else {"gtol": 1e-9})
+
+
+def minimize_arguments(program: Functions, method: str) -> dict[str, Any]:
+    """Return keyword arguments for a method."""
+    makers: dict[str, Callable[[Functions], dict[str, Any]]] = {
+        "SLSQP": _slsqp,
+        "trust-constr": _trust_constr,
+        "COBYQA": _cobyqa,
+    }
+    if method not in makers:
+        near = close_matches(str(method), list(makers), 1, 0.1) or list(makers)
+        raise InputError(
+            f"nlp: method={method!r} is not known, at {user_location()}. Write {near[0]!r}; known "
+            f"are {', '.join(map(repr, makers))}."
+        )
+    low, high = program.bounds
+    return {
+        "x0": program.start,
+        "method": method,
+        "bounds": scipy_function("Bounds", "scipy.optimize")(low, high),
+        **makers[method](program),
+    }
+
+
+def _slsqp(program: Functions) -> dict[str, Any]:
+    at, (low, high) = program.at, program.cbounds
+    equal = low == high
+    above, below = np.isfinite(low) & ~equal, np.isfinite(high) & ~equal
+    constraints = []
+    for kind, rows, sign, bound in (
+        ("eq", equal, 1.0, low), ("ineq", above, 1.0, low), ("ineq", below, -1.0, high),
+    ):  # fmt: skip
+        if np.any(rows):
+
+            def fun(z: Any, rows: Any = rows, sign: float = sign, bound: Any = bound) -> Any:
+                return sign * (at(z).constraints[rows] - bound[rows])
+
+            def jac(z: Any, rows: Any = rows, sign: float = sign) -> Any:
+                return sign * at(z).jacobian.dense()[rows]
+
+            constraints.append({"type": kind, "fun": fun, "jac": jac})
+    return {**_objective(program), "constraints": constraints}
+
+
+def _objective(program: Functions) -> dict[str, Any]:
+    at = program.at
+    return {"fun": lambda z: float(at(z).value), "jac": lambda z: at(z).gradient}
+
+
+def _trust_constr(program: Functions) -> dict[str, Any]:
+    none = np.zeros(program.m)
+    as_matrix = Entries.sparse if len(program.start) >= LARGE else Entries.dense
+    found = {
+        **_objective(program),
+        "hess": lambda z: as_matrix(program.hessian(z, 1.0, none)),
+        "constraints": [],
+    }
+    linear, (low, high) = program.linear, program.cbounds
+    if np.any(linear):
+        here = program.at(program.start)
+        A = as_matrix(here.jacobian)
+        offset = here.constraints - A @ program.start
+        make = scipy_function("LinearConstraint", "scipy.optimize")
+        found["constraints"].append(
+            make(A[linear], (low - offset)[linear], (high - offset)[linear])
+        )
+    if not np.all(linear):
+        rest = ~linear
+
+        def curvature(z: Any, v: Any) -> Any:
+            weights = np.zeros(len(rest))
+            weights[rest] = v
+            return as_matrix(program.hessian(z, 0.0, weights))
+
+        def values(z: Any) -> Any:
+            return program.at(z).constraints[rest]
+
+        def slopes(z: Any) -> Any:
+            return as_matrix(program.at(z).jacobian)[rest]
+
+        make = scipy_function("NonlinearConstraint", "scipy.optimize")
+        found["constraints"].append(make(values, low[rest], high[rest], jac=slopes, hess=curvature))
+    return found
+
+
+def _cobyqa(program: Functions) -> dict[str, Any]:
+    values, args = program.values, program.args
+    found: dict[str, Any] = {"fun": lambda z: float(values(z, *args)[0])}
+    rules = []
+    if program.m:
+        make = scipy_function("NonlinearConstraint", "scipy.optimize")
+        rules.append(make(lambda z: values(z, *args)[1], *program.cbounds))
+    if np.any(program.bounds[0] == program.bounds[1]):  # SciPy would leave these variables out
+        make = scipy_function("LinearConstraint", "scipy.optimize")
+        rules.append(make(np.eye(program.n), *program.bounds))
+        found["bounds"] = None
+    found["constraints"] = rules
+    return found

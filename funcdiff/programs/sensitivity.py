@@ -1,0 +1,138 @@
+"""Derivatives of solutions with respect to parameters, by the optimality conditions.
+
+With the active set kept, a solution solves equations: no gradient of the Lagrangian in the free
+variables, active constraints at their bounds. Their derivative is the matrix of Karush, Kuhn and
+Tucker (A. V. Fiacco, Introduction to Sensitivity and Stability Analysis, 1983).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.derivatives.gradient import grad
+from funcdiff.api.derivatives.jacobian import jacobian
+from funcdiff.api.vectors import ravel_pytree
+from funcdiff.core.late import late_import
+from funcdiff.core.quiet import quiet
+from funcdiff.errors import ConvergenceError, user_location
+from funcdiff.programs.functions import Functions
+from funcdiff.programs.limits import element
+from funcdiff.programs.solutions import Solution, active_sides, violation
+
+_WEAK: Final = 1e-5
+"""Multipliers, beside the gradient of the objective, that could be 0: solvers find six digits."""
+_OPTIMAL: Final = 1e-4
+"""What may remain of the Lagrangian's gradient, beside the largest term of it."""
+_SINGULAR: Final = 1e-12
+"""The smallest eigenvalue of a scaled matrix beside the largest, below which it is singular."""
+
+
+def derivatives(
+    program: Functions, solution: Solution[Any], argnums: Sequence[int], args: tuple[Any, ...]
+) -> list[Any]:
+    """Return for each chosen argument the container of derivatives of a solution."""
+    z = solution.vector
+    weights = ravel_pytree(solution.multipliers)[0] if program.m else np.zeros(0)
+    values = np.asarray(program.constraints(z, *args))
+    sides = active_sides(z, program.bounds), active_sides(values, program.cbounds)
+    free, rows = sides[0] == 0, sides[1] != 0
+
+    def conditions(*args: Any) -> Any:
+        slope = grad(program.lagrangian)(z, 1.0, weights, *args)
+        return np.concatenate([slope[free], program.constraints(z, *args)[rows]])
+
+    _check(program, solution, sides, quiet(conditions, *args), args)
+    K, scale = _matrix(program, solution, weights, free, rows)
+    found = []
+    for part in quiet(jacobian(conditions, tuple(argnums)), *args):
+        leaves, structure = pytree.flatten(part)
+        blocks = []
+        for leaf in leaves:
+            step = np.zeros((len(z), prod(leaf.shape[1:])))
+            side = scale[:, None] * np.reshape(leaf, (len(K), step.shape[1]))
+            step[free] = -(scale[:, None] * np.linalg.solve(K, side))[: np.sum(free)]
+            blocks.append(step.reshape(len(z), *leaf.shape[1:]))
+        found.append(_like(solution.x, blocks, structure))
+    return found
+
+
+def _check(
+    program: Functions, solution: Solution[Any], sides: Any, rest: Any, args: tuple[Any, ...]
+) -> None:
+    """Refuse what is no solution for these arguments, and warn where one side is not the other."""
+    slope = grad(program.objective)(solution.vector, *args)
+    size = max(float(np.max(np.abs(slope))), 1.0)
+    values = program.constraints(solution.vector, *args)
+    outside = violation(values, program.cbounds)
+    rest = np.abs(rest[: int(np.sum(sides[0] == 0))])
+    if not (np.max(rest, initial=0.0) <= _OPTIMAL * size and outside <= _OPTIMAL):
+        raise ConvergenceError(
+            "nlp.sensitivity: x is no solution for these arguments: the gradient of the "
+            f"Lagrangian is {np.max(rest, initial=0.0):.3g}, bounds are left by {outside:.3g}, "
+            f"at {user_location()}. Solve the program with these arguments first, or more exactly."
+        )
+    groups = ("x", solution.x, solution.bound_multipliers), (
+        "c", solution.constraints, solution.multipliers
+    )  # fmt: skip
+    for side, (name, tree, weights) in zip(sides, groups, strict=True):
+        if not len(side):
+            continue
+        weak = (np.abs(side) == 1) & (ravel_pytree(weights)[0] * side <= _WEAK * size)
+        if np.any(weak):
+            place = element(tree, int(np.argmax(weak)), name)
+            warnings.warn(
+                f"nlp.sensitivity: the multiplier of {place}, which is at its bound, is "
+                f"near 0 or has the wrong sign, at {user_location()}: on one side of the "
+                "arguments it may be active and on the other not, so that the derivatives are "
+                "those of one side at most. Compare with a solution for arguments nearby.",
+                late_import("funcdiff.scipy.optimize").SolutionWarning,
+                stacklevel=4,
+            )
+
+
+def _matrix(
+    program: Functions, solution: Solution[Any], weights: Any, free: Any, rows: Any
+) -> tuple[Any, Any]:
+    """Return the scaled matrix of the conditions, and the factors of its rows and columns."""
+    z = solution.vector
+    J = program.at(z).jacobian.dense()[rows][:, free]
+    H = program.hessian(z, 1.0, weights).dense()[free][:, free]
+    K = np.block([[H, J.T], [J, np.zeros((len(J), len(J)))]])
+    scale = np.max(np.abs(K), axis=0, initial=0.0) ** -0.5 if len(K) else np.zeros(0)
+    if np.all(np.isfinite(scale)):
+        K = scale[:, None] * K * scale
+        eigenvalues = np.linalg.eigvalsh(K)
+        size = np.abs(eigenvalues)
+        if np.min(size, initial=np.inf) > _SINGULAR * np.max(size, initial=0.0):
+            if np.sum(eigenvalues < 0) == len(J):
+                return K, scale
+            raise ConvergenceError(
+                "nlp.sensitivity: x is no minimum: along active constraints the Lagrangian has "
+                f"negative curvature, at {user_location()}. Solve from another start."
+            )
+    raise ConvergenceError(
+        f"nlp.sensitivity: the matrix of the optimality conditions, {len(K)} x {len(K)} with "
+        f"{len(J)} active constraints, is singular, at {user_location()}: the solution or its "
+        "multipliers are not unique. Leave out constraints that follow from others, or add a small "
+        "np.sum(x**2) to the objective."
+    )
+
+
+def _like(x: Any, blocks: Sequence[Any], inner: Any) -> Any:
+    """Return a container like `x` of containers of the parts of blocks along their first axis."""
+    leaves, structure = pytree.flatten(x)
+    ends = np.cumsum([0, *map(np.size, leaves)]).tolist()
+    parts = [
+        pytree.unflatten(
+            inner, [b[start:end].reshape(np.shape(leaf) + b.shape[1:])[()] for b in blocks]
+        )
+        for leaf, (start, end) in zip(leaves, pairwise(ends), strict=True)
+    ]
+    return pytree.unflatten(structure, parts)

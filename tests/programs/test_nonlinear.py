@@ -1,0 +1,188 @@
+"""Programs of containers: their functions of vectors, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import InputError, OutputError
+
+X0 = {"u": np.array([1.0, 2.0, 3.0]), "v": np.float32(0.5)}
+
+
+def energy(x: Any, a: Any) -> Any:
+    """Return a function of all of x."""
+    return np.sum(x["u"] ** 3) * a + x["v"] ** 2 * x["u"][0]
+
+
+def links(x: Any, a: Any) -> Any:
+    """Return a nonlinear, a linear and a kinked part."""
+    u = x["u"]
+    return {"steps": np.diff(u) + a, "pair": u[0] * u[1], "kink": np.abs(u[2])}
+
+
+def program(**given: Any) -> Any:
+    """Return the program of both."""
+    options = {"cbounds": (0.0, None), "args": (2.0,), **given}
+    return fd.nlp(energy, links, X0, **options)
+
+
+def test_derivatives_are_those_of_functions_of_one_vector() -> None:
+    p = program()
+    z, unravel = p.start, fd.ravel_pytree({"u": np.zeros(3), "v": 0.0})[1]
+    weights = np.array([1.0, -2.0, 3.0, 0.5])
+
+    def c(z: Any) -> Any:
+        return fd.ravel_pytree(links(unravel(z), 2.0))[0]
+
+    for point in (z, z + 1.0, z):
+        here = p.functions.at(point)
+        value, gradient = fd.value_and_grad(lambda z: energy(unravel(z), 2.0))(point)
+        np.testing.assert_allclose(here.value, value)
+        np.testing.assert_allclose(here.gradient, gradient)
+        np.testing.assert_allclose(here.constraints, c(point))
+        np.testing.assert_allclose(here.jacobian.dense(), fd.jacobian(c)(point))
+        H = fd.hessian(lambda z: 0.5 * energy(unravel(z), 2.0) + weights @ c(z))(point)
+        np.testing.assert_allclose(p.functions.hessian(point, 0.5, weights).dense(), H)
+        np.testing.assert_allclose(p.functions.values(point, 2.0)[1], c(point))
+
+
+def test_a_vector_that_a_solver_writes_into_is_another_point() -> None:
+    p = program()
+    z = p.start.copy()
+    first = p.functions.at(z)
+    assert p.functions.at(z.copy()) is first
+    z[0] = 7.0
+    assert p.functions.at(z).gradient[0] != first.gradient[0]
+
+
+def test_value_and_derivatives_of_a_point_are_one_evaluation() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(x)
+        return np.sum(x**2)
+
+    p = fd.nlp(f, lambda x: np.sum(x), np.ones(2), cbounds=(0, 1))
+    p.functions.at(p.start)
+    traced = len(seen)
+    for _ in range(3):
+        p.functions.at(p.start)
+        p.functions.at(p.start + 1)
+    assert len(seen) == traced
+
+
+def test_linear_constraints_are_found_and_kinks_are_none() -> None:
+    # in the order of the keys: a mapping's children are in that of their insertion
+    assert program().linear.tolist() == [True, True, False, False]
+    mixed = fd.nlp(
+        np.sum, lambda x: np.stack([x[0] * x[1], x[0] - 1, np.abs(x[1]), 2 * x[1]]), np.ones(2),
+        cbounds=(0, 1),
+    )  # fmt: skip
+    linear = mixed.linear
+    assert not linear[0]
+    assert not linear[2]
+    assert fd.nlp(np.sum, np.cumsum, np.ones(2), cbounds=(0, 1)).linear.tolist() == [True, True]
+
+
+@pytest.mark.parametrize(
+    "c",
+    [
+        lambda x: np.stack([2 * x[0] if x[0] > 0.5 else x[0] ** 3, x[1]]),
+        lambda x: x * np.asarray(fd.stop_gradient(x[0])),
+        lambda x: x * fd.stop_gradient(x[0]),
+        lambda x: np.sign(x[0]) * x,
+    ],
+)
+def test_what_values_decide_is_not_linear(c: Any) -> None:
+    p = fd.nlp(np.sum, c, np.ones(2), cbounds=(0, 1))
+    assert not p.linear[0]
+    assert len(p.scipy()["constraints"]) <= 2
+
+
+def test_bounds_are_numbers_containers_or_none() -> None:
+    p = program(bounds=({"u": None, "v": 0}, {"u": np.array([2.0, 3.0, 4.0]), "v": 1.0}),
+                cbounds=(None, {"steps": 5.0, "pair": 7.0, "kink": None}))  # fmt: skip
+    assert p.bounds[0].tolist() == [-np.inf] * 3 + [0.0]
+    assert p.bounds[1].tolist() == [2.0, 3.0, 4.0, 1.0]
+    assert p.cbounds[1].tolist() == [5.0, 5.0, 7.0, np.inf]
+    listed = fd.nlp(np.sum, None, np.ones(2), bounds=([0, -1.0], [2, 3]))
+    assert listed.bounds[0].tolist() == [0.0, -1.0]
+    empty = {"a": np.ones(2), "b": None}
+    aside = fd.nlp(lambda x: np.sum(x["a"]), None, empty, bounds=({"a": 0.5, "b": None}, None))
+    assert aside.bounds[0].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"bounds": 3}, InputError, "bounds is 3, at .*Give a pair"),
+        ({"bounds": ({"u": np.ones(2), "v": 0}, None)}, InputError, r"bounds of \['u'\] has shape"),
+        ({"bounds": ({"u": "a", "v": 0}, None)}, InputError, "dtype <U1"),
+        ({"bounds": ({"u": 0.0}, None)}, InputError, "bounds have the structure"),
+        ({"bounds": (4.0, 1.0)}, InputError, r"bounds of x\['u'\]\[0\] are 4.0 and 1.0"),
+        ({"bounds": (np.nan, 1.0)}, InputError, "no number is between"),
+        ({"bounds": (None, 2.5)}, InputError, r"x\['u'\]\[2\] of x0 is 3.0, not between.*np.clip"),
+        ({"cbounds": None}, InputError, "cbounds is None and c is given"),
+        ({"cbounds": (1.0, 0.0)}, InputError, r"cbounds of c\['steps'\]\[0\] are 1.0 and 0.0"),
+    ],
+)
+def test_bounds_that_do_not_fit_are_refused(given: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        program(**given)
+
+
+def test_what_solvers_cannot_vary_or_bound_is_refused() -> None:
+    with pytest.raises(InputError, match=r"x0\['n'\] is of dtype int64.*test_nonlinear"):
+        fd.nlp(np.sum, None, {"n": np.arange(3)})
+    with pytest.raises(InputError, match="x0 is of dtype complex128"):
+        fd.nlp(np.sum, None, np.ones(2) * 1j)
+    with pytest.raises(InputError, match="x0 has no numbers"):
+        fd.nlp(np.sum, None, np.ones(0))
+    with pytest.raises(OutputError, match=r"f returned an array of shape \(2,\).*np.sum"):
+        fd.nlp(np.sin, None, np.ones(2))
+    with pytest.raises(OutputError, match="c returned None, without numbers"):
+        fd.nlp(np.sum, lambda x: None, np.ones(2), cbounds=(0, 0))
+    with pytest.raises(OutputError, match=r"c\(x0\) is of dtype bool"):
+        fd.nlp(np.sum, lambda x: x > 0, np.ones(2), cbounds=(0, 0))
+    with pytest.raises(InputError, match=r"cbounds is .* and c is None"):
+        fd.nlp(np.sum, None, np.ones(2), cbounds=(0, 0))
+    with pytest.raises(InputError, match="nlp"):
+        fd.nlp(3, None, np.ones(2))  # type: ignore[arg-type]
+
+
+def test_where_a_matrix_is_singular_everything_is_undefined() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.linalg.solve(np.reshape(x, (2, 2)), np.ones(2)))
+
+    p = fd.nlp(f, lambda x: x[:2], np.array([2.0, 0.0, 0.0, 1.0]), cbounds=(0, None))
+    with pytest.raises(np.linalg.LinAlgError):
+        p.functions.at(np.zeros(4))
+    p.functions.at(p.start)
+    p.functions.hessian(p.start, 1.0, np.zeros(2))
+    here = p.functions.at(np.zeros(4))
+    assert np.isnan(here.value)
+    assert np.all(np.isnan(here.gradient))
+    assert np.all(np.isnan(p.functions.hessian(np.zeros(4), 1.0, np.zeros(2)).data))
+
+
+def test_vectors_and_containers_are_one_another() -> None:
+    p = program()
+    assert p.vector(p.container(p.start)).tolist() == p.start.tolist()
+    assert p.start.dtype == np.float64
+
+
+def test_full_matrices_are_computed_without_a_warning() -> None:
+    C = np.cov(np.random.default_rng(0).normal(size=(160, 300)))
+
+    def f(x: Any) -> Any:
+        return x @ C @ x
+
+    p = fd.nlp(f, np.cumsum, np.full(160, 1 / 160), cbounds=(0.0, 1.0))
+    np.testing.assert_allclose(p.functions.at(p.start).jacobian.dense(), np.tri(160))
+    H = p.functions.hessian(p.start, 1.0, np.zeros(160)).dense()
+    np.testing.assert_allclose(H, C + C.T)
+    assert np.all(p.linear)
