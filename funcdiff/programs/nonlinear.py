@@ -13,6 +13,7 @@ from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.signatures.variables import X
 from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.late import scipy_function
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.programs.functions import Functions
 from funcdiff.programs.ipopt import Callbacks
@@ -22,6 +23,7 @@ from funcdiff.programs.sensitivity import derivatives
 from funcdiff.programs.solutions import Solution, finish
 
 
+@public
 def nlp(
     f: Callable[..., Any],
     c: Callable[..., Any] | None,
@@ -168,6 +170,7 @@ class NonlinearProgram(Generic[X]):
         x: X = self.functions.unravel(np.asarray(z, dtype=float))
         return x
 
+    @public
     def scipy(self, method: str = "trust-constr") -> dict[str, Any]:
         """Return keyword arguments: ``scipy.optimize.minimize(**program.scipy("SLSQP"))``.
 
@@ -201,6 +204,7 @@ class NonlinearProgram(Generic[X]):
         """
         return Callbacks(self.functions)
 
+    @public
     def solve(
         self,
         method: str | None = None,
@@ -241,6 +245,7 @@ class NonlinearProgram(Generic[X]):
             )
         return self.solution(raw.x, raw)
 
+    @public
     def sensitivity(
         self, solution: Solution[X], argnums: int | Sequence[int] = 0
     ) -> Callable[..., Any]:
@@ -299,12 +304,14 @@ class NonlinearProgram(Generic[X]):
                 f"{user_location()}. Count them from 0, without x."
             )
 
+        @public
         def at(*args: Any) -> Any:
             found = derivatives(self.functions, solution, chosen, args or self.functions.args)
             return found[0] if isinstance(argnums, int) else tuple(found)
 
         return at
 
+    @public
     def solution(self, z: Any, raw: Any = None) -> Solution[X]:
         """Return what belongs to the vector ``(n,)`` that a solver found.
 

@@ -81,6 +81,7 @@ CALLS: dict[str, Callable[[F], Any]] = {
     "linearize": lambda f: fd.linearize(f, X),
     "lower": lambda f: fd.jit(f).lower(X),
     "map": lambda f: FD.map(f, ROWS),
+    "nlp": lambda f: fd.nlp(f, None, X),
     "primitive": lambda f: FD.primitive(f, result=np.sin)(X),
     "propagate": lambda f: fd.propagate(f)(X, std=0.1),
     "scan": lambda f: fd.grad(lambda x: np.sum(fd.scan(lambda c, y: (f(c), y), x, ROWS)[0]))(X),
