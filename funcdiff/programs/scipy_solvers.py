@@ -43,7 +43,8 @@ def minimize_arguments(program: Functions, method: str) -> dict[str, Any]:
         "COBYQA": _cobyqa,
     }
     if method not in makers:
-        near = close_matches(str(method), list(makers), 1, 0.1) or list(makers)
+        near = [name for name in makers if name.lower() == str(method).lower()]
+        near = near or close_matches(str(method), list(makers), 1, 0.1) or list(makers)
         raise InputError(
             f"nlp: method={method!r} is not known, at {user_location()}. Write {near[0]!r}; known "
             f"are {', '.join(map(repr, makers))}."

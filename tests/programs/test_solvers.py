@@ -151,6 +151,8 @@ def test_iterations_can_be_watched() -> None:
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match=r"'IPOPT' is not known, at .*known are 'SLSQP'"):
         hs71().solve("IPOPT")
+    with pytest.raises(InputError, match=r"Write 'SLSQP'"):
+        hs71().solve("slsqp")
     with pytest.raises(InputError, match="Write 'trust-constr'"):
         hs71().scipy("trust_constr")
 
