@@ -42,7 +42,7 @@ from funcdiff.api.compiling.guarded import (
 )
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
-from funcdiff.api.compiling.straight import Straight, fastest_with, rebuild_results, shortcut
+from funcdiff.api.compiling.straight import Hits, Straight, fastest_with, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.api.signatures.variables import Function
@@ -90,6 +90,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._guards = guards
         self._statics = Statics(f, static_argnums, static_argnames)
         self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
+        self._hits = Hits()
         self._looks: dict[tuple[Any, ...], Callable[..., None]] = {}
         self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
         self._warned: set[str] = set()
@@ -128,6 +129,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         found = self._programs.get(kind.key)
         if found is not None:
             self._looks[kind.key](None, None, None)
+            self._hits.count += isinstance(found, Straight)
         trace = self._try_to_record(args, kwargs, kind) if found is None else None
         if trace is not None and not trace.decisions:
             found = self._compile(trace, args, kwargs, kind)
@@ -217,7 +219,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         return JitInfo(
             len(known),
             sum(x.leaves if isinstance(x, Guarded) else 1 for x in known),
-            sum(x.hits for x in guarded),
+            self._hits.count + sum(x.hits for x in guarded),
             dict(misses.most_common()),
             sum(x.is_eager for x in guarded),
         )
@@ -312,7 +314,9 @@ class JittedFunction(ByParts, Generic[P, R]):
         signature, leaves = self._signature(args, kwargs)
         if signature is not None:
             converts = any(type(x) is float for x in leaves)
-            self._direct[signature] = self._with_watch(shortcut(found, execute, converts=converts))
+            self._direct[signature] = self._with_watch(
+                shortcut(found, execute, self._hits, converts=converts)
+            )
         return found
 
     def _keep(self, kind: Kind, found: Kept) -> Kept:

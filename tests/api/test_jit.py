@@ -356,3 +356,17 @@ def test_a_number_of_python_and_one_of_numpy_are_compiled_apart() -> None:
     f = fd.jit(lambda x: x * np.ones(2, np.float32))
     for x, dtype in ((2.0, np.float32), (np.float64(2.0), np.float64), (2.0, np.float32)):
         assert f(x).dtype == dtype
+
+
+def test_calls_that_find_their_program_are_counted() -> None:
+    f = fd.jit(lambda x: x * 2.0)
+    for _ in range(4):
+        f(np.ones(3))
+        f(2.0)
+    assert (f.cache_info().kinds, f.cache_info().hits) == (2, 6)
+    f.clear_cache()
+    f(2.0)
+    assert (f.cache_info().kinds, f.cache_info().hits) == (1, 6)
+    for _ in range(3):
+        fd.grad(f)(2.0)  # of another kind, as it is traced
+    assert f.cache_info().hits == 8

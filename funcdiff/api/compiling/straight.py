@@ -20,6 +20,15 @@ from funcdiff.errors import InternalError, user_location
 from funcdiff.pytree.structure import assembler
 
 
+class Hits:
+    """How many calls of a jitted function found a program that does not branch."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Straight(NamedTuple):
     """A program with the trace that it comes from, and what runs it if it is kept."""
 
@@ -56,7 +65,7 @@ def rebuild_results(trace: Trace, results: Sequence[Any]) -> Any:
 
 
 def shortcut(
-    found: Straight, execute: Callable[..., list[Any]], *, converts: bool
+    found: Straight, execute: Callable[..., list[Any]], hits: Hits, *, converts: bool
 ) -> Callable[..., Any]:
     """Return what runs a compiled program on plain numbers, and does no more than it has to."""
     program, trace, _ = found
@@ -67,6 +76,7 @@ def shortcut(
     floats = execute if isinstance(execute, Unrolled) and not execute.warns else None
 
     def call(args: Sequence[Any], *_: Any) -> Any:
+        hits.count += 1
         results = None
         try:
             if floats is not None:  # which it takes, and nothing warns
