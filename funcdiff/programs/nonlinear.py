@@ -85,6 +85,11 @@ def nlp(
             f"nlp: cbounds is {cbounds!r} and c is {'None' if c is None else 'given'}, at "
             f"{user_location()}. Give both: cbounds=(0, 0) is c(x) = 0, (0, None) is c(x) >= 0."
         )
+    if not isinstance(args, list | tuple):
+        raise InputError(
+            f"nlp: args is {args!r}, not a tuple, at {user_location()}. Write args=(value,), with "
+            "the comma."
+        )
     _check_real(x0, "x0", InputError)
     z0, unravel = ravel_pytree(x0)
     if not len(z0):

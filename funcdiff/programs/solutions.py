@@ -16,6 +16,8 @@ _ROUNDING: Final = 1e-9
 """What may remain of normal equations that a sparse factorization solves, beside its operands."""
 LARGE: Final = 100
 """Variables from which on matrices are sparse: smaller ones are factorized sooner dense."""
+_NEARLY_FLAT: Final = 1e-3
+"""What the first-order conditions may leave where the solver says that it has found a solution."""
 _FLAT: Final = 1e-5
 """How much of the gradient of the Lagrangian may be left, beside the objective's."""
 _WITHIN: Final = 1e-6
@@ -145,12 +147,14 @@ def finish(program: Functions, z: Any, raw: Any) -> Solution[Any]:
     if program.c is not None:
         c = program.c(x, *program.args)
         back = ravel_pytree(c)[1](weights)
-    optimal = right and rest <= _FLAT * max(1.0, float(np.max(np.abs(here.gradient))))
+    steep = max(1.0, float(np.max(np.abs(here.gradient))))
+    optimal = right and rest <= _FLAT * steep
+    near = rest <= _NEARLY_FLAT * steep  # beyond it the word of a solver counts for nothing
     return Solution(
         x, float(here.value), c, back, program.unravel(of_bounds),
         stationarity=rest, violation=outside,
         success=bool(np.isfinite(here.value)) and outside <= _WITHIN
-        and (optimal or bool(getattr(raw, "success", False))),
+        and (optimal or (near and bool(getattr(raw, "success", False)))),
         status=int(getattr(raw, "status", 0)), message=str(getattr(raw, "message", "")),
         iterations=int(getattr(raw, "nit", 0)), raw=raw, vector=z,
     )  # fmt: skip

@@ -202,3 +202,13 @@ def test_a_solution_of_another_solver_has_its_multipliers() -> None:
     outside = p.solution(p.start, SimpleNamespace(success=True))
     assert outside.violation > 0.1
     assert not outside.success
+
+
+def test_where_f_has_no_minimum_there_is_no_success() -> None:
+    program = fd.nlp(lambda x: np.sum(np.log(x)), None, np.array([-1.0]))
+    assert not program.solve().success
+
+
+def test_arguments_that_are_no_tuple_are_refused() -> None:
+    with pytest.raises(InputError, match="with the comma"):
+        fd.nlp(lambda x, a: x * a, None, 1.0, args=2.0)  # type: ignore[arg-type]
