@@ -18,24 +18,19 @@ class Constraint(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape of the constrained array."""
-        ...
 
     @property
     def size(self) -> int:
         """Return how many unconstrained numbers it takes."""
-        ...
 
     def constrain(self, z: Any) -> tuple[Any, Any]:
         """Return the array, and the log-determinant of the Jacobian of its free elements."""
-        ...
 
     def unconstrain(self, x: Any) -> Any:
         """Return the vector of which `x` is the image; it is not finite where `x` is outside."""
-        ...
 
     def free(self, x: Any) -> Any:
         """Return the elements that determine the array: the density is one of these."""
-        ...
 
 
 def _log_logistic(z: Any) -> Any:

@@ -57,12 +57,12 @@ def approximate(
         if gain <= 1e-10:
             return _at_mode(value_and_grad, hessian, constrain, z + step)
         rounding = 1e-14 * abs(float(value))
-        length = 1.0
+        length, least = 1.0, 1e-10 / max(gain, 1.0)  # without curvature, the first step is huge
         new_value, new_gradient = value_and_grad(z + step)
-        while not new_value >= value + 1e-4 * length * gain - rounding and length > 1e-10:
+        while not new_value >= value + 1e-4 * length * gain - rounding and length > least:
             length /= 2
             new_value, new_gradient = value_and_grad(z + length * step)
-        if length <= 1e-10:
+        if length <= least:
             break
         z, value, gradient = z + length * step, new_value, new_gradient
     raise ConvergenceError(

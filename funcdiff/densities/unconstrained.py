@@ -108,11 +108,11 @@ def density(logp: Callable[[Any], Any], params0: Any, bounds: Any = None) -> Den
     unconstrained = _Unconstrained(logp, structure, tuple(constraints))
     found = Density(unconstrained, unconstrained.vector(params0))
     with np.errstate(all="ignore"):
-        value = unconstrained(found.start)
-    if np.shape(value) != () or np.iscomplexobj(value):
+        value = np.asarray(logp(unconstrained.parts(found.start)[0]))
+    if value.shape != () or value.dtype.kind not in "fiu":
         raise OutputError(
-            f"density: logp returned an array of shape {np.shape(value)} and dtype "
-            f"{np.asarray(value).dtype}, at {user_location()}. Return a real scalar: np.sum(terms)."
+            f"density: logp returned an array of shape {value.shape} and dtype {value.dtype}, at "
+            f"{user_location()}. Return a real scalar: np.sum(terms)."
         )
     return found
 
@@ -179,6 +179,11 @@ class _Unconstrained:
     def parts(self, z: Any) -> tuple[Any, Any]:
         """Return the container of constrained parameters, and the log-Jacobian of all of them."""
         ends = [0, *accumulate(c.size for c in self.constraints)]
+        if np.shape(z) != (ends[-1],):
+            raise InputError(
+                f"density: a vector of shape ({ends[-1]},) is wanted, got one of {np.shape(z)}, at "
+                f"{user_location()}. Give one unconstrained vector, and many to constrain_all."
+            )
         pieces = zip(self.constraints, pairwise(ends), strict=True)
         pairs = [c.constrain(z[start:end]) for c, (start, end) in pieces]
         leaves = [x for x, _ in pairs]
@@ -321,9 +326,9 @@ class Density:
 
     def constrain_all(self, vectors: Any) -> Any:
         """Return the container of parameters with the axes of `vectors` but the last in front."""
-        shape = np.shape(vectors)[:-1]
-        params = vmap(self.constrain)(np.reshape(vectors, (-1, self.size)))
-        return pytree.map(lambda x: np.reshape(x, shape + x.shape[1:]), params)
+        *shape, n = np.shape(vectors)
+        params = vmap(self.constrain)(np.reshape(vectors, (int(np.prod(shape)), n)))
+        return pytree.map(lambda x: np.reshape(x, (*shape, *x.shape[1:])), params)
 
     @public
     def pointwise(self, log_likelihood: Callable[[Any], Any], draws: Draws) -> Any:

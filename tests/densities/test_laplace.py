@@ -31,6 +31,13 @@ def test_laplace_refuses_flat_and_unbounded_densities() -> None:
         fd.density(lambda x: np.sum(x), np.ones(2)).laplace()
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_laplace_climbs_from_where_there_is_no_curvature(scale: float) -> None:
+    fit = fd.density(lambda x: -scale * np.sum((x - 2) ** 2), np.ones(2), (0, None)).laplace()
+    mode = 1 + np.sqrt(1 + 1 / (2 * scale))  # of -s(x - 2)² + log x
+    np.testing.assert_allclose(fit.mode, [mode, mode], rtol=1e-6)
+
+
 def test_laplace_says_where_it_found_nothing_finite() -> None:
     with pytest.raises(ConvergenceError, match="found no mode"):
         fd.density(lambda x: np.sum(np.log(x)), -np.ones(2)).laplace()

@@ -63,7 +63,7 @@ def test_the_density_is_zero_where_a_matrix_cannot_be_factorized() -> None:
         fd.density(lambda x: np.linalg.cholesky(x)[0, 0], np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("logp", [lambda x: x, lambda x: np.sum(x) + 1j])
+@pytest.mark.parametrize("logp", [lambda x: x, lambda x: np.sum(x) + 1j, lambda _: None])
 def test_a_density_that_is_no_real_scalar_is_refused(logp: Any) -> None:
     with pytest.raises(OutputError, match="Return a real scalar"):
         fd.density(logp, np.ones(2))
@@ -167,6 +167,23 @@ def test_arviz_gets_names_and_groups_as_its_version_wants_them(
 def test_a_container_of_other_shapes_has_no_vector() -> None:
     with pytest.raises(InputError, match=r"params\['x'\].*shape \(2,\)"):
         make().unconstrain({"x": np.zeros((2, 1)), "tau": 1.0})
+
+
+@pytest.mark.parametrize("bound", [None, (0, None), "ordered", "simplex"])
+@pytest.mark.parametrize("method", ["value", "value_and_grad", "constrain", "constrain_all"])
+def test_vectors_of_another_length_are_refused(method: str, bound: Any) -> None:
+    d = fd.density(lambda x: -np.sum(x**2), np.array([0.3, 0.7]), bound)
+    for shape in ((d.size + 1,), (d.size - 1,), (d.size, d.size + 2)):
+        with pytest.raises(InputError, match=rf"a vector of shape \({d.size},\) is wanted"):
+            getattr(d, method)(np.zeros(shape))
+
+
+@FEW
+def test_parameters_without_freedom_are_drawn_too() -> None:
+    d = fd.density(lambda x: np.sum(x), np.ones(1), "simplex")
+    draws = d.sample(5, rng=0, chains=2, warmup=20)
+    np.testing.assert_array_equal(draws.params, np.ones((2, 5, 1)))
+    assert d.constrain_all(np.zeros((0, 0))).shape == (0, 1)
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
