@@ -11,7 +11,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.vectors import ravel_pytree
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, OutputError, user_location
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Coordinates:
         return cls(structure, tuple(pytree.paths(structure)), tuple(shapes))
 
     @property
-    def parts(self) -> list[slice]:
-        """The part of the vector that belongs to each leaf."""
+    def places(self) -> list[tuple[slice, tuple[int, ...]]]:
+        """The part of the vector that belongs to each leaf, and the shape of the leaf."""
         ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)]).tolist()
-        return [slice(a, b) for a, b in pairwise(ends)]
+        return [(slice(a, b), s) for (a, b), s in zip(pairwise(ends), self.shapes, strict=True)]
 
     @property
     def size(self) -> int:
         """Length of the vector."""
-        return self.parts[-1].stop if self.parts else 0
+        return sum(int(np.prod(shape)) for shape in self.shapes)
 
     def name(self, k: int) -> str:
         """Return the name of an element of the vector."""
-        leaf, part = next((j, part) for j, part in enumerate(self.parts) if k < part.stop)
+        leaf, part = next((j, part) for j, (part, _) in enumerate(self.places) if k < part.stop)
         place = np.unravel_index(k - part.start, self.shapes[leaf])
         return self.paths[leaf] + (str([int(i) for i in place]) if place else "")
 
@@ -58,12 +58,13 @@ class Coordinates:
                 f"{user_location()}. Give one entry per leaf of the point."
             )
         found = np.zeros(self.size)
-        places = zip(leaves, self.paths, self.shapes, self.parts, strict=True)
-        for leaf, path, shape, part in places:
-            if np.shape(leaf) not in ((), shape):
+        for leaf, path, (part, shape) in zip(leaves, self.paths, self.places, strict=True):
+            given = np.asarray(leaf)
+            if given.shape not in ((), shape) or given.dtype.kind not in "fiu":
                 raise InputError(
-                    f"{what} of x{path} has shape {np.shape(leaf)}, but the leaf has {shape}, at "
-                    f"{user_location()}. Give one number for all elements, or one for each."
+                    f"{what} of x{path} has shape {given.shape} and dtype {given.dtype}, but the "
+                    f"leaf has shape {shape}, at {user_location()}. Give one real number for all "
+                    "elements, or one for each."
                 )
             found[part] = np.reshape(leaf, -1)
         if not np.all(found >= least):
@@ -76,17 +77,14 @@ class Coordinates:
 
     def vector(self, flat: Any) -> Any:
         """Return a container with the numbers of a vector."""
-        pairs = zip(self.parts, self.shapes, strict=True)
-        return pytree.unflatten(self.structure, [flat[part].reshape(s)[()] for part, s in pairs])
+        return pytree.unflatten(self.structure, [flat[p].reshape(s)[()] for p, s in self.places])
 
     def matrix(self, dense: Any) -> Any:
         """Return a square matrix as blocks by leaf and leaf, like a Hessian."""
-        rows = []
-        for part, shape in zip(self.parts, self.shapes, strict=True):
-            pairs = zip(self.parts, self.shapes, strict=True)
-            row = [dense[part, other].reshape(shape + s)[()] for other, s in pairs]
-            rows.append(pytree.unflatten(self.structure, row))
-        return pytree.unflatten(self.structure, rows)
+        places = self.places
+        rows = [[dense[p, q].reshape(s + t)[()] for q, t in places] for p, s in places]
+        whole = [pytree.unflatten(self.structure, row) for row in rows]
+        return pytree.unflatten(self.structure, whole)
 
 
 def real_vector(tree: Any) -> Any:
@@ -96,6 +94,16 @@ def real_vector(tree: Any) -> Any:
         for x in pytree.flatten(tree)[0]
     ]
     return np.concatenate(flat) if flat else np.zeros(0)
+
+
+def check_output(value: Any, name: str, kinds: str) -> None:
+    """Refuse results of which the derivatives would mean something else, or nothing."""
+    for path, leaf in pytree.flatten_with_paths(value)[0]:
+        if np.asarray(leaf).dtype.kind not in kinds:
+            raise OutputError(
+                f"fd.{name}: the result{path} is of dtype {np.asarray(leaf).dtype}, at "
+                f"{user_location()}. Return floating {'' if 'c' in kinds else 'real '}numbers only."
+            )
 
 
 def on_vectors(

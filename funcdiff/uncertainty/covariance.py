@@ -84,11 +84,11 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
 
 def _of_blocks(leaves: Sequence[Any], at: Coordinates, *, alike: bool) -> Any:
     """Return a matrix of blocks by leaf and leaf, or if the container is `alike`, by leaf."""
-    pairs = list(zip(at.parts, at.parts, strict=True) if alike else product(at.parts, at.parts))
+    pairs = list((zip if alike else product)(at.places, at.places))
     whole, fits = np.zeros((at.size, at.size)), len(leaves) == len(pairs)
-    for block, (row, column) in zip(leaves, pairs, strict=False):
+    for block, ((row, shape), (column, _)) in zip(leaves, pairs, strict=False):
         target = whole[row, column]
-        if alike and np.size(block) in (1, len(target)):
+        if alike and np.shape(block) in ((), shape):
             np.fill_diagonal(target, np.reshape(block, -1))
         elif np.size(block) == target.size:
             target[...] = np.reshape(block, target.shape)
@@ -120,18 +120,26 @@ def _symmetric(operator: Any, n: int) -> Any:
 
 
 def _semidefinite(C: Any, at: Coordinates) -> Covariance:
-    scale = np.max(np.abs(C), initial=0.0)
-    if not np.allclose(C, C.T, rtol=0, atol=1e-8 * scale):
-        raise InputError(f"cov= is not symmetric, at {user_location()}: give (C + C.T) / 2.")
+    """Return the covariance of a matrix; it is judged as a correlation, whatever the units."""
+    C = np.asarray(C)
+    variances, eps = np.abs(np.diagonal(C)), np.finfo(np.result_type(C, np.float32)).eps
+    units = np.sqrt(np.where(variances > 0, variances, 1.0))
+    rounding = len(C) * eps * np.max(variances, initial=0.0)
+    least = max(1e-8, 8 * eps) * np.sqrt(np.outer(variances, variances)) + rounding
+    if C.dtype.kind not in "fiu" or not np.all(np.abs(C - C.T) <= least):
+        raise InputError(
+            f"cov= is not symmetric, finite and real, at {user_location()}: give (C + C.T) / 2."
+        )
     try:
         return Covariance(at, None, C, np.linalg.cholesky(C))
     except np.linalg.LinAlgError:
-        w, V = np.linalg.eigh(C)
-    if w[0] < -1e-8 * scale:
+        w, V = np.linalg.eigh(C / np.outer(units, units))
+    kept = w > len(C) * eps
+    root = units[:, None] * V[:, kept] * np.sqrt(w[kept])
+    if np.any(np.abs(root @ root.T - C) > least):
         name = at.name(int(np.argmax(np.abs(V[:, 0]))))
         raise InputError(
-            f"cov= is not a covariance: it has the eigenvalue {w[0]:.3g}, mostly along x{name}, "
-            f"at {user_location()}. Give a positive semidefinite matrix."
+            f"cov= is not a covariance: its correlation has the eigenvalue {w[0]:.3g}, mostly "
+            f"along x{name}, at {user_location()}. Give a positive semidefinite matrix."
         )
-    kept = w > len(C) * np.finfo(w.dtype).eps * scale
-    return Covariance(at, None, C, V[:, kept] * np.sqrt(w[kept]))
+    return Covariance(at, None, C, root)

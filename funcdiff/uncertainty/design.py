@@ -11,7 +11,7 @@ from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import on_vectors
-from funcdiff.uncertainty.standard_errors import whiten
+from funcdiff.uncertainty.standard_errors import SINGULAR, whiten
 
 __all__ = ["criterion"]
 
@@ -82,13 +82,18 @@ def criterion(
     def of_design(xi: Any) -> Any:
         J = whiten(rows(xi), noise)
         M = J.T @ J if weights is None else J.T @ (np.reshape(weights, (-1, 1)) * J)
+        scale = np.sqrt(np.maximum(np.diagonal(M), np.finfo(float).tiny))
+        known = np.linalg.eigvalsh(M / scale / scale[:, None])[0] > SINGULAR * len(M)
+        M = np.where(known, M, np.eye(len(M)))
         if kind == "D":
-            return -np.linalg.slogdet(M)[1]
-        if kind == "E":
-            return 1 / np.linalg.eigvalsh(M)[0]
-        if kind == "A":
-            return np.trace(np.linalg.inv(M))
-        predicted = rows(at)
-        return np.mean(np.sum(predicted * np.linalg.solve(M, predicted.T).T, axis=1))
+            value = -np.linalg.slogdet(M)[1]
+        elif kind == "E":
+            value = 1 / np.linalg.eigvalsh(M)[0]
+        elif kind == "A":
+            value = np.trace(np.linalg.inv(M))
+        else:
+            predicted = rows(at)
+            value = np.mean(np.sum(predicted * np.linalg.solve(M, predicted.T).T, axis=1))
+        return np.where(known, value, np.inf)[()]
 
     return of_design

@@ -21,13 +21,12 @@ from funcdiff.core.tracer import any_traced
 from funcdiff.errors import (
     ConcreteValueError,
     InputError,
-    OutputError,
     UncertaintyWarning,
     user_location,
 )
 from funcdiff.reading.provenance import jacobians_by_line
 from funcdiff.uncertainty.checks import doubts
-from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
+from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
 
 R = TypeVar("R")
@@ -41,7 +40,7 @@ _MANY: Final = 20_000_000
 class _Linear(NamedTuple):
     """A function of vectors at a point, and its derivatives there."""
 
-    g: Callable[[Any], Any]
+    g: Any  # the function; none in copies of results
     x: Any
     J: Any
     C: Covariance
@@ -106,7 +105,7 @@ class Propagated(Generic[R]):
         """The variances by leaf of the arguments."""
         _, _, J, C, at, to, first, second = self._linear
         found = {}
-        for path, part in zip(at.paths, at.parts, strict=True):
+        for path, (part, _) in zip(at.paths, at.places, strict=True):
             alone = np.zeros(at.size)
             alone[part] = 1
             found[path] = _variances(J, C, alone)
@@ -124,6 +123,10 @@ class Propagated(Generic[R]):
         parts = jacobians_by_line(at.g, at.x).items()
         shares = {name: np.sum(_dense(across) * part, axis=1) for name, part in parts}
         return {name: at.to.vector(share) for name, share in shares.items() if np.any(share)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Have the lines computed, and leave out the function: most cannot be pickled."""
+        return {**vars(self), "lines": self.lines, "_linear": self._linear._replace(g=None)}
 
     def half_width(self, level: float = 0.95) -> Any:
         """Return half the width of the interval of a level: Student's t by `dof`, else normal.
@@ -210,7 +213,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     @wraps(f)
     def call(
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
-        rng: np.random.Generator | None = None, dof: Any = None, check: bool = True,
+        rng: int | np.random.Generator | None = None, dof: Any = None, check: bool = True,
     ) -> Propagated[R]:  # fmt: skip
         if order not in (1, 2):
             raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
@@ -222,7 +225,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         g, x, at = on_vectors(f, args, "propagate")
         C = covariance(cov, std, at)
         value = f(*args)
-        _check_output(value)
+        check_output(value, "propagate", "fc")
         to = Coordinates.of(value)
         J, alone = _jacobian(g, x, diagonal=C.variances is not None)
         first = _variances(J, C)
@@ -243,15 +246,6 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     return call
 
 
-def _check_output(value: Any) -> None:
-    for path, leaf in pytree.flatten_with_paths(value)[0]:
-        if np.asarray(leaf).dtype.kind not in "fc":
-            raise OutputError(
-                f"fd.propagate: the result{path} is of dtype {np.asarray(leaf).dtype}, which has "
-                f"no derivative, at {user_location()}. Return floating numbers only."
-            )
-
-
 def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, bool]:
     """Return the Jacobian, sparse where that pays, and whether each row has one place at most."""
     if diagonal and x.size**2 > _LARGE and find_spec("scipy") is not None:
@@ -262,14 +256,10 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, 
     return jacobian(g)(x), False
 
 
-def _squares(J: Any) -> Any:
-    return J * J if isinstance(J, np.ndarray) else J.multiply(J)
-
-
 def _variances(J: Any, C: Covariance, weights: Any = 1.0) -> Any:
     """Return the diagonal of ``J·W·C·W·Jᵀ``."""
     if C.variances is not None:
-        return _squares(J) @ (C.variances * weights**2)
+        return (J * J) @ (C.variances * weights**2)
     weighted = J * weights
     return np.maximum(np.sum(weighted * (C.whole @ weighted.T).T, axis=1), 0.0)
 
@@ -292,7 +282,7 @@ def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
 
 def _sample(g: Any, x: Any, C: Covariance, n: int, rng: Any, to: Coordinates) -> tuple[Any, Any]:
     """Return mean and covariance of the results for arguments that are drawn."""
-    generator = np.random.default_rng() if rng is None else rng
+    generator = np.random.default_rng(rng)
     points = x + C.spread(lambda r: generator.standard_normal((r, n))).T
     try:
         ys = vmap(g)(points)
@@ -309,5 +299,5 @@ def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates)
             "Give variances or standard deviations, or leave dof= out."
         )
     weights = 1.0 / at.flat(dof, "dof=", least=1.0)
-    below = _squares(_squares(J)) @ (C.variances**2 * weights)
+    below = (J * J * J * J) @ (C.variances**2 * weights)
     return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)

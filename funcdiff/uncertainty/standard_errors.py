@@ -9,17 +9,17 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.derivatives.gradient import grad
+from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import ConvergenceError, InputError, UncertaintyWarning, user_location
-from funcdiff.uncertainty.coordinates import Coordinates, on_vectors
+from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
 
 Kind = Literal["hessian", "opg", "sandwich", "cluster"]
 
-_SINGULAR: Final = 1e-12
+SINGULAR: Final = 1e-12
 """The smallest eigenvalue of an information scaled to a unit diagonal, below which it has none."""
 
 
@@ -80,6 +80,7 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
         *args: Any, kind: Kind = "hessian", groups: Any = None, lower: Any = None, upper: Any = None
     ) -> tuple[Any, Any]:
         g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "standard_errors")
+        check_output(loglike(*args), "standard_errors", "f")
         low, high = _bounds(at, lower, upper)
         free = (x > low) & (x < high)
         _tell(
@@ -92,11 +93,10 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     return errors
 
 
-def _bounds(at: Coordinates, lower: Any, upper: Any) -> tuple[Any, Any]:
+def _bounds(at: Coordinates, lower: Any, upper: Any) -> Any:
     """Return bounds as vectors, infinite where there are none."""
-    low, high = (None if b is None else at.flat(b, "a bound") for b in (lower, upper))
-    nowhere = np.full(at.size, np.inf)
-    return -nowhere if low is None else low, nowhere if high is None else high
+    pairs = ((lower, -np.inf), (upper, np.inf))
+    return [np.full(at.size, e) if b is None else at.flat(b, "a bound") for b, e in pairs]
 
 
 def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
@@ -116,8 +116,10 @@ def _covariance(
             f"kind must be 'hessian', 'opg', 'sandwich' or 'cluster', got {kind!r}, at "
             f"{user_location()}."
         )
+    if kind != "opg":
+        bread = inverse_information(-hessian(lambda z: np.sum(g(z)))(x), at, free)
     if kind == "hessian":
-        return inverse_information(-_hessian(g, x), at, free)
+        return bread
     S = jacobian(g)(x)
     if len(S) < 2:
         raise InputError(
@@ -134,12 +136,7 @@ def _covariance(
         S = np.equal.outer(np.arange(len(labels)), which) @ S
     if kind == "opg":
         return inverse_information(S.T @ S, at, free)
-    bread = inverse_information(-_hessian(g, x), at, free)
     return bread @ (S.T @ S) @ bread
-
-
-def _hessian(g: Callable[[Any], Any], x: Any) -> Any:
-    return hessian(lambda z: np.sum(g(z)))(x)
 
 
 def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
@@ -158,9 +155,9 @@ def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
     scale = np.sqrt(np.abs(np.diagonal(F)))
     scale = np.where(scale > 0, scale, 1.0)
     w, V = np.linalg.eigh(F / np.outer(scale, scale))
-    bad = w <= _SINGULAR * max(len(names), 1)
+    bad = w <= SINGULAR * max(len(names), 1)
     if np.any(bad):
-        kind = "not positive definite" if np.any(w < -_SINGULAR * len(names)) else "singular"
+        kind = "not positive definite" if np.any(w < -SINGULAR * len(names)) else "singular"
         directions = []
         for v in (V[:, bad] / scale[:, None]).T:
             largest = np.argmax(np.abs(v) > 0.999 * np.max(np.abs(v)))  # ties keep their order
@@ -222,7 +219,7 @@ def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callab
 def whiten(J: Any, noise: Any) -> Any:
     """Return rows in units of the noise, of which the inner products are the information."""
     rows, given = len(J), np.shape(noise)
-    if given == (rows, rows) and rows > 1:
+    if given == (rows, rows):
         return np.linalg.solve(np.linalg.cholesky(noise), J)
     if given != () and int(np.prod(given)) != rows:
         raise InputError(
@@ -285,9 +282,10 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
                 f"{level!r}, at {user_location()}."
             )
         g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "confidence_intervals")
+        check_output(loglike(*args), "confidence_intervals", "f")
         low, high = _bounds(at, lower, upper)
         free = (x > low) & (x < high)
-        F, slope = -_hessian(g, x), grad(lambda z: np.sum(g(z)))(x)
+        F, slope = (-d(lambda z: np.sum(g(z)))(x) for d in (hessian, grad))
         cov = inverse_information(F, at, free)
         away = np.sqrt(slope @ cov @ slope)
         # beside a bound, a step of the size in which the likelihood falls there
@@ -303,7 +301,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
                 f"{user_location()}. Maximise the log-likelihood first."
             )
         else:
-            profile = _Profile(lambda z: np.sum(g(z)), x, cov, low, high, at)
+            profile = _Profile(lambda z: np.sum(g(z)), x.astype(float), cov, low, high, at)
             ends = [np.array([profile.end(k, s * reach) for k in range(x.size)]) for s in (-1, 1)]
         _tell(
             (ends[0] == low) | (ends[1] == high), at, "intervals end at the bounds of parameters",
@@ -360,12 +358,9 @@ class _Profile(NamedTuple):
             return 2 * (top - float(self.g(start))) - reach**2
         spread = np.diag(units)[:, others]
         ends = [((b - start) / units)[others] for b in (self.low, self.high)]
-
-        def loss(z: Any) -> Any:
-            return -self.g(start + spread @ z)
-
+        loss = value_and_grad(lambda z: -self.g(start + spread @ z))
         found = scipy_function("minimize", "scipy.optimize")(
-            loss, np.zeros(sum(others)), jac=grad(loss), method="L-BFGS-B",
+            loss, np.zeros(sum(others)), jac=True, method="L-BFGS-B",
             bounds=list(zip(*ends, strict=True)), options={"ftol": 1e-14, "gtol": 1e-7},
         )  # fmt: skip
         return float(2 * (top + found.fun) - reach**2)

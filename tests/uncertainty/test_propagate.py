@@ -1,5 +1,6 @@
 """Covariances of results, against closed forms and each other."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,41 @@ def test_propagation_in_two_steps_is_that_of_the_composition(x: list[float], u: 
     _, stepwise = fd.propagate(h)(y, cov=cov, check=False)
     _, whole = fd.propagate(lambda x: h(g(x)))(np.array(x), std=u, check=False)
     np.testing.assert_allclose(stepwise, whole, rtol=1e-10, atol=1e-13)
+
+
+def test_a_covariance_is_judged_as_a_correlation_whatever_the_units() -> None:
+    units = np.array([1.0, 1e-9, 1e9])
+    singular = np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]) * np.outer(units, units)
+    for cov in (singular, singular.astype(np.float32), aslinearoperator(singular)):
+        found = fd.propagate(lambda x: x * 1.0)(np.zeros(3), cov=cov, samples=4000, rng=0)
+        assert found.sampled is not None
+        np.testing.assert_allclose(np.sqrt(np.diagonal(found.sampled[1])), units, rtol=0.1)
+    for wrong in ([[1, 1e-6], [1e-6, 1e-13]], [[1, 0], [0, -1e-9]]):
+        with pytest.raises(errors.InputError, match="not a covariance"):
+            fd.propagate(np.sum)(np.zeros(2), cov=np.array(wrong))
+
+
+UNREAL = [{"std": 0.1j}, {"std": "0.1"}, {"cov": np.eye(4) * 1j}, {"cov": np.diag([np.inf] * 4)}]
+
+
+@pytest.mark.parametrize("uncertain", UNREAL)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_uncertainties_are_real(uncertain: Any) -> None:
+    with pytest.raises(errors.InputError, match="real"):
+        fd.propagate(np.sum)(np.zeros(4), **uncertain)
+
+
+def test_a_matrix_is_not_taken_for_the_variances_of_a_leaf_of_its_size() -> None:
+    cov = {"a": np.array([[1.0, 0.5], [0.5, 1.0]]), "b": np.array([[1.0, 0.9], [0.9, 1.0]])}
+    with pytest.raises(errors.InputError, match="neither a matrix"):
+        fd.propagate(f)({"a": np.ones(4), "b": np.ones(2)}, cov=cov)
+
+
+def test_results_are_pickled_with_all_that_they_tell() -> None:
+    found = fd.propagate(f)(X, cov=C, check=False)
+    copy = pickle.loads(pickle.dumps(found))
+    for name in ("value", "std", "cov", "budget", "lines"):
+        np.testing.assert_equal(getattr(copy, name), getattr(found, name))
 
 
 def test_several_arguments_are_a_tuple() -> None:

@@ -180,6 +180,34 @@ def test_designs_have_the_criteria_of_a_line_and_their_derivatives() -> None:
         fd.design.criterion("I", line, P)
 
 
+@pytest.mark.parametrize("kind", ["D", "A", "E", "I"])
+@pytest.mark.parametrize("xi", [[0.1, 0.7], [0.3, 0.3], [1 / 3, 0.9], [0.1, 0.7, 0.7, 0.1]])
+def test_designs_that_do_not_determine_the_parameters_are_infinitely_bad(
+    kind: Any, xi: list[float]
+) -> None:
+    at = np.array([0.0, 1.0]) if kind == "I" else None
+    parabola = lambda p, t: p[0] + p[1] * t + p[2] * t**2
+    bad = fd.design.criterion(kind, parabola, np.ones(3), at=at)
+    assert bad(np.array(xi)) == np.inf == fd.jit(bad)(np.array(xi))
+
+
+def test_a_complex_likelihood_is_refused() -> None:
+    for estimate in (fd.standard_errors, fd.confidence_intervals):
+        with pytest.raises(errors.OutputError, match="dtype complex128"):
+            estimate(lambda p: -(p**2) * (1 + 1j))(1.0)
+
+
+def test_a_covariance_of_one_datum_is_no_deviation() -> None:
+    information = fd.fisher_information(lambda p: 3 * p, noise=np.array([[0.25]]))(1.0)
+    np.testing.assert_allclose(information, 36.0)
+
+
+def test_intervals_of_parameters_of_single_precision_are_found() -> None:
+    loglike = lambda p: -np.sum((np.array([1.0, 2.0, 4.0, 5.0]) - p) ** 2) / 2
+    found = fd.confidence_intervals(loglike)(np.float32(3.0), kind="profile")
+    np.testing.assert_allclose(found, [2.020018, 3.979982], rtol=1e-6)
+
+
 def test_weights_count_repetitions() -> None:
     xi = np.array([-1.0, 0.5])
     weighted = fd.design.criterion("A", line, P, weights=np.array([2.0, 1.0]))(xi)
