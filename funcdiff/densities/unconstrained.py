@@ -131,7 +131,7 @@ def _refuse_unused(given: Mapping[Any, Any], names: list[tuple[Any, ...]]) -> No
             siblings = {name[k] for name in names if name[:k] == path[:k] and len(name) > k}
             if key not in siblings:
                 known = sorted(map(str, siblings))
-                near = close_matches(str(key), known) or known
+                near = close_matches(str(key), known) or known or ["a bound of the leaf itself"]
                 raise InputError(
                     f"density: no leaf of params0 has the key {key!r} of bounds, at "
                     f"{user_location()}. Write one of: {', '.join(near)}."

@@ -140,6 +140,11 @@ def test_errors_say_what_to_write(params: Any, bounds: Any, message: str) -> Non
         fd.density(lambda _: 0.0, params, bounds)
 
 
+def test_keys_below_a_leaf_are_told_from_other_keys() -> None:
+    with pytest.raises(InputError, match="Write one of: a bound of the leaf itself"):
+        fd.density(lambda p: -p["a"], {"a": 1.0}, {"a": {"k": (0, None)}})
+
+
 def test_a_bound_of_a_container_holds_for_all_its_leaves() -> None:
     params = {"a": {"b": 2.0, "c": np.ones(2)}, "d": 3.0}
     d = fd.density(lambda _: 0.0, params, {"a": (0, None)})
