@@ -124,7 +124,7 @@ def _semidefinite(C: Any, at: Coordinates) -> Covariance:
     C = np.asarray(C)
     variances, eps = np.abs(np.diagonal(C)), np.finfo(np.result_type(C, np.float32)).eps
     units = np.sqrt(np.where(variances > 0, variances, 1.0))
-    rounding = len(C) * eps * np.max(variances, initial=0.0)
+    rounding = max(1e-12, len(C) * eps) * np.max(variances, initial=0.0)
     least = max(1e-8, 8 * eps) * np.sqrt(np.outer(variances, variances)) + rounding
     if C.dtype.kind not in "fiu" or not np.all(np.abs(C - C.T) <= least):
         raise InputError(
