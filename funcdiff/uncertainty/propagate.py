@@ -215,8 +215,9 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
         rng: int | np.random.Generator | None = None, dof: Any = None, check: bool = True,
     ) -> Propagated[R]:  # fmt: skip
-        if order not in (1, 2):
-            raise InputError(f"order must be 1 or 2, got {order!r}, at {user_location()}.")
+        if order not in (1, 2) or samples in (1, True) or samples < 0:
+            got = f"order={order!r}, samples={samples!r}, at {user_location()}"
+            raise InputError(f"order must be 1 or 2, and samples 0 or more than 1; got {got}.")
         if any_traced(pytree.flatten((args, cov, std))[0]):
             raise InputError(
                 f"fd.propagate needs values, but is traced at {user_location()}: call it outside "

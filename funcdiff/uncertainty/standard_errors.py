@@ -219,12 +219,12 @@ def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callab
 def whiten(J: Any, noise: Any) -> Any:
     """Return rows in units of the noise, of which the inner products are the information."""
     rows, given = len(J), np.shape(noise)
-    if given == (rows, rows):
+    if given == (rows, rows) and np.allclose(noise, np.transpose(noise), atol=0.0):
         return np.linalg.solve(np.linalg.cholesky(noise), J)
-    if given != () and int(np.prod(given)) != rows:
+    if given == (rows, rows) or (given != () and int(np.prod(given)) != rows):
         raise InputError(
-            f"noise= has shape {given}, but there are {rows} data, at {user_location()}. Give one "
-            "standard deviation, one for each, or their covariance matrix."
+            f"noise= of shape {given} does not fit {rows} data, at {user_location()}. Give one "
+            "standard deviation, one for each, or their covariance matrix, which is symmetric."
         )
     return J / np.reshape(noise, (-1, 1))
 

@@ -209,3 +209,9 @@ def test_what_is_no_covariance_is_refused() -> None:
         fd.propagate(lambda z: z)(std=0.1)
     with pytest.raises(errors.OutputError, match="dtype"):
         fd.propagate(lambda x: {"n": 3, "x": x})(1.0, std=0.1)
+
+
+@pytest.mark.parametrize("samples", [1, -1])
+def test_moments_need_samples(samples: int) -> None:
+    with pytest.raises(errors.InputError, match="samples 0 or more than 1"):
+        fd.propagate(np.sin)(1.0, std=0.1, samples=samples)

@@ -92,8 +92,9 @@ def test_observations_and_groups_are_asked_for() -> None:
 def test_the_information_of_a_line_is_its_formula(noise: Any) -> None:
     F = fd.fisher_information(line, noise=noise)(P, T)
     np.testing.assert_allclose(_dense(F), DESIGN.T @ DESIGN / 0.25, rtol=1e-13)
-    with pytest.raises(errors.InputError, match="noise= has shape"):
-        fd.fisher_information(line, noise=np.ones(4))(P, T)
+    for wrong in (np.ones(4), np.eye(9) + np.eye(9, k=-1)):  # too few, and not symmetric
+        with pytest.raises(errors.InputError, match=r"noise= of shape .* does not fit 9 data"):
+            fd.fisher_information(line, noise=wrong)(P, T)
 
 
 def test_the_profile_of_a_quadratic_is_walds_interval() -> None:
