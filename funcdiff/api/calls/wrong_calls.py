@@ -107,14 +107,6 @@ _OPERATORS: Final = (
 class Uncalled:
     """A function that says, where a number or an array is needed, that it was not called."""
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Say what an attribute of arrays is missing for; of others, what Python says."""
-        if name.startswith("_") or not hasattr(np.ndarray, name):
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-            )
-        raise AttributeError(_said(self, f"was asked for .{name}"), name=name, obj=self)
-
 
 def _said(function: Any, used: str) -> str:
     return (
@@ -123,10 +115,20 @@ def _said(function: Any, used: str) -> str:
     )
 
 
+def _lack(self: Uncalled, name: str) -> NoReturn:
+    """Say what an attribute of arrays is missing for; of others, what Python says."""
+    if name.startswith("_") or not hasattr(np.ndarray, name):
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
+    raise AttributeError(_said(self, f"was asked for .{name}"), name=name, obj=self)
+
+
 def _refuse(self: Uncalled, *_args: Any, **_kwargs: Any) -> NoReturn:
     """Refuse to take part."""
     raise InputError(_said(self, "was used as a number or an array"))
 
 
-for _name in _OPERATORS:  # not seen by type checkers, which refuse operators that are not there
-    setattr(Uncalled, _name, _refuse)
+# not seen by type checkers, which refuse operators and attributes that are not there
+for _name, _answer in {**dict.fromkeys(_OPERATORS, _refuse), "__getattr__": _lack}.items():
+    setattr(Uncalled, _name, _answer)
