@@ -163,7 +163,7 @@ def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
             largest = np.argmax(np.abs(v) > 0.999 * np.max(np.abs(v)))  # ties keep their order
             v = np.round(v / v[largest], 3)
             kept = [k for k in np.argsort(-np.abs(v), kind="stable") if v[k]]
-            terms = [f"{v[k]:+.3g}·{names[k] or 'x'}" for k in kept[:6]]
+            terms = [f"{v[k]:+.3g}·x{names[k]}" for k in kept[:6]]
             directions.append(" ".join(terms) + (" + ..." if len(kept) > len(terms) else ""))
         said = "; ".join(directions)
         raise InputError(

@@ -274,3 +274,9 @@ def test_compiled_code_of_a_package_is_told_by_its_name(
     with pytest.raises(TypeError, match="must be") as caught:
         FD.grad(lambda _: module.compiled(1))(X)  # which is the user's own mistake
     assert not hasattr(caught.value, "__notes__")
+
+
+def test_the_text_of_a_traced_number_is_told_to_be_for_reading() -> None:
+    with pytest.raises(ValueError, match="could not convert string") as caught:
+        fd.grad(lambda x: float(f"{x:.3f}") * x)(1.234)
+    assert any("np.round(x, 3)" in note for note in caught.value.__notes__)

@@ -49,7 +49,7 @@ def test_kinds_of_errors_are_their_formulas_for_a_line() -> None:
 
 def test_a_singular_information_names_the_direction_in_the_parameters() -> None:
     both: Any = lambda p: -((B - (p["a"] + p["b"]) * T) ** 2) / 2
-    with pytest.raises(errors.InputError, match=r"singular.*\['a'\].*-1·\['b'\]"):
+    with pytest.raises(errors.InputError, match=r"singular.*x\['a'\].*-1·x\['b'\]"):
         fd.standard_errors(both)(P)
     with pytest.raises(errors.InputError, match=r"\['c'\]\[1\]"):
         fd.standard_errors(lambda p: -((p["c"][0] - 1.0) ** 2) + 0 * p["c"][1])(

@@ -441,6 +441,10 @@ _CURES_OF_OUTSIDERS: Final = {
     r"Object of type \w+ is not JSON serializable|descriptor '__repr__' requires": (
         f"json writes plain numbers, not traced arrays. {_OUTSIDE}.tolist()"
     ),
+    r"could not convert string to float: '~": (
+        "the text of a traced number is for reading, and a derivative would be lost: go on with x "
+        "itself, or with np.round(x, 3)"
+    ),
     r"can't convert type '\w+' to numerator/denominator": (
         "statistics computes with plain numbers: use np.mean(x), np.median(x), np.std(x, ddof=1) "
         "or np.var(x, ddof=1)"
