@@ -58,7 +58,7 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
 
 
 @together
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @every_pattern
 def test_the_value_is_numpys_and_both_modes_agree(family: str, p: Pattern) -> None:
     values = p.values()

@@ -129,6 +129,7 @@ for f in (lambda x: stats.siegelslopes(x, np.arange(5.0)).slope,
 """
 
 
+@pytest.mark.slow
 def test_a_missing_module_disables_the_functions_that_need_it_alone(tmp_path: Path) -> None:
     script = tmp_path / "without.py"  # from whose lines a message knows what was called
     script.write_text(_WITHOUT)
