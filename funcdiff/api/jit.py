@@ -28,13 +28,7 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.compiling.frozen import (
-    draws_of,
-    numbers_of,
-    warn_of_change,
-    warn_of_draw,
-    with_watch,
-)
+from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
 from funcdiff.api.compiling.guarded import (
     Guarded,
     RecompilationWarning,
@@ -91,7 +85,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._statics = Statics(f, static_argnums, static_argnames)
         self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
         self._hits = Hits()
-        self._looks: dict[tuple[Any, ...], Callable[..., None]] = {}
+        self._watches: dict[tuple[Any, ...], Watch] = {}
         self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
         self._warned: set[str] = set()
         self._harmless: Any = None
@@ -128,7 +122,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         kind = self._statics.kind(args, kwargs)
         found = self._programs.get(kind.key)
         if found is not None:
-            self._looks[kind.key](None, None, None)
+            self._watches[kind.key].look()
             self._hits.count += isinstance(found, Straight)
         trace = self._try_to_record(args, kwargs, kind) if found is None else None
         if trace is not None and not trace.decisions:
@@ -154,7 +148,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             def direct(leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return self._on_way(found, args, kwargs, leaves)
 
-            self._direct.setdefault(signature, self._with_watch(direct))
+            self._direct.setdefault(signature, self._watches[kind.key].around(direct))
         if trace is not None:
             return found.enter(trace, kind.operands)
         return self._on_way(found, args, kwargs, kind.operands)
@@ -227,7 +221,6 @@ class JittedFunction(ByParts, Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget all programs: after a change of what the function closes over."""
         self._programs.clear()
-        self._looks.clear()
         self._direct.clear()
 
     # ---- tracing ---------------------------------------------------------------------------
@@ -284,15 +277,11 @@ class JittedFunction(ByParts, Generic[P, R]):
             warn_of_draw(FunctionName(self._function), by)
         return trace
 
-    def _with_watch(self, direct: Callable[..., Any]) -> Callable[..., Any]:
-        """Let a call that runs directly warn of global numbers that have changed."""
-
-        def warn(change: str) -> None:
-            if "change" not in self._warned:
-                self._warned.add("change")
-                warn_of_change(FunctionName(self._function), change)
-
-        return with_watch(direct, numbers_of(self._function), warn)
+    def _say_changed(self, change: str) -> None:
+        """Warn of a global number that has changed, once."""
+        if "change" not in self._warned:
+            self._warned.add("change")
+            warn_of_change(FunctionName(self._function), change)
 
     def _compile(
         self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
@@ -314,15 +303,14 @@ class JittedFunction(ByParts, Generic[P, R]):
         signature, leaves = self._signature(args, kwargs)
         if signature is not None:
             converts = any(type(x) is float for x in leaves)
-            self._direct[signature] = self._with_watch(
-                shortcut(found, execute, self._hits, converts=converts)
-            )
+            direct = shortcut(found, execute, self._hits, converts=converts)
+            self._direct[signature] = self._watches[kind.key].around(direct)
         return found
 
     def _keep(self, kind: Kind, found: Kept) -> Kept:
         """Keep what was compiled for a kind of arguments, and warn if there are too many."""
-        self._programs[kind.key] = found
-        self._looks[kind.key] = self._with_watch(lambda *_: None)
+        self._watches[kind.key] = Watch(self._function, self._say_changed)
+        self._programs[kind.key] = found  # which other threads may take at once
         count = len(self._programs)
         if count >= _MANY and "kinds" not in self._warned:
             self._warned.add("kinds")

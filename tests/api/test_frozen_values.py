@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.frozen import FrozenValueWarning
+from funcdiff.api.compiling.frozen import FrozenValueWarning, _state_of
 
 HERE = Path(__file__).name
 rng = np.random.default_rng(0)
@@ -121,3 +121,26 @@ def test_what_a_function_changes_itself_is_no_constant() -> None:
     assert compiled(1.0) == 1
     compiled(np.ones(2))
     assert compiled(1.0) == 1
+
+
+def test_states_are_looked_at_only_where_code_can_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def state_of(generator: Any) -> Any:
+        asked.append(generator)
+        return 0
+
+    monkeypatch.setattr("funcdiff.api.compiling.frozen._state_of", state_of)
+    fd.jit(lambda x: np.sin(x))(1.0)  # NumPy is named, and none of its generators
+    assert asked == []
+    fd.jit(lambda x: x + np.random.rand())(1.0)  # noqa: NPY002
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64"])
+def test_every_kind_of_generator_shows_that_it_has_drawn(bits: str) -> None:
+    generator = np.random.Generator(getattr(np.random, bits)(0))
+    before = _state_of(generator)
+    assert _state_of(generator) == before
+    generator.normal()
+    assert _state_of(generator) != before

@@ -11,7 +11,7 @@ import inspect
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
@@ -42,12 +42,8 @@ class Loaded(NamedTuple):
         return content(owner) if isinstance(owner, CellType) else owner.get(self.name, ABSENT)
 
 
-def loads_of(f: Any) -> list[Loaded]:
-    """Return what a function loads, and the functions of the user's that it loads, too."""
-    return [x for x, _ in _with_codes(f)]
-
-
 def _with_codes(f: Any) -> list[tuple[Loaded, CodeType]]:
+    """Return what a function, and those of the user's that it loads, load, with the code."""
     found: list[tuple[Loaded, CodeType]] = []
     pending, known = [f], set[int]()
     while pending and len(known) < _MOST_FUNCTIONS:
@@ -105,21 +101,22 @@ def draws_of(f: Any) -> Callable[[], str]:
     An empty text if none has.
     """
     loads = _with_codes(f)
-    seeded = any("seed" in code.co_names for _, code in loads)  # and draws the same in each call
-    known = [] if seeded else [(x, g) for x, _ in loads for g in _generators(x.value())]
-    states = [(x, g, state_of(g)) for x, g in known]
+    if any("seed" in code.co_names for _, code in loads):  # it draws the same in each call
+        loads = []
+    known = [(x, g) for x, code in loads for g in _generators(x.value(), code.co_names)]
+    states = [(x, g, _state_of(g)) for x, g in known]
 
     def first_draw() -> str:
         for loaded, generator, state in states:
-            if repr(state) != repr(state_of(generator)):
+            if state != _state_of(generator):
                 return f"{loaded.name}, at {loaded.place}"
         return ""
 
     return first_draw
 
 
-def _generators(value: Any) -> Iterator[Any]:
-    """Yield the generators of random numbers that a value is, or by which a module draws."""
+def _generators(value: Any, names: Sequence[str]) -> Iterator[Any]:
+    """Yield the generators that a value is, or by which a module draws in code with these names."""
     module = sys.modules.get("numpy.random")
     if isinstance(value, random.Random) or (
         module is not None and isinstance(value, module.Generator | module.RandomState)
@@ -129,17 +126,25 @@ def _generators(value: Any) -> Iterator[Any]:
         owner = random._inst if value is random else value.__self__
         if owner is not random and isinstance(owner, random.Random):
             yield owner
-    elif module is not None and (value is np or value is module):
+    elif module is not None and (value is module or (value is np and "random" in names)):
         yield module.mtrand._rand
 
 
-def state_of(generator: Any) -> Any:
-    """Return the state of a generator of random numbers."""
+def _state_of(generator: Any) -> Any:
+    """Return the state of a generator of random numbers, which is equal while it draws none."""
     if isinstance(generator, random.Random):
         return generator.getstate()
-    if hasattr(generator, "bit_generator"):
-        return generator.bit_generator.state
-    return generator.get_state()
+    is_new = hasattr(generator, "bit_generator")
+    return _comparable(generator.bit_generator.state if is_new else generator.get_state())
+
+
+def _comparable(state: Any) -> Any:
+    """Return a state with the bytes of arrays in their place."""
+    if isinstance(state, dict):
+        return [_comparable(x) for x in state.values()]
+    if isinstance(state, tuple):
+        return [_comparable(x) for x in state]
+    return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
 def warn_of_draw(name: object, drawn: str) -> None:
@@ -155,42 +160,49 @@ def warn_of_draw(name: object, drawn: str) -> None:
 # ---- global numbers ------------------------------------------------------------------------------
 
 
-def numbers_of(f: Any) -> list[tuple[Loaded, Any]]:
-    """Return the global numbers that a function loads, and those that it closes over."""
-    return [(x, x.value()) for x in loads_of(f) if isinstance(x.value(), _NUMBERS)]
+class Watch:
+    """Global numbers that a function loads or closes over, as they were when it was traced.
 
-
-def with_watch(
-    call: Callable[..., Any], numbers: list[tuple[Loaded, Any]], changed: Callable[[str], None]
-) -> Callable[..., Any]:
-    """Return a call of a compiled function that says once which of the numbers have changed.
-
-    Where there are none it is the call itself, which loses no time.
+    `changed` is told of the first that is another one, once.
     """
-    if not numbers:
-        return call
-    tables = [(x.owner, x.name, y) for x, y in numbers if not isinstance(x.owner, CellType)]
-    cells = [(x.owner, y) for x, y in numbers if isinstance(x.owner, CellType)]
 
-    def watching(leaves: Any, args: Any, kwargs: Any) -> Any:
-        for table, name, value in tables:
+    def __init__(self, f: Any, changed: Callable[[str], None]) -> None:
+        values = [(x, x.value()) for x, _ in _with_codes(f)]
+        numbers = [(x, y) for x, y in values if isinstance(y, _NUMBERS)]
+        self._numbers, self._changed = numbers, changed
+        self._tables = [(x.owner, x.name, y) for x, y in numbers if isinstance(x.owner, dict)]
+        self._cells = [(x.owner, y) for x, y in numbers if isinstance(x.owner, CellType)]
+
+    def look(self) -> None:
+        """Say if a number has changed."""
+        for table, name, value in self._tables:
             if table.get(name) is not value:
-                look()
-        for cell, value in cells:
+                self._tell()
+        for cell, value in self._cells:
             if content(cell) is not value:
-                look()
-        return call(leaves, args, kwargs)
+                self._tell()
 
-    def look() -> None:
-        for x, value in numbers:
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a call that looks before; where there are no numbers, the call itself."""
+        if not self._numbers:
+            return call
+        look = self.look
+
+        def watching(leaves: Any, args: Any, kwargs: Any) -> Any:
+            look()
+            return call(leaves, args, kwargs)
+
+        return watching
+
+    def _tell(self) -> None:
+        for x, value in self._numbers:
             now = x.value()
             if now is not value and now != value:
-                changed(f"{x.name}, which it loads at {x.place}, was {value!r} and is {now!r}")
-                tables.clear()
-                cells.clear()
+                self._changed(
+                    f"{x.name}, which it loads at {x.place}, was {value!r} and is {now!r}"
+                )
+                self._tables, self._cells = [], []
                 return
-
-    return watching
 
 
 def warn_of_change(name: object, change: str) -> None:
