@@ -166,8 +166,8 @@ def test_a_backward_rule_with_its_parameters_swapped_is_refused(backward: Any) -
 
 def test_other_names_of_a_backward_rule_tell_nothing() -> None:
     for backward in (
-        lambda g, x: (g, x), lambda ct, cts: (ct, cts), lambda x: x, lambda *args: args, np.dot,
-        lambda res, ct, cache=None: (res, ct),
+        lambda g, x: (g, x), lambda dy, v: (v * dy,), lambda ct, cts: (ct, cts), lambda x: x,
+        lambda *args: args, np.dot, lambda res, ct, cache=None: (res, ct),
     ):  # fmt: skip
         _product(backward)
     fixed = FD.custom_vjp(lambda n, x: x**n, nondiff_argnums=0)

@@ -36,9 +36,9 @@ S = TypeVar("S")
 Fixed = TypeVarTuple("Fixed")
 
 
-_COTANGENT: Final = re.compile(r"(cts?|cotangents?|d[yz]|dout|grad_out(puts?)?|upstream)")
+_COTANGENT: Final = re.compile(r"(cts?|cotangents?|grad_out(puts?)?)")
 _RESIDUAL: Final = re.compile(r"(res|residuals?|saved|ctx|cache)")
-"""How rules call what they take; names that may be anything (g, x, y) tell nothing."""
+"""How rules call what they take; names that may be either (g, x, dy) tell nothing."""
 
 
 class CustomFunction(ByParts, Generic[P, R]):
