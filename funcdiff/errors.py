@@ -137,6 +137,14 @@ class VerificationError(ProgramError, ValueError):
     """A program breaks an invariant; the message prints it with the line marked."""
 
 
+class RecompilationWarning(UserWarning):
+    """A jitted function was traced again and again: for new kinds of arguments, or new ways."""
+
+
+class FrozenValueWarning(UserWarning):
+    """A jitted function has a value for good that changes where it is not compiled."""
+
+
 class SparsityWarning(UserWarning):
     """A sparse Jacobian has hardly any zeros: a dense one, or products with it, cost less."""
 

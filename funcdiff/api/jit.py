@@ -29,11 +29,7 @@ from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
-from funcdiff.api.compiling.guarded import (
-    Guarded,
-    RecompilationWarning,
-    guarded_program,
-)
+from funcdiff.api.compiling.guarded import Guarded, guarded_program
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
 from funcdiff.api.compiling.straight import Hits, Straight, fastest_with, rebuild_results, shortcut
@@ -48,7 +44,7 @@ from funcdiff.core.decisions import Decisions
 from funcdiff.core.quiet import error_state, errors_are_heard
 from funcdiff.core.tracebacks import public, shorten
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import ConcreteValueError, InputError, user_location
+from funcdiff.errors import ConcreteValueError, InputError, RecompilationWarning, user_location
 from funcdiff.passes.recorded import recorded
 
 P = ParamSpec("P")

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.frozen import FrozenValueWarning, _state_of
+from funcdiff.api.compiling.frozen import _state_of
+from funcdiff.errors import FrozenValueWarning
 
 HERE = Path(__file__).name
 rng = np.random.default_rng(0)

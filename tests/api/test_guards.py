@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.guarded import MOST_LEAVES, RecompilationWarning
-from funcdiff.errors import ConcreteValueError, LostDerivativeError
+from funcdiff.api.compiling.guarded import MOST_LEAVES
+from funcdiff.errors import ConcreteValueError, LostDerivativeError, RecompilationWarning
 from tests.api.branching import program
 
 FD: Any = fd

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.guarded import RecompilationWarning
-from funcdiff.errors import ConcreteValueError, InputError
+from funcdiff.errors import ConcreteValueError, InputError, RecompilationWarning
 
 X = np.array([0.3, -0.7, 1.2])
 

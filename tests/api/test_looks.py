@@ -12,8 +12,13 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.guarded import RecompilationWarning
-from funcdiff.errors import ConcreteValueError, EscapedTracerError, LostDerivativeError, OutputError
+from funcdiff.errors import (
+    ConcreteValueError,
+    EscapedTracerError,
+    LostDerivativeError,
+    OutputError,
+    RecompilationWarning,
+)
 from tests.api.looks import program
 from tests.together import together
 

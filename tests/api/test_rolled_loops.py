@@ -14,7 +14,7 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.api.compiling import guarded
-from funcdiff.api.compiling.guarded import RecompilationWarning
+from funcdiff.errors import RecompilationWarning
 from tests.api.branching import loop_program
 
 FD: Any = fd

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.guarded import RecompilationWarning
 from funcdiff.api.derivatives import sparse
-from funcdiff.errors import InputError, SparsityWarning
+from funcdiff.errors import InputError, RecompilationWarning, SparsityWarning
 from tests.api.test_sparse import POINT, rosenbrock
 
 

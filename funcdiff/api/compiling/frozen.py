@@ -19,14 +19,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.calls.surroundings import ABSENT, content
-from funcdiff.errors import is_users_file
+from funcdiff.errors import FrozenValueWarning, is_users_file
 
 _MOST_FUNCTIONS: Final = 64
 _NUMBERS: Final = (int, float, complex, np.number, np.bool)
-
-
-class FrozenValueWarning(UserWarning):
-    """A jitted function has a value for good that changes where it is not compiled."""
 
 
 class Loaded(NamedTuple):

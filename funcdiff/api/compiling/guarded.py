@@ -28,7 +28,7 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import first_result, program_of
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InternalError, user_location
+from funcdiff.errors import InternalError, RecompilationWarning, user_location
 from funcdiff.passes.simplify import simplify
 
 MOST_LEAVES: Final = 32
@@ -39,10 +39,6 @@ _FEW: Final = 8
 
 _WINDOW: Final = 128
 """Calls of which at most a tenth may take a new way."""
-
-
-class RecompilationWarning(UserWarning):
-    """A jitted function was traced again and again: for new kinds of arguments, or new ways."""
 
 
 def program_of_trace(trace: Trace) -> Program:
