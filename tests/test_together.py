@@ -48,6 +48,18 @@ def test_a_thinned_table_runs_all_cases_with_the_slow_tests_alone(
     assert not table.pytestmark  # type: ignore[attr-defined]  # which would leave out the test
 
 
+def test_a_table_without_a_case_left_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    @together
+    @pytest.mark.thinned(10**6)
+    @pytest.mark.parametrize("case", range(5))
+    def table(case: int) -> None:
+        raise AssertionError(case)
+
+    monkeypatch.setattr(thinning, "on", True)
+    with pytest.raises(AssertionError, match="thin the table less"):
+        table()
+
+
 @together
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n", [1, 2])

@@ -36,17 +36,19 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(test)
     def run(**fixtures: Any) -> None:
-        failures = []
+        failures, count = [], 0
         for case in product(*tables):
             values = {name: value for _, part in case for name, value in part.items()}
             label = "-".join(told for told, _ in case)
             if thinning.on and any(crc32(label.encode()) % n for n in parts):
                 continue
+            count += 1
             try:
                 test(**fixtures, **values)
             except (Exception, pytest.fail.Exception) as failure:
                 failure.add_note(f"in the case {label}")
                 failures.append(failure)
+        assert count, "none of the cases is left: thin the table less"
         if failures:
             raise BaseExceptionGroup(f"{len(failures)} cases of the table", failures)
 

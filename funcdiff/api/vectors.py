@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -104,6 +105,16 @@ class _Unravel:
         rest = iter(pieces)
         leaves = [next(rest) if leaf is _HERE else leaf for leaf in self.others]
         return pytree.unflatten(self.structure, leaves)
+
+
+def element_name(paths: Sequence[str], shapes: Sequence[tuple[int, ...]], k: int) -> str:
+    """Return the path of element `k` of a vector that has leaves of these paths and shapes."""
+    for path, shape in zip(paths, shapes, strict=True):
+        if k < prod(shape):
+            place = ", ".join(map(str, np.unravel_index(k, shape)))
+            return f"{path}[{place}]" if place else path
+        k -= prod(shape)
+    raise IndexError(k)
 
 
 def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:

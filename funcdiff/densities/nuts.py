@@ -1,4 +1,8 @@
-"""The No-U-Turn sampler with multinomial draws, dual averaging and a diagonal metric."""
+"""The No-U-Turn sampler with multinomial draws, dual averaging and a diagonal metric.
+
+Hoffman and Gelman, The No-U-Turn sampler, JMLR 15, 2014; Betancourt, A conceptual introduction to
+Hamiltonian Monte Carlo, 2017.
+"""
 
 from __future__ import annotations
 

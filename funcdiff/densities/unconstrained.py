@@ -18,27 +18,18 @@ from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import jit
 from funcdiff.core.late import close_matches, late_import
 from funcdiff.core.tracebacks import public
-from funcdiff.densities.constrained import (
-    Above,
-    Between,
-    Cholesky,
-    Constraint,
-    CorrelationCholesky,
-    Ordered,
-    Simplex,
-    Unbounded,
-)
+from funcdiff.densities import constrained
 from funcdiff.densities.diagnostics import warn
 from funcdiff.densities.laplace import Approximation, approximate
 from funcdiff.densities.nuts import Draws, draw_chains
 from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
 from funcdiff.pytree.structure import Structure, keys_of
 
-_NAMED: Final[dict[str, tuple[int, Callable[[Any], Constraint]]]] = {
-    "cholesky": (2, Cholesky),
-    "correlation_cholesky": (2, CorrelationCholesky),
-    "ordered": (1, Ordered),
-    "simplex": (1, Simplex),
+_NAMED: Final[dict[str, tuple[int, Callable[[Any], constrained.Constraint]]]] = {
+    "cholesky": (2, constrained.Cholesky),
+    "correlation_cholesky": (2, constrained.CorrelationCholesky),
+    "ordered": (1, constrained.Ordered),
+    "simplex": (1, constrained.Simplex),
 }
 """For each name of a constraint, the number of axes that it needs and the constraint."""
 
@@ -138,10 +129,10 @@ def _refuse_unused(given: Mapping[Any, Any], names: list[tuple[Any, ...]]) -> No
                 )
 
 
-def _constraint(bound: Any, shape: tuple[int, ...], path: str) -> Constraint:
+def _constraint(bound: Any, shape: tuple[int, ...], path: str) -> constrained.Constraint:
     """Return the constraint that a bound means for a leaf."""
     if bound is None:
-        return Unbounded(shape)
+        return constrained.Unbounded(shape)
     if isinstance(bound, str) and bound in _NAMED:
         axes, constraint = _NAMED[bound]
         if len(shape) != axes or 0 in shape or len(set(shape)) > 1:
@@ -157,11 +148,13 @@ def _constraint(bound: Any, shape: tuple[int, ...], path: str) -> Constraint:
             for end, infinite in zip(bound, (-np.inf, np.inf), strict=True)
         )
         if all(isinstance(end, (int, float, np.number)) for end in (low, high)) and low < high:
+            if low == -np.inf and high == np.inf:
+                return constrained.Unbounded(shape)
             if low == -np.inf:
-                return Unbounded(shape) if high == np.inf else Above(shape, float(high), -1.0)
+                return constrained.Above(shape, float(high), -1.0)
             if high == np.inf:
-                return Above(shape, float(low))
-            return Between(shape, float(low), float(high))
+                return constrained.Above(shape, float(low))
+            return constrained.Between(shape, float(low), float(high))
     raise InputError(
         f"density: {bound!r} is no bound for params0{path}, at {user_location()}. Write a pair "
         f"(low, high) of increasing numbers or None, or one of: {', '.join(map(repr, _NAMED))}."
@@ -174,7 +167,7 @@ class _Unconstrained:
 
     logp: Callable[[Any], Any]
     structure: Structure
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[constrained.Constraint, ...]
 
     def parts(self, z: Any) -> tuple[Any, Any]:
         """Return the container of constrained parameters, and the log-Jacobian of all of them."""
@@ -311,10 +304,11 @@ class Density:
         progress
             Function that is called after each transition with their number, and that of all.
 
-        References
-        ----------
-        Hoffman and Gelman, The No-U-Turn sampler, JMLR 15, 2014. Draws within a trajectory are
-        multinomial: Betancourt, A conceptual introduction to Hamiltonian Monte Carlo, 2017.
+        Returns
+        -------
+        Draws
+            Parameters and vectors, with axes ``(chains, draws)`` in front. A `SamplingWarning`
+            comes if some diverge, or chains have not met.
         """
         generator = np.random.default_rng(rng)
         seen = draw_chains(

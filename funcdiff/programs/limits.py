@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.vectors import element_name
 from funcdiff.errors import InputError, user_location
 
 
@@ -40,12 +41,8 @@ def bound_vectors(bounds: Any, tree: Any, name: str, of: str) -> tuple[Any, Any]
 
 def element(tree: Any, k: int, name: str = "x") -> str:
     """Return the name of an element of the vector of a container, for messages."""
-    for path, leaf in pytree.flatten_with_paths(tree)[0]:
-        if k < np.size(leaf):
-            place = ", ".join(map(str, np.unravel_index(k, np.shape(leaf))))
-            return f"{name}{path}[{place}]" if place else f"{name}{path}"
-        k -= np.size(leaf)
-    raise IndexError(k)
+    leaves, structure = pytree.flatten(tree)
+    return name + element_name(pytree.paths(structure), list(map(np.shape, leaves)), k)
 
 
 def _is_none(x: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.vectors import ravel_pytree
+from funcdiff.api.vectors import element_name, ravel_pytree
 from funcdiff.errors import InputError, OutputError, user_location
 
 
@@ -42,9 +42,7 @@ class Coordinates:
 
     def name(self, k: int) -> str:
         """Return the name of an element of the vector."""
-        leaf, part = next((j, part) for j, (part, _) in enumerate(self.places) if k < part.stop)
-        place = np.unravel_index(k - part.start, self.shapes[leaf])
-        return self.paths[leaf] + (str([int(i) for i in place]) if place else "")
+        return element_name(self.paths, self.shapes, k)
 
     def flat(self, tree: Any, what: str, *, least: float = -np.inf) -> Any:
         """Return numbers of a container alike, one for each leaf or for each element, as a vector.

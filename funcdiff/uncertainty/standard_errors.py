@@ -102,7 +102,7 @@ def _bounds(at: Coordinates, lower: Any, upper: Any) -> Any:
 def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
     """Warn of the parameters that are flagged."""
     if np.any(flags):
-        names = ", ".join(at.name(int(k)) or "x" for k in np.flatnonzero(flags))
+        names = ", ".join(f"x{at.name(int(k))}" for k in np.flatnonzero(flags))
         warnings.warn(
             f"{what}: {names}, at {user_location()}. {cure}", UncertaintyWarning, stacklevel=4
         )
@@ -343,7 +343,7 @@ class _Profile(NamedTuple):
                 near, wall = (far, wall) if np.isfinite(value) else (near, far)
                 far = far * 1.5 if abs(far * 1.5) < abs(wall) else (near + wall) / 2
         raise ConvergenceError(
-            f"the profile of {self.at.name(k) or 'x'} does not fall by {reach**2 / 2:.3g} "
+            f"the profile of x{self.at.name(k)} does not fall by {reach**2 / 2:.3g} "
             f"{'below' if reach < 0 else 'above'} {x:.6g}, at {user_location()}: that side is "
             "unbounded, or the function not defined there. Report the other side only."
         )

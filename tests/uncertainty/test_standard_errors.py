@@ -136,7 +136,7 @@ def test_intervals_end_at_bounds_which_a_warning_names(kind: Any) -> None:
     bounds: dict[str, Any] = {
         "lower": {"a": P["a"] - 0.1, "b": -np.inf}, "upper": {"a": np.inf, "b": 100.0}
     }  # fmt: skip
-    with pytest.warns(errors.UncertaintyWarning, match=r"end at the bounds .*: \['a'\], at"):
+    with pytest.warns(errors.UncertaintyWarning, match=r"end at the bounds .*: x\['a'\], at"):
         low, high = fd.confidence_intervals(loglike)(P, kind=kind, **bounds)
     assert low["a"] == P["a"] - 0.1
     assert np.isclose(high["a"], free[1]["a"], rtol=1e-7)
