@@ -117,6 +117,18 @@ def test_what_is_closed_over_is_looked_at_too_and_forgotten_with_the_programs() 
         compiled(1.0)
 
 
+def test_a_parameter_that_an_inner_function_uses_is_not_the_global_of_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def scaled(x: Any, FACTOR: Any) -> Any:
+        return (lambda y: y * FACTOR)(x)
+
+    compiled = fd.jit(scaled)
+    assert compiled(1.0, 3.0) == 3.0
+    monkeypatch.setattr(f"{__name__}.FACTOR", 7.0)
+    assert compiled(1.0, 4.0) == 4.0  # without a warning
+
+
 def test_what_a_function_changes_itself_is_no_constant() -> None:
     compiled = fd.jit(_counted)
     assert compiled(1.0) == 1

@@ -74,7 +74,8 @@ def _loads(code: CodeType) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]
         line = part.co_firstlineno
         for step in dis.get_instructions(part):
             line = step.positions.lineno or line if step.positions else line
-            if step.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            is_outer = step.opname == "LOAD_DEREF" and step.argval in code.co_freevars
+            if is_outer or step.opname == "LOAD_GLOBAL":
                 loaded.setdefault(step.argval, f"{part.co_filename!r}, line {line}")
             elif step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
                 stored.add(step.argval)
