@@ -209,16 +209,26 @@ def is_users_file(file: str, or_scipys: bool = False) -> bool:  # noqa: FBT001, 
 
 def location_of(error: Exception) -> str:
     """Return the place of the user's code from which an error came, through code of others."""
+    found = _in_users_code(error)
+    if found is None:
+        return "an unknown place"
+    code = found.tb_frame.f_code
+    return place_text(code.co_filename, found.tb_lineno, code.co_name)
+
+
+def went_through_users_code(error: Exception) -> bool:
+    """Whether code of the user's ran where an error came from, or on the way to its handler."""
+    return _in_users_code(error) is not None
+
+
+def _in_users_code(error: Exception) -> TracebackType | None:
     found, trace = None, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
         if is_users(frame) and not installed_package(frame):
             found = trace
         trace = trace.tb_next
-    if found is None:
-        return "an unknown place"
-    code = found.tb_frame.f_code
-    return place_text(code.co_filename, found.tb_lineno, code.co_name)
+    return found
 
 
 def is_raised_by_user(error: Exception) -> bool:

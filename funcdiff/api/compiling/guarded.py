@@ -28,7 +28,12 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import first_result, program_of
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InternalError, RecompilationWarning, user_location
+from funcdiff.errors import (
+    InternalError,
+    RecompilationWarning,
+    user_location,
+    went_through_users_code,
+)
 from funcdiff.passes.simplify import simplify
 
 MOST_LEAVES: Final = 32
@@ -193,7 +198,9 @@ class Guarded:
             arrival = None if runner is None else runner(operands)
         except InternalError:
             raise
-        except Exception:
+        except Exception as error:
+            if went_through_users_code(error):  # in a signal handler, say
+                raise
             arrival = None  # it raises again below, and says where
         if arrival is not None:
             self.hits += 1
