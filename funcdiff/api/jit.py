@@ -38,7 +38,7 @@ from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import kernel
-from funcdiff.backend.native import loops
+from funcdiff.backend.native import machine
 from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.quiet import error_state, errors_are_heard
@@ -327,7 +327,7 @@ def _check_engine(engine: Engine) -> None:
             f"jit: engine={engine!r} is neither 'numpy' nor 'llvm', at {user_location()}."
         )
     if engine == "llvm":
-        loops.require()
+        machine.require()
 
 
 class Compiling(Function, Generic[Q]):
@@ -379,8 +379,8 @@ def jit(
     guards
         Whether Python may decide by values; if not, ``if x > 0`` is an error.
     engine
-        What computes elementwise operations: ``"numpy"``, or ``"llvm"``, which makes one loop of
-        machine code of each chain of them and needs the package llvmlite
+        What runs the program: ``"numpy"``, or ``"llvm"``, which makes machine code of it where
+        that is quicker, or of its chains of elementwise operations, and needs the package llvmlite
         (``python -m pip install "funcdiff[llvm]"``).
 
     Returns

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import fastest, owns_results
-from funcdiff.backend.numbers.unrolling import Unrolled
+from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.computed import computed
 from funcdiff.core.evaluate import copy_aliased
@@ -329,8 +329,8 @@ class _Code:
         self._next: dict[tuple[int, int], _Code | None] = {}
         self._captures = branch.captures
         function = fastest(program, native=native)
-        self._floats = function if isinstance(function, Unrolled) and not function.warns else None
-        self._owns = isinstance(function, Unrolled) or owns_results(program)
+        self._floats = function if isinstance(function, Attempt) and not function.warns else None
+        self._owns = isinstance(function, Attempt) or owns_results(program)
         self._function = with_check(program, function, exact=False)
         self._is_checked = self._function is not function
 

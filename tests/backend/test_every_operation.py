@@ -13,7 +13,7 @@ import funcdiff as fd
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.errors import NotDifferentiableError
-from tests.backend import test_kernels, test_source, test_unrolling
+from tests.backend import test_kernels, test_routines, test_source, test_unrolling
 from tests.reading import test_text
 from tests.rules.sample import Sample
 from tests.rules.test_rules import NAMED, cases
@@ -24,6 +24,7 @@ BACKENDS: Final[dict[str, Check]] = {
     "source": test_source.assert_same_bits,
     "kernel in blocks": test_kernels.assert_computes,
     "machine code": partial(test_kernels.assert_computes, limits=None, native=True),
+    "one function of machine code": test_routines.assert_computes,
     "unrolled code": test_unrolling.assert_computes,
     "text": test_text.assert_same_bits,
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import math
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +20,7 @@ import funcdiff as fd
 from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.backend.native.loops import compile_loop, formula
+from funcdiff.backend.native.machine import machine_code
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
 from funcdiff.testing.subject import disagreement
@@ -302,6 +305,34 @@ def test_machine_code_is_shared_by_shapes_and_freed() -> None:
     reference = weakref.ref(made)
     del made
     assert reference() is None
+
+
+def test_machine_code_is_kept_on_disk_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "define i64 @f() {\n  ret i64 %d\n}\n"
+    folder = tmp_path / "code"
+    monkeypatch.setenv("FUNCDIFF_CACHE", str(folder))
+    assert run_of(text % 7) == 7
+    (file,) = folder.iterdir()
+    kept = file.read_bytes()
+    # what is in the file runs
+    assert run_of(text % 8) == 8
+    (other,) = set(folder.iterdir()) - {file}
+    file.write_bytes(other.read_bytes())
+    assert run_of(text % 7) == 8
+    # but not if it was cut off
+    for broken in (b"", kept[:-1], kept[:-1] + bytes([kept[-1] ^ 1])):
+        file.write_bytes(broken)
+        assert run_of(text % 7) == 7
+        assert file.read_bytes() == kept
+
+
+def run_of(text: str) -> int:
+    engine, address = machine_code(text, "f")
+    found: int = ctypes.CFUNCTYPE(ctypes.c_int64)(address)()
+    del engine
+    return found
 
 
 def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

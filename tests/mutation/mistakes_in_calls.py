@@ -167,7 +167,7 @@ API: Final = (
             "kept = trace.captures",
             "a jitted function sees later changes of an array that it closes over"),
     Planted("api/compiling/straight.py",
-            "owns = isinstance(execute, Unrolled) or owns_results(program)",
+            "owns = isinstance(execute, Attempt) or owns_results(program)",
             "owns = True",
             "a jitted function returns its argument itself"),
     Planted("api/jit.py",

@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from funcdiff.backend.code import lower
-from funcdiff.backend.native import loops
+from funcdiff.backend.native import formulas
 from funcdiff.backend.numbers import scalars
 from funcdiff.core.primitive import is_registered, primitives
 from funcdiff.reading import costs
@@ -57,7 +57,7 @@ def test_tables_name_primitives_that_there_are() -> None:
     dialects = [import_module(f"funcdiff.reading.export.{target}").DIALECT for target in TARGETS]
     tables = [table for d in dialects for table in (d.statements, d.templates, d.in_place)]
     tables += [costs.FORMULAS, costs.WEIGHTS, inspections.KINDS, lower.EXPANSIONS, scalars.SPECIAL]
-    tables += [loops.OF_FLOATS, loops.OF_DOUBLES]
+    tables += [formulas.OF_FLOATS, formulas.OF_DOUBLES, formulas.OF_LIBRARY]
     names = {name for table in tables for name in table if isinstance(name, str)}
     assert [name for name in sorted(names) if not is_registered(name)] == []
 

@@ -15,7 +15,7 @@ import numpy as np
 from docs.benchmarks.workloads.contestants import Contestant
 from docs.benchmarks.workloads.options import Options
 from docs.benchmarks.workloads.workload import Workload
-from funcdiff.pytree import flatten_with_paths
+from funcdiff.pytree import flatten, flatten_with_paths, unflatten
 
 SAMPLE: Final = 0.02
 """Seconds that the calls of one contestant in one round take together, unless one takes longer."""
@@ -90,7 +90,9 @@ def measure(w: Workload, contestants: Sequence[Contestant], options: Options) ->
 
 def must_agree(found: Any, expected: Any) -> None:
     """Raise unless two containers hold the same numbers, up to rounding."""
-    found, expected = (dict(flatten_with_paths(tree)[0]) for tree in (found, expected))
+    leaves, structure = flatten(found, is_leaf=lambda x: hasattr(x, "__array__"))
+    plain = unflatten(structure, map(np.asarray, leaves))  # of other libraries' arrays
+    found, expected = (dict(flatten_with_paths(tree)[0]) for tree in (plain, expected))
     assert found.keys() == expected.keys(), f"{list(found)} for {list(expected)}"
     for path, x in found.items():
         y = np.asarray(expected[path])

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.backend.kernels.kernels import fastest, owns_results, prepare
-from funcdiff.backend.numbers.unrolling import Unrolled
+from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.dataflow import is_fresh
 from funcdiff.core.evaluate import copy_aliased, evaluate, is_repeatable
@@ -16,7 +16,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import cut
-from funcdiff.errors import InternalError, user_location
+from funcdiff.errors import InternalError, user_location, went_through_users_code
 from funcdiff.pytree.structure import assembler
 
 
@@ -53,9 +53,14 @@ class Straight(NamedTuple):
         )  # which raises again, and says where
 
     def refuse_to_repeat(self, error: Exception) -> None:
-        """Raise the error of a run that had effects, which must not happen again."""
+        """Raise the error of a run that had effects, which must not happen again.
+
+        So does one that a signal handler of the user's raised, as for a time limit.
+        """
         if not is_repeatable(self.program.equations):
             error.add_note(f"funcdiff: in a compiled program that was run at {user_location()}")
+            raise error
+        if went_through_users_code(error):
             raise error
 
 
@@ -72,8 +77,8 @@ def shortcut(
     captures = trace.captures
     is_array = trace.is_array
     assemble = assembler(trace.structure) if all(trace.numeric) else None
-    owns = isinstance(execute, Unrolled) or owns_results(program)
-    floats = execute if isinstance(execute, Unrolled) and not execute.warns else None
+    owns = isinstance(execute, Attempt) or owns_results(program)
+    floats = execute if isinstance(execute, Attempt) and not execute.warns else None
 
     def call(args: Sequence[Any], *_: Any) -> Any:
         hits.count += 1

@@ -35,6 +35,7 @@ from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import solver, triangles
 from funcdiff.backend.kernels.loops import scan, writable_outputs
 from funcdiff.backend.native.loops import compile_loop, formula, is_mostly_loops, is_worth_a_loop
+from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
@@ -261,11 +262,24 @@ class _Writer:
         """Return what is quicker than the interpreter's function of an equation, if anything is."""
         if (nested := eq.primitive.implementation.nested) is not None:
             key = eq.primitive, eq.params
-            return Quick(key, f"{eq.primitive}_", self._with_kernels(eq.params, nested))
+            made = self._routine(eq) or self._with_kernels(eq.params, nested)
+            return Quick(key, f"{eq.primitive}_", made)
         if (adder := row_adder(eq, self._calls.choices[eq.results[0].number])) is not None:
             return Quick(adder, "add_rows_", adder)
         triangular = solver(eq, self._triangles)
         return None if triangular is None else Quick(triangular, "triangular_", triangular)
+
+    def _routine(self, eq: Equation) -> Callable[..., Any] | None:
+        """Return the machine code of an equation that holds programs, if it has some."""
+        if not self._native:
+            return None
+        types = [atom.type for atom in eq.operands]
+        inputs = tuple([Var(k, t) for k, t in enumerate(types)])
+        first = len(inputs)
+        results = tuple([Var(first + k, v.type) for k, v in enumerate(eq.results)])
+        alone = Program(inputs, (Equation(eq.operation, inputs, results),), results)
+        made = routine(alone, lambda: Kernel(alone, Limits()))
+        return None if made is None else several(made)
 
     def _with_kernels(self, p: Params, nested: Callable[..., Any]) -> Callable[..., Any]:
         """Return what runs the programs that parameters hold: by kernels, or loops as floats."""
@@ -389,9 +403,13 @@ def _is_seen_by_user(step: Step) -> bool:
 
 
 @memoised
-def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
+def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled | Routine:
     """Return the kernel of a program, memoised by value."""
     program = prepare(program)
+    if native:
+        made = routine(lower(program), lambda: Kernel(program, Limits(), native=True))
+        if made is not None:
+            return made
     code = None if native and is_mostly_loops(program) else unroll(program)
     if code is None:
         return Kernel(program, Limits(), native=native)

@@ -13,117 +13,42 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import math
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from funcdiff.backend.blocks.schedule import Loop
-from funcdiff.backend.native import vectors
-from funcdiff.backend.native.vectors import WIDTH, Code, Vector, where
+from funcdiff.backend.native import formulas
+from funcdiff.backend.native.formulas import KINDS, MEMORY, OF_LIBRARY, Formula, is_function, key
+from funcdiff.backend.native.machine import machine_code, making
+from funcdiff.backend.native.vectors import WIDTH, Code, Vector
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.errors import InputError, user_location
-from funcdiff.ops.structure.structural import convert_p, select_p
-
-Formula: TypeAlias = Callable[..., Vector]
-
-KINDS: Final = {np.dtype(np.float64): "double", np.dtype(np.float32): "float", np.dtype(bool): "i1"}
-"""What vectors there are."""
+from funcdiff.core.types import BOOL, FLOAT, INT
+from funcdiff.ops.structure.structural import convert_p
 
 _NUMBERS: Final = 160
 """Numbers that Python's floats compute in the time of a few loops of machine code."""
 
 
-def _maximum(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("ogt", y) | x.compare("uno", x), x, y)
-
-
-def _minimum(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("olt", y) | x.compare("uno", x), x, y)
-
-
-def _sign(x: Vector) -> Vector:
-    zero = x.like(0.0)
-    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, where(x.compare("oeq", 0.0), zero, x)))
-
-
-def _fmax(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("oge", y) | y.compare("uno", y), x, y)
-
-
-def _fmin(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("ole", y) | y.compare("uno", y), x, y)
-
-
-def _compare(predicate: str) -> Formula:
-    return lambda x, y: x.compare(predicate, y)
-
-
-OF_FLOATS: Final[dict[Any, Formula]] = {
-    np.add: lambda x, y: x + y,
-    np.subtract: lambda x, y: x - y,
-    np.multiply: lambda x, y: x * y,
-    np.divide: lambda x, y: x / y,
-    np.negative: lambda x: -x,
-    np.square: lambda x: x * x,
-    np.reciprocal: lambda x: 1.0 / x,
-    np.absolute: lambda x: x.unary("fabs"),
-    np.fabs: lambda x: x.unary("fabs"),
-    np.sqrt: lambda x: x.unary("sqrt"),
-    np.sign: _sign,
-    np.maximum: _maximum,
-    np.minimum: _minimum,
-    np.fmax: _fmax,
-    np.fmin: _fmin,
-    np.less: _compare("olt"),
-    np.less_equal: _compare("ole"),
-    np.greater: _compare("ogt"),
-    np.greater_equal: _compare("oge"),
-    np.equal: _compare("oeq"),
-    np.not_equal: _compare("une"),
-    np.isnan: lambda x: x.compare("uno", x),
-    np.isinf: lambda x: x.unary("fabs").compare("oeq", math.inf),
-    np.isfinite: lambda x: x.unary("fabs") < math.inf,
-    "root_of_squares": lambda x: x.unary("sqrt"),
-}
-OF_DOUBLES: Final[dict[Any, Formula]] = {
-    np.exp: vectors.exp,
-    np.expm1: vectors.expm1,
-    np.log: vectors.log,
-    np.log1p: vectors.log1p,
-    np.sin: vectors.sin,
-    np.cos: vectors.cos,
-    np.sinh: vectors.sinh,
-    np.cosh: vectors.cosh,
-    np.tanh: vectors.tanh,
-    "erf": vectors.erf,
-}
-"""Functions that are computed in double precision (see `code.expansion` for further ones)."""
 _QUICK_OF_SINGLE: Final = frozenset((np.exp, np.log, np.sin, np.cos, np.tanh))
-"""Those of single precision that NumPy computes as quickly itself, by vectors, too."""
-_OF_FLAGS: Final[dict[Any, Formula]] = {
-    np.logical_and: lambda x, y: x & y,
-    np.logical_or: lambda x, y: x | y,
-    np.logical_not: lambda x: x ^ 1,
-}
+"""Functions of single precision that NumPy computes as quickly itself, by vectors, too."""
 
 
-def _key(eq: Equation) -> Any:
-    """Return by what the formula of an equation is found: its name, or the ufunc it calls."""
-    name = eq.primitive.name
-    return name if name in OF_DOUBLES or name in OF_FLOATS else eq.operation.function
-
-
-def is_function(eq: Equation) -> bool:
-    """Whether an equation computes a function that takes a chain of instructions."""
-    return _key(eq) in OF_DOUBLES
+def formula(eq: Equation) -> Formula | None:
+    """Return what computes an equation of arrays quicker than NumPy; None if nothing here does."""
+    types, function = [atom.type for atom in (*eq.operands, *eq.results)], key(eq)
+    of_single = all(t.dtype != FLOAT for t in types)
+    by_numpy = function in OF_LIBRARY or (of_single and function in _QUICK_OF_SINGLE)
+    if by_numpy or not types[-1].shape or any(t.dtype == INT for t in types):
+        return None
+    if eq.primitive is convert_p and types[-1].dtype == BOOL:
+        return None
+    return formulas.formula(eq)
 
 
 def is_worth_a_loop(equations: Sequence[Equation]) -> bool:
@@ -139,34 +64,6 @@ def is_mostly_loops(program: Program) -> bool:
     return 2 * len(sizes) > len(program.equations) and sum(sizes) > _NUMBERS
 
 
-def formula(eq: Equation) -> Formula | None:
-    """Return what computes an equation of vectors; None if nothing here does."""
-    types = [atom.type for atom in (*eq.operands, *eq.results)]
-    if not types[-1].shape or not all(t.dtype in KINDS for t in types):
-        return None
-    given = {KINDS[t.dtype] for t in types[:-1]}
-    if eq.primitive is select_p:
-        return where
-    if eq.primitive is convert_p:
-        kind = KINDS[types[-1].dtype]
-        return None if kind == "i1" else lambda x: x.convert(kind)
-    key = _key(eq)
-    if given == {"i1"}:
-        return _OF_FLAGS.get(key)
-    if key in OF_DOUBLES:
-        by_numpy = key in _QUICK_OF_SINGLE and "double" not in given
-        return None if by_numpy else _in_double_precision(OF_DOUBLES[key], *given)
-    return OF_FLOATS.get(key) if len(given) == 1 else None
-
-
-def _in_double_precision(function: Formula, kind: str) -> Formula:
-    if kind == "double":
-        return function
-    return lambda *xs: function(*[x.convert("double") for x in xs]).convert(kind)
-
-
-_MEMORY: Final = {"double": ("double", 8), "float": ("float", 4), "i1": ("i8", 1)}
-"""How each kind lies in memory: type and bytes."""
 _LONGEST: Final = 256
 _SHORTEST: Final = 64
 """Elements of a piece."""
@@ -325,7 +222,7 @@ class _Writer:
         return Vector(code, loaded, kind)
 
     def _write(self, value: Vector, base: str, index: str) -> None:
-        in_memory, size = _MEMORY[value.kind]
+        in_memory, size = MEMORY[value.kind]
         address = self._code.add(f"getelementptr {in_memory}, ptr {base}, i64 {index}")
         if value.kind == "i1":
             value = value.emit(f"zext {value} to <{WIDTH} x i8>", "i8")
@@ -333,7 +230,7 @@ class _Writer:
 
 
 def _memory(v: Var) -> tuple[str, int]:
-    return _MEMORY[KINDS[v.type.dtype]]
+    return MEMORY[KINDS[v.type.dtype]]
 
 
 def _phases(loop: Loop) -> list[list[Equation]]:
@@ -360,21 +257,8 @@ def _crossing(phases: Iterable[Sequence[Equation]], stored: dict[Var, int]) -> l
     return list(found)
 
 
-_lock: Final = Lock()
 _FROM_FUNCTIONS: Final = 1
 """The place of `PyUFunc_FromFuncAndData` in NumPy's table for extension modules."""
-
-
-def require() -> None:
-    """Raise InputError unless LLVM is installed."""
-    try:
-        importlib.import_module("llvmlite.binding")
-    except ImportError as error:
-        raise InputError(
-            "jit: engine='llvm' needs the package llvmlite, which is not installed, at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[llvm]". Without '
-            "`engine` NumPy computes everything."
-        ) from error
 
 
 class Compiled:
@@ -385,8 +269,8 @@ class Compiled:
     """
 
     def __init__(self, text: str, types: bytes, results: int) -> None:
-        with _lock:
-            self._engine, address = _machine_code(text)
+        with making:
+            self._engine, address = machine_code(text, "loop")
         # NumPy looks into these as long as the ufunc lives
         self._kept = ((ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(None), types)
         # From operands, and arrays for the results, to these.
@@ -420,29 +304,3 @@ def _from_functions() -> Any:
         ctypes.c_char_p, ctypes.c_char_p, number,
     )  # fmt: skip
     return kind(entries[_FROM_FUNCTIONS] or 0)
-
-
-@lru_cache(maxsize=1)
-def _machine() -> Any:
-    """Return LLVM, made ready for this processor."""
-    llvm = importlib.import_module("llvmlite.binding")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
-    for name in ("sin", "cos"):  # of arguments that `mathematics` does not reduce
-        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
-    return llvm
-
-
-def _machine_code(text: str) -> tuple[Any, int]:
-    """Return what holds the machine code of a loop, and its address."""
-    llvm = _machine()
-    module = llvm.parse_assembly(text)
-    module.verify()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
-    )
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine, engine.get_function_address("loop")

@@ -1,4 +1,4 @@
-"""LLVM's intermediate representation for vectors of eight numbers, and functions of such vectors.
+"""LLVM's intermediate representation for vectors of numbers, and functions of such vectors.
 
 A formula over `Vector` reads as it would of arrays, and every operation writes one instruction,
 which LLVM makes one, two or four of, by the width of the machine's registers.  Multiplications and
@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 WIDTH: Final = 8
-"""Numbers of a vector."""
+"""Numbers of a vector, but where there are fewer."""
 
 Operand: TypeAlias = "Vector | float"
 
@@ -63,37 +64,40 @@ class Code:
 
 
 class Vector:
-    """Eight numbers in LLVM's text: of kind ``"double"``, ``"float"``, ``"i64"`` or ``"i1"``.
+    """Numbers in LLVM's text: of kind ``"double"``, ``"float"``, ``"i64"`` or ``"i1"``.
 
-    `code` is where operations are written to; `text` is the name, without the type.
+    `code` is where operations are written to; `text` is the name, without the type; `width` says
+    how many numbers there are: of 1 it is LLVM's number, and no vector.
     """
 
-    __slots__ = ("code", "kind", "text")
+    __slots__ = ("code", "kind", "text", "width")
 
-    def __init__(self, code: Code, text: str, kind: str) -> None:
-        self.code, self.text, self.kind = code, text, kind
+    def __init__(self, code: Code, text: str, kind: str, width: int = WIDTH) -> None:
+        self.code, self.text, self.kind, self.width = code, text, kind, width
 
     @property
     def type(self) -> str:
         """The type as LLVM writes it."""
-        return f"<{WIDTH} x {self.kind}>"
+        return of_width(self.kind, self.width)
 
     def __str__(self) -> str:
         return f"{self.type} {self.text}"
 
     def emit(self, instruction: str, kind: str | None = None) -> Vector:
         """Return what an instruction computes."""
-        return Vector(self.code, self.code.add(instruction), kind or self.kind)
+        return Vector(self.code, self.code.add(instruction), kind or self.kind, self.width)
 
     def like(self, value: Operand) -> Vector:
-        """Return a vector of the same kind: of a number, eight times that."""
+        """Return a vector of the same kind: of a number, as often as there are others."""
         if isinstance(value, Vector):
             return value
-        return Vector(self.code, _splat(value, self.kind), self.kind)
+        return Vector(self.code, _splat(value, self.kind, self.width), self.kind, self.width)
 
     def _binary(self, of_floats: str, of_integers: str, x: Operand, y: Operand) -> Vector:
         left, right = self.like(x), self.like(y)
         word = of_floats if self.kind in ("double", "float") else of_integers
+        if self.kind == "i1":  # of flags a sum says whether any is set, a product whether all are
+            word = {"add": "or", "mul": "and"}[word]
         return self.emit(f"{word} {left}, {right.text}")
 
     def __add__(self, other: Operand) -> Vector:
@@ -150,36 +154,74 @@ class Vector:
 
     def unary(self, name: str) -> Vector:
         """Return what an intrinsic function of floats computes: ``sqrt``, ``fabs``."""
-        suffix = "f64" if self.kind == "double" else "f32"
-        text = self.code.call(f"llvm.{name}.v{WIDTH}{suffix}", self.type, str(self))
-        return Vector(self.code, text, self.kind)
+        return self._intrinsic(name, self)
 
     def convert(self, kind: str) -> Vector:
         """Return the same numbers, or flags as 0 and 1, in another kind."""
         if kind == self.kind:
             return self
         word = {"double": "fpext", "float": "fptrunc"}[kind]
-        word = "uitofp" if self.kind == "i1" else word
-        return self.emit(f"{word} {self} to <{WIDTH} x {kind}>", kind)
+        word = {"i1": "uitofp", "i64": "sitofp"}.get(self.kind, word)
+        return self.emit(f"{word} {self} to {of_width(kind, self.width)}", kind)
 
     def times_plus(self, factor: Operand, summand: Operand) -> Vector:
         """Return the product plus the summand, rounded once where the processor can do that."""
-        suffix = "f64" if self.kind == "double" else "f32"
-        operands = (self, self.like(factor), self.like(summand))
-        text = self.code.call(
-            f"llvm.fmuladd.v{WIDTH}{suffix}", self.type, *(str(x) for x in operands)
-        )
-        return Vector(self.code, text, self.kind)
+        return self._intrinsic("fmuladd", self, self.like(factor), self.like(summand))
+
+    def _intrinsic(self, name: str, *operands: Vector) -> Vector:
+        number = "f64" if self.kind == "double" else "f32"
+        suffix = number if self.width == 1 else f"v{self.width}{number}"
+        text = self.code.call(f"llvm.{name}.{suffix}", self.type, *map(str, operands))
+        return Vector(self.code, text, self.kind, self.width)
+
+    @property
+    def lanes(self) -> list[Vector]:
+        """The numbers one by one."""
+        if self.width == 1:
+            return [self]
+        texts = [self.code.add(f"extractelement {self}, i32 {k}") for k in range(self.width)]
+        return [Vector(self.code, text, self.kind, 1) for text in texts]
+
+    def part(self, first: int, count: int) -> Vector:
+        """Return some numbers in a row."""
+        if count == 1:
+            text = self.code.add(f"extractelement {self}, i32 {first}")
+        else:
+            mask = ", ".join(f"i32 {k}" for k in range(first, first + count))
+            both = f"{self}, {self.type} poison"
+            text = self.code.add(f"shufflevector {both}, <{count} x i32> <{mask}>")
+        return Vector(self.code, text, self.kind, count)
+
+    def repeated(self, width: int) -> Vector:
+        """Return a vector of one number, so often."""
+        if width == 1:
+            return self
+        type_ = of_width(self.kind, width)
+        first = self.code.add(f"insertelement {type_} poison, {self}, i32 0")
+        mask = f"<{width} x i32> zeroinitializer"
+        spread = self.code.add(f"shufflevector {type_} {first}, {type_} poison, {mask}")
+        return Vector(self.code, spread, self.kind, width)
 
     @property
     def bits(self) -> Vector:
         """The bits of doubles as integers."""
-        return self.emit(f"bitcast {self} to <{WIDTH} x i64>", "i64")
+        return self.emit(f"bitcast {self} to {of_width('i64', self.width)}", "i64")
 
     @property
     def number(self) -> Vector:
         """The doubles of bits."""
-        return self.emit(f"bitcast {self} to <{WIDTH} x double>", "double")
+        return self.emit(f"bitcast {self} to {of_width('double', self.width)}", "double")
+
+
+def joined(numbers: Sequence[Vector]) -> Vector:
+    """Return the vector of some numbers."""
+    first, width, text = numbers[0], len(numbers), "poison"
+    if width == 1:
+        return first
+    type_ = of_width(first.kind, width)
+    for k, number in enumerate(numbers):
+        text = first.code.add(f"insertelement {type_} {text}, {number}, i32 {k}")
+    return Vector(first.code, text, first.kind, width)
 
 
 def where(flags: Vector, x: Operand, y: Operand) -> Vector:
@@ -205,13 +247,20 @@ def polynomial(z: Vector, coefficients: tuple[float, ...]) -> Vector:
     return total
 
 
-def _splat(value: float, kind: str) -> str:
+def of_width(kind: str, width: int) -> str:
+    """Return the type of so many numbers, as LLVM writes it."""
+    return kind if width == 1 else f"<{width} x {kind}>"
+
+
+def _splat(value: float, kind: str, width: int) -> str:
     """Return a constant vector of one number."""
+    if kind == "float":  # LLVM takes no constant that has to be rounded
+        (value,) = struct.unpack("f", struct.pack("f", value))
     if kind in ("double", "float"):
         text = f"0x{struct.pack('>d', value).hex().upper()}"
     else:
         text = str(int(value))
-    return f"<{', '.join([f'{kind} {text}'] * WIDTH)}>"
+    return text if width == 1 else f"<{', '.join([f'{kind} {text}'] * width)}>"
 
 
 _SHIFT: Final = 1.5 * 2.0**52
@@ -416,7 +465,7 @@ def _sine_of_turns(x: Vector, quarters: int, name: str) -> Vector:
     one = 1.0 - half
     sine = r + (r * z * polynomial(z, _SIN) + lost * one)
     cosine = one + (((1.0 - one) - half) + (z * z * polynomial(z, _COS) - r * lost))
-    odd = n.emit(f"trunc {n} to <{WIDTH} x i1>", "i1")
+    odd = n.emit(f"trunc {n} to {of_width('i1', n.width)}", "i1")
     value = where(odd, cosine, sine)
     result = (value.bits ^ ((n & 2) << 62)).number
     return _by_library(name, x, result, x.unary("fabs").compare("uge", _FAR))
@@ -433,17 +482,16 @@ def cos(x: Vector) -> Vector:
 
 
 def _by_library(name: str, x: Vector, result: Vector, flags: Vector) -> Vector:
-    """Return a result; if any flag is set, that of the C library for all eight."""
+    """Return a result; if any flag is set, that of the C library for all of them."""
     code, before = x.code, x.code.label
-    some = code.call(f"llvm.vector.reduce.or.v{WIDTH}i1", "i1", str(flags))
+    some = flags.text
+    if x.width > 1:
+        some = code.call(f"llvm.vector.reduce.or.v{x.width}i1", "i1", str(flags))
     slow, done = code.name()[1:], code.name()[1:]
     code.do(f"br i1 {some}, label %{slow}, label %{done}")
     code.block(slow)
-    filled = "undef"
-    for lane in range(WIDTH):
-        number = code.add(f"extractelement {x}, i32 {lane}")
-        value = code.call(name, "double", f"double {number}")
-        filled = code.add(f"insertelement {x.type} {filled}, double {value}, i32 {lane}")
+    values = [Vector(code, code.call(name, "double", str(lane)), x.kind, 1) for lane in x.lanes]
+    filled = joined(values).text
     code.do(f"br label %{done}")
     code.block(done)
     return x.emit(f"phi {x.type} [ {result.text}, %{before} ], [ {filled}, %{slow} ]")

@@ -130,15 +130,17 @@ def literal(atom: Literal) -> str:
 
 
 _TRIES: Final = 8
-"""How often a function may raise before it is no longer tried."""
+"""How often a function may fail to compute what NumPy can before it is no longer tried."""
 
 
 class Attempt:
     """A function of arrays that runs a quick one, or a sure one where the quick one raises.
 
     The quick one raises `ArithmeticError` or `ValueError` for numbers that it cannot handle;
-    ``sure()`` makes the other one when it is needed.
+    ``sure()`` makes the other one when it is needed.  `warns` says whether the quick one may warn.
     """
+
+    warns: bool = False
 
     def __init__(self, quick: Callable[..., Any], sure: Callable[[], Callable[..., Any]]) -> None:
         # Who calls it by itself gives the operands to the `Attempt` if it raises.
@@ -152,11 +154,13 @@ class Attempt:
             try:
                 return self.quick(*operands)
             except (ArithmeticError, ValueError):
-                self._failures += 1
-                if self._failures == _TRIES:
-                    self.quick = self
+                pass
         numbers = [np.float64(x) if type(x) is float else x for x in operands]
-        return quiet(self._fallback, *numbers)
+        results = quiet(self._fallback, *numbers)
+        self._failures += 1  # unless it raises as well
+        if self._failures == _TRIES:
+            self.quick = self
+        return results
 
     @computed
     def _fallback(self) -> Callable[..., Any]:

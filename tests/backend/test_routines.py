@@ -1,0 +1,371 @@
+"""Whole programs as machine code: arrays of any length, loops, branches, guards, and steps."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+import funcdiff.numpy as fnp
+from funcdiff.backend.code.lower import lower
+from funcdiff.backend.kernels.kernels import prepare
+from funcdiff.backend.native.routine import Routine, routine
+from funcdiff.core.evaluate import Executable, executable
+from funcdiff.core.program import Program
+from funcdiff.testing.subject import disagreement, rounding
+from tests.backend.test_source import LAYOUTS
+
+
+def made(program: Program) -> Routine | None:
+    """Return the machine code of a program, if all of it has some."""
+    return routine(lower(prepare(program)), lambda: executable(program), always=True)
+
+
+def assert_computes(program: Program, arrays: list[Any], expected: list[Any] | None = None) -> None:
+    """Assert that two calls agree with the interpreter, the first one afterwards."""
+    before = [np.copy(x) for x in arrays]
+    run = made(program)
+    if run is None:
+        return
+    with np.errstate(all="ignore"):
+        if expected is None:
+            expected = Executable(program).interpret(*arrays)
+        first = run(*arrays)
+        run(*[x * x.dtype.type(0.97) if x.dtype.kind in "fc" else x for x in before])
+        second = run(*arrays)
+    for results in (first, second):
+        for y, z in zip(results, expected, strict=True):
+            assert np.shape(y) == np.shape(z)
+            assert np.asarray(y).dtype == np.asarray(z).dtype
+            assert not disagreement(y, z, rounding([*arrays, *expected]), 1.0)
+    for x, y in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def assert_agrees(f: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
+    """Assert that a function is one of machine code, and computes what it does without."""
+    quick = fd.jit(f, engine="llvm")
+    kept = []
+    for args in [*calls, *calls]:
+        found, expected = (fd.pytree.flatten(g(*args))[0] for g in (quick, f))
+        for y, z in zip(found, expected, strict=True):
+            assert np.asarray(y).dtype == np.asarray(z).dtype
+            assert not disagreement(y, z, 1e-10, 1.0)
+        kept.append((found, [np.copy(y) for y in found]))
+    for found, copies in kept:  # later calls write to memory of their own
+        for y, z in zip(found, copies, strict=True):
+            np.testing.assert_array_equal(y, z)
+    assert "run(" in quick.lower(*calls[0]).source
+
+
+LENGTHS: Final = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50, 63, 65, 130)
+OF_MATRICES: Final[dict[str, Callable[..., Any]]] = {
+    "products": lambda a, b, x: (a @ x, x @ a, a @ a.T, a.T @ b, b.T @ a, np.outer(x, x) - a),
+    "sums": lambda a, b, x: (
+        np.sum(a * a),
+        np.sum(a, axis=0),
+        np.sum(b, axis=1),
+        np.prod(x),
+        x @ x,
+    ),
+    "extrema": lambda a, _b, x: (np.max(a, axis=0), np.min(a, axis=1), np.argmax(x), np.max(x)),
+    "functions": lambda a, b, x: (
+        np.tanh(a)[::-1] * np.exp(x),
+        np.where(b > 0, np.log1p(b * b), b),
+    ),
+    "parts": lambda a, _b, x: (np.concatenate([x[1:], x[::2]]), a[::-1, ::-1].T.reshape(-1) * 2.0),
+    "running": lambda a, b, _x: (np.cumsum(a, axis=0), np.cumsum(b, axis=1)),
+}
+
+
+@pytest.mark.thinned(16)
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("name", OF_MATRICES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_any_length_are_computed(name: str, n: int, dtype: Any) -> None:
+    random = np.random.default_rng(n)
+    arrays = [random.normal(size=s).astype(dtype) for s in ((n, n), (n, 3), (n,))]
+    program = fd.trace(OF_MATRICES[name])(*arrays)
+    assert made(program) is not None
+    assert_computes(program, arrays)
+
+
+def test_a_long_chain_of_formulas_is_stored_in_between() -> None:
+    def f(x: Any) -> Any:
+        for k in range(150):
+            x = (np.sin, np.cos, np.tanh)[k % 3 if k % 7 else 0](x * (1.0 + 0.01 * k))
+        return x
+
+    x = np.linspace(-1, 1, 5)
+    assert_computes(fd.trace(f)(x), [x])
+
+
+def test_long_rows_are_added_up_in_pieces() -> None:
+    for n in (1023, 1024, 1025, 2049, 5000):
+        x = np.full(n, 0.1, np.float32)
+        run = made(fd.trace(lambda x: np.sum(x))(x))
+        assert run is not None
+        (total,) = run(x)
+        assert abs(total - n * float(np.float32(0.1))) < 1e-6 * n
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_may_lie_in_memory_as_they_like(layout: Any) -> None:
+    x = layout(np.random.default_rng(0).normal(size=(6, 4)))
+    x.setflags(write=False)
+    odd = np.frombuffer(bytes(1) + np.linspace(-2, 2, 24).tobytes(), np.float64, offset=1)
+    f = fd.jit(fd.grad(lambda x: np.sum(np.sin(x @ x.T))), engine="llvm")
+    for y in (x, odd.reshape(6, 4), x.astype(">f8")):
+        np.testing.assert_allclose(f(y), f(np.array(y, float, order="C")), rtol=1e-14)
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+def root(x: Any) -> Any:
+    """Return the square root by Newton's method, with Python's own loop."""
+    y = x
+    while abs(y * y - x) > 1e-12:
+        y = (y + x / y) / 2
+    return y
+
+
+def shrunk(x: Any) -> Any:
+    (y,) = fd.while_loop(
+        lambda s: np.sum(s[0] ** 2) > 1e-3, lambda s: (s[0] * 0.7 * np.cos(s[0]),), (x,)
+    )
+    return np.sum(y)
+
+
+def exchanged(x: Any) -> Any:
+    """Return what a loop makes whose carries change places, and which keeps some of them."""
+
+    def step(c: Any, r: Any) -> Any:
+        a, b, k = c
+        return (b, a + r, k * 1.1), (a * r, k, b)
+
+    rows = np.arange(12.0).reshape(4, 3)
+    (a, b, k), (ys, ks, bs) = fd.scan(step, (x, x * 2, 1.0), rows, reverse=True)
+    return np.sum(a * b * bs[1]) + k + np.sum(ys) * np.sum(ks)
+
+
+def filled(x: Any) -> Any:
+    y = fnp.zeros(9)
+    for i in range(9):
+        y[i] = x[i % 3] * i + (y[i - 1] if i else 0.0)
+    y[1:4] += y[:3]
+    return np.sum(y**2)
+
+
+def remembered(x: Any) -> Any:
+    """Return what a loop makes that writes into a copy of its carry, and then reads the carry."""
+
+    def step(y: Any, r: Any) -> Any:
+        z = y.copy()
+        z[1:] = y[:2] * r
+        return z + y / 2, np.sum(y * z)
+
+    end, sums = fd.scan(step, np.sin(x), np.array([0.5, 1.5, -0.7]))
+    return np.sum(end * x) + np.sum(sums)
+
+
+def nested(x: Any) -> Any:
+    def outer(c: Any, r: Any) -> Any:
+        inner, _ = fd.scan(lambda d, s: (np.tanh(d * s + r), None), c, x[:2])
+        return fd.cond(np.sum(inner) > 0, lambda v: v * 1.5, lambda v: v - 1.0, inner), inner[0]
+
+    end, firsts = fd.scan(outer, x, np.array([0.1, -0.3, 0.2]))
+    return np.sum(end) * np.sum(firsts)
+
+
+def plain(f: Callable[..., Any]) -> Callable[..., Any]:
+    return f
+
+
+def pushed_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x: fd.jvp(fd.grad(f), (x,), (np.ones(3),))
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("f", [exchanged, filled, nested, remembered, shrunk])
+@pytest.mark.parametrize("derivative", [plain, fd.grad, fd.hessian, pushed_gradient])
+def test_loops_have_derivatives_of_machine_code(
+    derivative: Callable[..., Any], f: Callable[..., Any]
+) -> None:
+    assert_agrees(derivative(f), (np.array([0.3, -0.8, 1.1]),), (np.array([2.5, 0.1, -0.4]),))
+
+
+def test_a_loop_of_unknown_length_keeps_as_many_rows_as_it_makes() -> None:
+    def f(x: Any) -> Any:
+        return fd.while_loop(lambda s: s > 1.0, lambda s: s * x, 1e6)
+
+    for order in (f, fd.grad(f), fd.grad(fd.grad(f))):
+        assert_agrees(order, (0.5,), (0.99,), (1e-7,))
+
+
+def test_a_loop_that_keeps_more_rows_than_there_is_room_for_is_left_to_numpy() -> None:
+    start = np.ones(5000)
+    f = fd.grad(lambda x: np.sum(fd.while_loop(lambda s: s[0] > 0.5, lambda s: s * x, start)))
+    x = np.linspace(0.995, 1.0, 5000)
+    program, expected = fd.trace(lambda x: (x, f(x)))(x), fd.jit(f)(x)
+    run = made(program)
+    assert run is not None
+    for _ in range(10):
+        same, found = run(x, *[start for _ in program.inputs[1:]])
+        assert not np.shares_memory(same, x)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("derivative", [plain, fd.grad])
+def test_guards_hand_over_what_others_go_on_with(derivative: Any) -> None:
+    assert_agrees(derivative(root), (2.0,), (3.0,), (1e-3,), (2.0,), (1e8,))
+
+    def branching(x: Any) -> Any:
+        y, rows = np.sin(x), x.reshape(2, 2).T
+        if y[0] > 0:
+            return np.sum(y * 2.0) + rows[0, 1]
+        k = np.argmax(x)
+        if k > 1:
+            return x[k] * np.sum(rows @ rows)
+        return y[1]
+
+    cases = ([1.0, 2, 3, 4], [-1.0, 2, 3, 1], [-1.0, 2, 1, 0], [1.0, 0, 0, 0], [-1.0, 0, 3, 2])
+    assert_agrees(derivative(branching), *[(np.array(x),) for x in cases])
+
+
+def test_an_array_is_not_read_after_it_is_written_over() -> None:
+    def turned(x: Any) -> Any:
+        y = np.sin(x)
+        y[np.array([4, 3, 2, 1, 0])] = y
+        y[1:4] = y[:3]
+        y[::2] += y[1:4]
+        return y
+
+    assert_agrees(turned, (np.linspace(-1, 2, 5),))
+
+
+# ---- positions, conditions, and what is left to NumPy --------------------------------------------
+
+
+def test_positions_are_those_of_numpy() -> None:
+    x, i = np.random.default_rng(0).normal(size=(5, 3)), np.array([0, -1, 4, 0, -5])
+    assert_agrees(lambda x: x[i], (x,))
+    assert_agrees(lambda x, i: x[i] * x[:, 1][i, None], (x, i))
+
+    def total(x: Any, i: Any) -> Any:
+        return np.sum(x[i] ** 2)
+
+    assert_agrees(fd.grad(total), (x, i), (x, i[::-1]))
+    f = fd.jit(lambda x, i: x[i], engine="llvm")
+    for _ in range(10):  # as often as it likes
+        with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 5"):
+            f(x, np.array([5]))
+    np.testing.assert_array_equal(f(x, np.array([-2])), x[[-2]])
+
+
+def test_integers_have_extrema_too() -> None:
+    largest = np.iinfo(np.int64).max
+    n = np.array([[3, -2, largest], [7, largest, largest]])
+    assert_agrees(lambda n: (np.min(n, axis=0), np.max(n), np.sum(n % 7, axis=1)), (n,))
+
+
+def test_what_has_no_machine_code_is_a_step_of_numpys() -> None:
+    def filtered(x: Any) -> Any:
+        def step(p: Any, r: Any) -> Any:
+            gain = np.linalg.solve(p + np.eye(2), p) * r
+            return p - gain @ p + 0.1 * np.eye(2), np.linalg.slogdet(p)[1]
+
+        _, logs = fd.scan(step, np.outer(x, x) + np.eye(2), np.array([0.5, 0.1, 0.2]))
+        return np.sum(logs) + np.sort(x)[0]
+
+    xs = [(np.array([0.5, -0.2]),), (np.array([0.1, 0.7]),)]
+    for derivative in (plain, fd.grad, fd.hessian):
+        assert_agrees(derivative(filtered), *xs)
+    f = fd.jit(lambda a: np.linalg.cholesky(a) + np.tanh(a) * a + np.exp(a) * 2.0, engine="llvm")
+    with pytest.raises(np.linalg.LinAlgError):
+        f(-np.eye(3))
+    np.testing.assert_allclose(f(np.eye(3))[0, 0], 1 + np.tanh(1) + 2 * np.e)
+
+
+def test_results_are_nobody_elses() -> None:
+    f = fd.jit(lambda x: (x, x.T, x[0] * 1.0, 2.0, np.zeros(3), x), engine="llvm")
+    x = np.random.default_rng(0).normal(size=(3, 3))
+    for _ in range(3):
+        results = f(x)
+        arrays = [y for y in results if isinstance(y, np.ndarray)]
+        for k, y in enumerate(arrays):
+            assert not any(np.shares_memory(y, z) for z in [x, *arrays[:k]])
+
+
+def test_numbers_come_as_python_has_them() -> None:
+    f = fd.jit(lambda x, n, flag: np.where(flag, x * n, x - n), engine="llvm")
+    for x in (2.5, np.float64(2.5), np.array(2.5)):
+        assert f(x, 3, True) == 7.5
+        assert f(x, np.int64(3), np.bool_(False)) == -0.5
+    assert f(np.float32(2.5), np.float32(3), True).dtype == np.float32
+
+
+def test_threads_have_memory_of_their_own() -> None:
+    f = fd.jit(fd.grad(lambda x: nested(x) + shrunk(x)), engine="llvm")
+    xs = np.random.default_rng(0).normal(size=(6, 3))
+    expected = [f(x) for x in xs]
+    found: dict[int, Any] = {}
+
+    def work(k: int) -> None:
+        found[k] = [f(xs[k]) for _ in range(50)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(xs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, y in enumerate(expected):
+        for z in found[k]:
+            np.testing.assert_array_equal(z, y)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+def test_a_loop_without_end_can_be_interrupted(error: type[BaseException]) -> None:
+    def stops(*_: Any) -> None:
+        raise error
+
+    f = fd.jit(
+        lambda x: fd.while_loop(lambda s: s > 0.0, lambda s: s * 1.0 + x, 1.0), engine="llvm"
+    )
+    assert f(-1.0) == 0.0
+    before = signal.signal(signal.SIGALRM, stops)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(error):
+            f(0.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert f(-1.0) == 0.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_an_interrupt_in_a_step_of_numpys_is_no_failure_of_the_step() -> None:
+    def stops(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def f(x: Any) -> Any:
+        a = np.eye(3) + x
+        return fd.while_loop(lambda s: np.linalg.det(a) * s > 0.0, lambda s: s * 1.0 + x, 1.0)
+
+    run = fd.jit(f, engine="llvm")
+    assert run(-1.0) == 1.0
+    before = signal.signal(signal.SIGALRM, stops)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(0.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
