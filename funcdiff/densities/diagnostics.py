@@ -91,8 +91,13 @@ def _rhat(x: Any) -> Any:
 
 
 def _ess(x: Any) -> float:
-    """Sum autocorrelations by Geyer's initial monotone sequence."""
+    """Sum autocorrelations by Geyer's initial monotone sequence.
+
+    It is nan for chains of fewer than five draws, which have no lags to tell them by.
+    """
     length = x.shape[1]
+    if length < 5:
+        return float("nan")
     centred = x - x.mean(axis=1, keepdims=True)
     spectrum = np.abs(np.fft.rfft(centred, 2 * length)) ** 2
     covariances = np.fft.irfft(spectrum, axis=1)[:, :length].mean(axis=0) / length

@@ -37,7 +37,8 @@ class Draws:
         the energy was lost: draws near such places are not to be trusted.
     rhat, bulk_ess, tail_ess
         Containers as `params`, without the axes of chains and draws: rank-normalized split R-hat,
-        which is 1 where chains agree, and effective numbers of draws in the middle and the tails.
+        which is 1 where chains agree, and effective numbers of draws in the middle and the tails,
+        nan for fewer than ten draws of each chain.
 
     References
     ----------

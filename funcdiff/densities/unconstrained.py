@@ -341,7 +341,8 @@ class Density:
         """Return the log-density as a function of a vector ``(n,)`` of PyTensor, with gradients.
 
         In a model of PyMC: ``z = pm.Flat("z", shape=d.size)`` and
-        ``pm.Potential("density", d.pymc_potential()(z))``.
+        ``pm.Potential("density", d.pymc_potential()(z))``. Where NumPy finds a matrix singular it
+        is ``-np.inf``, as `value` is.
 
         Raises
         ------
@@ -349,7 +350,9 @@ class Density:
             If PyTensor is not installed.
         """
         wrap = late_import("funcdiff.interop.pytensor").wrap
-        found: Callable[[Any], Any] = wrap(self._function, result=lambda _: np.zeros(()))
+        found: Callable[[Any], Any] = wrap(
+            self._function, result=lambda _: np.zeros(()), singular=-np.inf
+        )
         return found
 
     def mici(self) -> dict[str, Callable[[Any], Any]]:

@@ -31,18 +31,25 @@ except ImportError as error:
 class Wrapped:
     """NumPy code as a function of PyTensor; made by `wrap`."""
 
-    def __init__(self, f: Callable[..., Any], result: Callable[..., Any] | None) -> None:
+    def __init__(
+        self, f: Callable[..., Any], result: Callable[..., Any] | None, singular: float | None
+    ) -> None:
         update_wrapper(self, f)
-        self._function, self._result = f, result
+        self._function, self._result, self._singular = f, result, singular
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in PyTensor's variables."""
         xs, parts = take_apart((args, kwargs), _is_variable)
         call = Call(self._function, parts, NUMPY_CODE, self._result)
-        return call.rebuild(_apply(call.operation, xs))
+        return call.rebuild(_apply(call.operation, xs, self._singular))
 
 
-def wrap(f: Callable[..., Any], *, result: Callable[..., Any] | None = None) -> Wrapped:
+def wrap(
+    f: Callable[..., Any],
+    *,
+    result: Callable[..., Any] | None = None,
+    singular: float | None = None,
+) -> Wrapped:
     """Return NumPy code as a function of PyTensor, for likelihoods in models of PyMC.
 
     Its gradients are funcdiff's, of every order and in both modes: ``pytensor.grad``, ``Rop`` and
@@ -56,6 +63,9 @@ def wrap(f: Callable[..., Any], *, result: Callable[..., Any] | None = None) -> 
     result
         ``result(*args)`` returns arrays of the shapes and dtypes of the result; it is called with
         zeros.  Needed only where `f` decides by values (``if x > 0``), for a graph has none.
+    singular
+        What results are where NumPy finds a matrix singular or not positive definite, as
+        ``-np.inf`` for a log-density; derivatives are 0 there.  Without it, that error is raised.
 
     Returns
     -------
@@ -67,25 +77,25 @@ def wrap(f: Callable[..., Any], *, result: Callable[..., Any] | None = None) -> 
     ConcreteValueError
         If `f` decides by values, and there is no `result`.
     """
-    return Wrapped(f, result)
+    return Wrapped(f, result, singular)
 
 
 def _is_variable(leaf: Any) -> bool:
     return isinstance(leaf, Variable)
 
 
-def _apply(operation: Operation, xs: Sequence[Any]) -> list[Any]:
-    found: list[Any] = _Bridge(operation)(*xs, return_list=True)
+def _apply(operation: Operation, xs: Sequence[Any], singular: float | None) -> list[Any]:
+    found: list[Any] = _Bridge(operation, singular)(*xs, return_list=True)
     return found
 
 
 class _Bridge(Op):  # type: ignore[misc]
     """An operation on variables, whose derivatives are operations on variables."""
 
-    __props__ = ("operation",)
+    __props__ = ("operation", "singular")
 
-    def __init__(self, operation: Operation) -> None:
-        self.operation = operation
+    def __init__(self, operation: Operation, singular: float | None) -> None:
+        self.operation, self.singular = operation, singular
         # a graph is compiled once, and so are its derivatives; what is only called may be anything
         users = operation.is_users
         self._run = (operation if users else operation.run_by(jit(operation.function))).run
@@ -107,7 +117,14 @@ class _Bridge(Op):  # type: ignore[misc]
         return [(t.dtype.name, shape) for t, shape in zip(found, known, strict=True)]
 
     def perform(self, node: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        ys = self._run(*map(np.asarray, inputs))
+        try:
+            ys = self._run(*map(np.asarray, inputs))
+        except np.linalg.LinAlgError:
+            if self.singular is None:
+                raise
+            given = tuple(ArrayType(np.shape(x), np.asarray(x).dtype) for x in inputs)
+            types = self.operation.types(given)
+            ys = [np.full(t.shape, self.singular, t.dtype) for t in types]
         for storage, y, wanted in zip(outputs, ys, node.outputs, strict=True):
             if not wanted.type.is_valid_value(y, strict=True):
                 raise OutputError(
@@ -126,7 +143,7 @@ class _Bridge(Op):  # type: ignore[misc]
         if not (any(active) and any(wanted)):
             return [DisconnectedType()() for _ in inputs]
         cts = [ct for ct, on in zip(given, wanted, strict=True) if on]
-        found = _apply(self.operation.pulled(active, wanted), [*inputs, *cts])
+        found = self._derivative(self.operation.pulled(active, wanted), [*inputs, *cts])
         return [DisconnectedType()() if g is None else g for g in spread(found, active)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
@@ -137,8 +154,12 @@ class _Bridge(Op):  # type: ignore[misc]
         moved: Sequence[Any] = [None for _ in outputs]
         if any(active) and any(wanted):
             given = [t for t, on in zip(ts, active, strict=True) if on]
-            moved = spread(_apply(self.operation.pushed(active, wanted), [*inputs, *given]), wanted)
+            pushed = self._derivative(self.operation.pushed(active, wanted), [*inputs, *given])
+            moved = spread(pushed, wanted)
         return [DisconnectedType()() if t is None else t for t in moved]
+
+    def _derivative(self, operation: Operation, xs: Sequence[Any]) -> list[Any]:
+        return _apply(operation, xs, None if self.singular is None else 0.0)
 
     def connection_pattern(self, node: Any) -> list[list[bool]]:
         kept = [y.type.dtype in _INEXACT for y in node.outputs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -20,6 +21,14 @@ from funcdiff.core.late import scipy_function
 from funcdiff.core.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location
 
+LARGE: Final = 100
+"""Variables from which on matrices are sparse: smaller ones are factorized sooner dense."""
+_FULL: Final = 0.5
+"""The density from which on a Jacobian is cheaper as an array."""
+_STEEP: Final = 100.0
+"""The largest first derivative that is not scaled."""
+_LEAST: Final = 1e-8
+"""The smallest factor by which something is scaled."""
 _RUNS: Final = 64
 """Runs of rows that are looked at for constant derivatives; more take longer than they save."""
 
@@ -43,6 +52,10 @@ class Entries(NamedTuple):
         places = (self.data, (self.rows, self.columns))
         return scipy_function("csr_array", "scipy.sparse")(places, shape=self.shape)
 
+    def keys(self) -> Any:
+        """Return the places as numbers, in the order of rows and columns."""
+        return self.rows * self.shape[1] + self.columns
+
     def lower(self) -> Entries:
         """Return the entries of the lower triangle."""
         chosen = self.rows >= self.columns
@@ -64,17 +77,21 @@ class Functions:
 
     Value, gradient, constraints and Jacobian come from one program, and are kept for the last
     point. Where NumPy finds a matrix singular, everything is NaN: solvers then take a shorter step.
+    `notes` says of which matrices a branch of Python's decides the places; `factors` are those of
+    the objective and of the constraints ``(m,)``, if they are scaled.
     """
 
     f: Callable[..., Any]
     c: Callable[..., Any] | None
-    unravel: Callable[[Any], Any]
+    containers: tuple[Callable[[Any], Any], Callable[[Any], Any]]  # of x and of c(x), of vectors
     args: tuple[Any, ...]
     start: Any
     bounds: tuple[Any, Any]
     cbounds: tuple[Any, Any]
+    notes: list[str] = field(default_factory=list)
+    factors: tuple[float, Any] | None = None
     _last: tuple[Any, At] | None = field(default=None, repr=False)
-    _curved: Entries | None = field(default=None, repr=False)
+    _places: dict[str, Entries] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -88,11 +105,13 @@ class Functions:
 
     def objective(self, z: Any, *args: Any) -> Any:
         """Return the objective."""
-        return self.f(self.unravel(z), *args)
+        return self.f(self.containers[0](z), *args)
 
     def constraints(self, z: Any, *args: Any) -> Any:
         """Return the vector of constraints."""
-        return np.zeros(0) if self.c is None else ravel_pytree(self.c(self.unravel(z), *args))[0]
+        if self.c is None:
+            return np.zeros(0)
+        return ravel_pytree(self.c(self.containers[0](z), *args))[0]
 
     def lagrangian(self, z: Any, factor: Any, multipliers: Any, *args: Any) -> Any:
         """Return ``factor·f + multipliers·c``."""
@@ -100,7 +119,7 @@ class Functions:
         return value + multipliers @ self.constraints(z, *args) if self.m else value
 
     @cached_property
-    def values(self) -> Callable[..., tuple[Any, Any]]:
+    def plain(self) -> Callable[..., tuple[Any, Any]]:
         """Return the compiled function from ``z`` to objective and constraints."""
         return jit(lambda z, *args: (self.objective(z, *args), self.constraints(z, *args)))
 
@@ -132,28 +151,113 @@ class Functions:
         return last[1]  # of this thread
 
     def _at(self, z: Any) -> At:
-        try:
-            value, gradient, constraints, (data, (rows, columns)) = quiet(
-                self._first, z, *self.args
-            )
-        except np.linalg.LinAlgError:
-            if self._last is None:
-                raise
-            return At(*(_nan_like(part) for part in self._last[1]))
-        entries = Entries(data, rows, columns, (self.m, self.n))
-        return At(value, gradient, constraints, entries)
+        found = self._compute(self._first, z)
+        if found is None:
+            value, gradient, constraints = np.nan, np.full(self.n, np.nan), np.full(self.m, np.nan)
+            return At(value, gradient, constraints, self.places("Jacobian"))
+        value, gradient, constraints, (data, (rows, columns)) = found
+        if self.factors is not None:
+            of, each = self.factors
+            value, gradient, constraints = of * value, of * gradient, each * constraints
+            data = each[rows] * data
+        return At(value, gradient, constraints, Entries(data, rows, columns, (self.m, self.n)))
+
+    def values(self, z: Any) -> tuple[Any, Any]:
+        """Return objective and constraints, without derivatives."""
+        found = self._compute(self.plain, np.array(z, dtype=float))
+        value, constraints = found or (np.nan, np.full(self.m, np.nan))
+        of, each = self.factors or (1.0, 1.0)
+        return of * value, each * constraints
 
     def hessian(self, z: Any, factor: float, multipliers: Any) -> Entries:
         """Return the second derivatives of the Lagrangian, both triangles."""
-        z, weights = np.array(z, dtype=float), np.asarray(multipliers, dtype=float)
+        of, each = self.factors or (1.0, 1.0)
+        weights = each * np.asarray(multipliers, dtype=float)
+        found = self._compute(self._second, np.array(z, dtype=float), float(of * factor), weights)
+        if found is None:
+            return self.places("Hessian")
+        data, (rows, columns) = found
+        return Entries(data, rows, columns, (self.n, self.n))
+
+    def with_factors(self) -> Functions:
+        """Return the program with factors by which first derivatives at the start are at most 100.
+
+        Only what is larger is scaled (A. Wächter and L. T. Biegler, On the implementation of an
+        interior-point filter line-search algorithm, Mathematical Programming 106, 2006, 3.8).
+        """
+        here, steep = self.at(self.start), np.zeros(self.m)
+        np.maximum.at(steep, here.jacobian.rows, np.abs(here.jacobian.data))
+        of, each = (
+            np.where(np.isfinite(s), np.maximum(_STEEP / np.maximum(s, _STEEP), _LEAST), 1.0)
+            for s in (np.max(np.abs(here.gradient)), steep)
+        )
+        found = copy(self)  # with what is compiled
+        found.factors, found._last = (float(of), each), None
+        found.cbounds = self.cbounds[0] * each, self.cbounds[1] * each
+        return found
+
+    def _compute(self, function: Callable[..., Any], *operands: Any) -> Any:
+        """Return what a function of the program returns, or None where a matrix is singular."""
         try:
-            data, (rows, columns) = quiet(self._second, z, float(factor), weights, *self.args)
+            return quiet(function, *operands, *self.args)
         except np.linalg.LinAlgError:
-            if self._curved is None:
-                raise
-            return self._curved._replace(data=_nan_like(self._curved.data))
-        self._curved = Entries(data, rows, columns, (self.n, self.n))
-        return self._curved
+            return None
+
+    def places(self, name: str) -> Entries:
+        """Return NaN at the places at which the Jacobian or the Hessian may have entries.
+
+        They are those at the start, and all that `at_places` met elsewhere; where Python decides by
+        values, small matrices have all places.
+        """
+        if name not in self._places:
+            of, *operands = (
+                (self.constraints,)
+                if name == "Jacobian"
+                else (grad(self.lagrangian), 1.0, np.ones(self.m))
+            )
+            pattern = sparsity(of)(self.start, *operands, *self.args)
+            rows, columns, full = pattern.rows, pattern.cols, pattern.density > _FULL
+            if not full and self.n < LARGE and self._branches(of, *operands):
+                full = True
+                self.notes.append(f"Python decides by values: the {name} has all places")
+            if full:
+                rows, columns = map(np.ravel, np.indices(pattern.shape))
+            self._places[name] = Entries(np.full(len(rows), np.nan), rows, columns, pattern.shape)
+        return self._places[name]
+
+    def at_places(self, name: str, entries: Entries, places: Entries) -> Any:
+        """Return entries at fixed places, row by row, with zeros where there are none."""
+        if len(places.rows) == len(entries.rows) and (
+            (places.rows == entries.rows).all() and (places.columns == entries.columns).all()
+        ):
+            return entries.data
+        fixed, keys = places.keys(), entries.keys()
+        k = np.minimum(np.searchsorted(fixed, keys), max(len(fixed) - 1, 0))
+        if len(keys) and not (len(fixed) and np.all(fixed[k] == keys)):
+            union, wide = np.union1d(self.places(name).keys(), keys), self.n
+            if len(union) > len(self.places(name).rows):
+                self.notes.append(f"Python decides by values: the {name} got further places")
+            self._places[name] = Entries(
+                np.full(len(union), np.nan), union // wide, union % wide, entries.shape
+            )
+            raise InputError(
+                f"nlp: the {name} has entries here where it has none at x0, at {user_location()}: "
+                "a branch of Python's decides by values. Make the solver's problem again, which "
+                "knows of these places, or write np.where, which has those of both."
+            )
+        found = np.zeros(len(fixed))
+        found[k] = entries.data
+        return found
+
+    def _branches(self, f: Callable[..., Any], *operands: Any) -> bool:
+        """Whether Python looks at values in a function, so that its program is one of several."""
+        try:  # the body of a loop is traced without values
+            quiet(map_rows, lambda z: f(z, *operands, *self.args), self.start[None])
+        except FuncdiffError:
+            return True
+        except np.linalg.LinAlgError:
+            pass
+        return False
 
     @cached_property
     def linear(self) -> Any:
@@ -166,9 +270,7 @@ class Functions:
         linear, z = np.zeros(self.m, bool), self.start
         if not self.m:
             return linear
-        try:  # the body of a loop is traced without values
-            map_rows(lambda z: self.constraints(z, *self.args), z[None])
-        except FuncdiffError:
+        if self._branches(self.constraints):
             return linear
 
         def entries(z: Any, start: int, end: int) -> Any:
@@ -179,7 +281,7 @@ class Functions:
 
         varying = sparsity(lambda z: entries(z, 0, self.m)[0])(z).rows
         linear[:] = True
-        linear[entries(z, 0, self.m)[1][0][varying]] = False
+        linear[self.places("Jacobian").rows[varying]] = False
         steps = np.diff(np.concatenate([[0], linear, [0]]))
         starts, ends = np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist()
         runs = list(zip(starts, ends, strict=True))
@@ -201,36 +303,10 @@ def _value_and_jacobian(c: Callable[..., Any], z: Any, *args: Any) -> Any:
 
 def _is_full(f: Callable[..., Any], *args: Any) -> bool:
     """Whether a Jacobian is cheaper as an array than by its entries."""
-    return bool(sparsity(f)(*args).density > 0.5)
+    return bool(sparsity(f)(*args).density > _FULL)
 
 
 def _entries(J: Any) -> Any:
     """Return all entries of an array as those of a sparse matrix."""
     rows, columns = np.indices(J.shape)
     return np.ravel(J), (rows.ravel(), columns.ravel())
-
-
-def _nan_like(part: Any) -> Any:
-    """Return NaN in place of numbers."""
-    if isinstance(part, Entries):
-        return part._replace(data=_nan_like(part.data))
-    return np.full(np.shape(part), np.nan)[()]
-
-
-def within(entries: Entries, places: Sequence[Any], what: str) -> Any:
-    """Return the entries at fixed places, row by row, with zeros where there are none."""
-    rows, columns = places
-    own = entries.rows, entries.columns
-    if len(rows) == len(own[0]) and (rows == own[0]).all() and (columns == own[1]).all():
-        return entries.data
-    wide = entries.shape[1]
-    fixed, keys = rows * wide + columns, entries.rows * wide + entries.columns
-    k = np.minimum(np.searchsorted(fixed, keys), max(len(fixed) - 1, 0))
-    if len(keys) and not (len(fixed) and np.all(fixed[k] == keys)):
-        raise InputError(
-            f"nlp: the {what} has entries here where it has none at x0, at {user_location()}: a "
-            "branch of Python's decides by values. Write np.where, which has the places of both."
-        )
-    found = np.zeros(len(fixed))
-    found[k] = entries.data
-    return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from funcdiff.programs.functions import Functions, within
+from funcdiff.programs.functions import At, Functions
 
 
 class Callbacks:
@@ -20,48 +19,47 @@ class Callbacks:
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
+        self._jacobian = functions.places("Jacobian")
+        self._hessian = functions.places("Hessian").lower()
+        self._failure: Exception | None = None
 
-    @cached_property
-    def _jacobian_places(self) -> tuple[Any, Any]:
-        entries = self._functions.at(self._functions.start).jacobian
-        return entries.rows, entries.columns
-
-    @cached_property
-    def _hessian_places(self) -> tuple[Any, Any]:
-        ones = np.ones(self._functions.m)
-        entries = self._functions.hessian(self._functions.start, 1.0, ones).lower()
-        return entries.rows, entries.columns
+    def _at(self, x: Any) -> At:
+        """Return the point, or raise what `hessian` has raised: cyipopt drops that."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return self._functions.at(x)
 
     def objective(self, x: Any) -> float:
         """Return the objective."""
-        return float(self._functions.at(x).value)
+        return float(self._at(x).value)
 
     def gradient(self, x: Any) -> Any:
         """Return the gradient of the objective, of shape ``(n,)``."""
-        return np.array(self._functions.at(x).gradient)
+        return np.array(self._at(x).gradient)
 
     def constraints(self, x: Any) -> Any:
         """Return the constraints, of shape ``(m,)``."""
-        return np.array(self._functions.at(x).constraints)
+        return np.array(self._at(x).constraints)
 
     def jacobianstructure(self) -> tuple[Any, Any]:
         """Return rows and columns of the entries that `jacobian` returns."""
-        rows, columns = self._jacobian_places
-        return rows.copy(), columns.copy()
+        return self._jacobian.rows.copy(), self._jacobian.columns.copy()
 
     def jacobian(self, x: Any) -> Any:
         """Return the entries of the Jacobian of the constraints."""
-        places = self._jacobian_places
-        return np.array(within(self._functions.at(x).jacobian, places, "Jacobian"))
+        here = self._at(x).jacobian
+        return np.array(self._functions.at_places("Jacobian", here, self._jacobian))
 
     def hessianstructure(self) -> tuple[Any, Any]:
         """Return rows and columns of the entries that `hessian` returns: the lower triangle."""
-        rows, columns = self._hessian_places
-        return rows.copy(), columns.copy()
+        return self._hessian.rows.copy(), self._hessian.columns.copy()
 
     def hessian(self, x: Any, lagrange: Any, obj_factor: float) -> Any:
         """Return entries of the second derivatives of ``obj_factor·f + lagrange·c``."""
-        places = self._hessian_places
-        return np.array(
-            within(self._functions.hessian(x, obj_factor, lagrange).lower(), places, "Hessian")
-        )
+        try:
+            here = self._functions.hessian(x, obj_factor, lagrange).lower()
+            return np.array(self._functions.at_places("Hessian", here, self._hessian))
+        except Exception as error:
+            self._failure = error
+            raise

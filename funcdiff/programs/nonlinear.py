@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from types import SimpleNamespace
 from typing import Any, Generic
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.signatures.variables import X
 from funcdiff.api.vectors import ravel_pytree
-from funcdiff.core.late import scipy_function
+from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.programs.functions import Functions
@@ -20,7 +24,7 @@ from funcdiff.programs.ipopt import Callbacks
 from funcdiff.programs.limits import bound_vectors, element
 from funcdiff.programs.scipy_solvers import default_method, default_options, minimize_arguments
 from funcdiff.programs.sensitivity import derivatives
-from funcdiff.programs.solutions import Solution, finish
+from funcdiff.programs.solutions import Solution, finish, violation
 
 
 @public
@@ -103,9 +107,8 @@ def nlp(
             f"{high[k]}, at {user_location()}. Start within bounds: np.clip(x0, low, high)."
         )
     z0, args = z0.astype(float), tuple(args)
-    start = unravel(z0)
-    with np.errstate(all="ignore"):
-        value, found = f(start, *args), None if c is None else c(start, *args)
+    value: Any = _first_value(f, unravel, z0, args)
+    found = None if c is None else _first_value(c, unravel, z0, args)
     if np.shape(value) != () or np.asarray(value).dtype.kind not in "fiu":
         raise OutputError(
             f"nlp: f returned an array of shape {np.shape(value)} and dtype "
@@ -120,7 +123,25 @@ def nlp(
                 f"nlp: c returned {found!r}, without numbers, at {user_location()}. Return what "
                 "cbounds are for, or give c=None."
             )
-    return NonlinearProgram(Functions(f, c, unravel, args, z0, (low, high), limits))
+    back = ravel_pytree(found)[1]
+    return NonlinearProgram(Functions(f, c, (unravel, back), args, z0, (low, high), limits))
+
+
+def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, ...]) -> Any:
+    """Return what a function returns at the start, as NaN where a matrix is singular there."""
+    try:
+        with np.errstate(all="ignore"):
+            return f(unravel(z), *args)
+    except np.linalg.LinAlgError:
+        found: list[Any] = []
+
+    def blank(z: Any) -> Any:
+        value = f(unravel(z), *args)
+        found.append(pytree.map(lambda x: np.full(np.shape(x), np.nan), value))
+        return ravel_pytree(value)[0]
+
+    sparsity(blank)(z)  # it has no need of values
+    return found[0]
 
 
 def _check_real(tree: Any, name: str, error: type[InputError | OutputError]) -> None:
@@ -166,13 +187,18 @@ class NonlinearProgram(Generic[X]):
         """Flags ``(m,)`` of the constraints that are certainly linear, or linear plus constant."""
         return self.functions.linear
 
+    @property
+    def notes(self) -> list[str]:
+        """What was noticed of the structure: matrices of which branches of Python's decide it."""
+        return list(self.functions.notes)
+
     def vector(self, x: X) -> Any:
         """Return the vector ``(n,)`` of a container."""
         return ravel_pytree(x)[0].astype(float)
 
     def container(self, z: Any) -> X:
         """Return the container that a vector ``(n,)`` stands for."""
-        x: X = self.functions.unravel(np.asarray(z, dtype=float))
+        x: X = self.functions.containers[0](np.asarray(z, dtype=float))
         return x
 
     @public
@@ -204,16 +230,39 @@ class NonlinearProgram(Generic[X]):
         Raises
         ------
         InputError
-            By `jacobian` and `hessian`, if they have entries at places where there were none at the
-            start, as where Python's ``if`` decides by values.
+            By `jacobian` and `hessian` of 100 variables or more, if they have entries at places
+            where there were none at the start, as where Python's ``if`` decides by values; the next
+            ``problem()`` has these too.
         """
         return Callbacks(self.functions)
+
+    @public
+    def pyomo(self, *, objective: bool = True) -> Any:
+        """Return an ``ExternalGreyBoxModel`` for a block in a model of Pyomo's.
+
+        ``block.set_external_model(program.pyomo())`` of an ``ExternalGreyBoxBlock`` makes the
+        variables ``block.inputs["x['a'][0]"]`` and ``block.outputs["c['b']"]``, with bounds and
+        values at the start. Pyomo's solver "cyipopt" gets all derivatives.
+
+        Parameters
+        ----------
+        objective
+            Whether `f` is the objective of the model, which must have no other one then.
+
+        Raises
+        ------
+        MissingDependencyError
+            If Pyomo is not installed.
+        """
+        return late_import("funcdiff.programs.pyomo").GreyBox(self.functions, objective=objective)
 
     @public
     def solve(
         self,
         method: str | None = None,
         *,
+        scaling: bool = False,
+        progress: bool = False,
         callback: Callable[[X], None] | None = None,
         **options: Any,
     ) -> Solution[X]:
@@ -223,6 +272,11 @@ class NonlinearProgram(Generic[X]):
         ----------
         method
             As for `scipy`; by default "SLSQP" for fewer than 100 variables, and "trust-constr".
+        scaling
+            Whether the objective and each constraint get factors by which their first derivatives
+            at the start are at most 100, as with Ipopt. The solver's options then hold for these.
+        progress
+            Whether each iteration writes a line to stderr.
         callback
             Function that is called with the container after each iteration.
         **options
@@ -241,13 +295,29 @@ class NonlinearProgram(Generic[X]):
             If SciPy is not installed.
         """
         method = method or default_method(self.functions)
-        arguments = self.scipy(method)
-        if callback is not None:
-            arguments["callback"] = lambda z, *_: callback(self.container(z))
+        functions = self.functions.with_factors() if scaling else self.functions
+        arguments = minimize_arguments(functions, method)
+        numbers = count(1)
+
+        def after(z: Any, *_: Any) -> None:
+            if callback is not None:
+                callback(self.container(z))
+            if progress:
+                value, values = self.functions.values(z)
+                left = violation(values, self.cbounds)
+                said = f"f = {value:.6g}, constraints left by {left:.1e}"
+                sys.stderr.write(f"nlp: iteration {next(numbers)}, {said}\n")
+
+        if callback is not None or progress:
+            arguments["callback"] = after
+        options = default_options(functions, method) | options
         with np.errstate(all="ignore"):
-            raw = scipy_function("minimize", "scipy.optimize")(
-                **arguments, options=default_options(self.functions, method) | options
-            )
+            try:
+                raw = scipy_function("minimize", "scipy.optimize")(**arguments, options=options)
+            except ValueError as error:  # "trust-constr" where nothing is defined at the start
+                if np.isfinite(arguments["fun"](arguments["x0"])):
+                    raise
+                raw = SimpleNamespace(x=arguments["x0"], message=f"undefined at x0: {error}")
         return self.solution(raw.x, raw)
 
     @public
@@ -257,7 +327,7 @@ class NonlinearProgram(Generic[X]):
         """Return the function that differentiates a solution with respect to `args`.
 
         What is active stays active: the derivatives are those of the equations that a solution
-        satisfies then. The matrix is dense: of ``n + m`` rows at most.
+        satisfies then. Their matrix is sparse if 100 variables or more are free.
 
         Parameters
         ----------
@@ -302,10 +372,10 @@ class NonlinearProgram(Generic[X]):
                [-0.5,  0.5]])
         """
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        count = len(self.functions.args)
-        if not all(isinstance(k, int) and -count <= k < count for k in chosen):
+        most = len(self.functions.args)
+        if not all(isinstance(k, int) and -most <= k < most for k in chosen):
             raise InputError(
-                f"nlp.sensitivity: argnums={argnums!r} for a program with {count} arguments, at "
+                f"nlp.sensitivity: argnums={argnums!r} for a program with {most} arguments, at "
                 f"{user_location()}. Count them from 0, without x."
             )
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from funcdiff.core.late import close_matches, scipy_function
 from funcdiff.errors import InputError, user_location
-from funcdiff.programs.functions import Entries, Functions
-from funcdiff.programs.solutions import LARGE
+from funcdiff.programs.functions import LARGE, Entries, Functions
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "SLSQP": {"ftol": 1e-12, "maxiter": 300},
@@ -84,16 +83,25 @@ def _objective(program: Functions) -> dict[str, Any]:
 
 
 def _trust_constr(program: Functions) -> dict[str, Any]:
+    """Return its arguments: from infinite values it takes a shorter step, to NaN the same again."""
     none = np.zeros(program.m)
+
+    def value_or_inf(z: Any) -> Any:
+        here = program.at(z)
+        exists = np.isfinite(here.value) and np.all(np.isfinite(here.constraints))
+        return float(here.value) if exists else np.inf
+
     as_matrix = Entries.sparse if len(program.start) >= LARGE else Entries.dense
     found = {
         **_objective(program),
+        "fun": value_or_inf,
         "hess": lambda z: as_matrix(program.hessian(z, 1.0, none)),
         "constraints": [],
     }
     linear, (low, high) = program.linear, program.cbounds
     if np.any(linear):
         here = program.at(program.start)
+        linear = linear & np.isfinite(here.constraints)
         A = as_matrix(here.jacobian)
         offset = here.constraints - A @ program.start
         make = scipy_function("LinearConstraint", "scipy.optimize")
@@ -109,7 +117,7 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
             return as_matrix(program.hessian(z, 0.0, weights))
 
         def values(z: Any) -> Any:
-            return program.at(z).constraints[rest]
+            return np.nan_to_num(program.at(z).constraints[rest])
 
         def slopes(z: Any) -> Any:
             return as_matrix(program.at(z).jacobian)[rest]
@@ -120,12 +128,12 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
 
 
 def _cobyqa(program: Functions) -> dict[str, Any]:
-    values, args = program.values, program.args
-    found: dict[str, Any] = {"fun": lambda z: float(values(z, *args)[0])}
+    values = program.values
+    found: dict[str, Any] = {"fun": lambda z: float(values(z)[0])}
     rules = []
     if program.m:
         make = scipy_function("NonlinearConstraint", "scipy.optimize")
-        rules.append(make(lambda z: values(z, *args)[1], *program.cbounds))
+        rules.append(make(lambda z: values(z)[1], *program.cbounds))
     if np.any(program.bounds[0] == program.bounds[1]):  # SciPy would leave these variables out
         make = scipy_function("LinearConstraint", "scipy.optimize")
         rules.append(make(np.eye(program.n), *program.bounds))

@@ -8,7 +8,8 @@ Tucker (A. V. Fiacco, Introduction to Sensitivity and Stability Analysis, 1983).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any, Final
@@ -19,10 +20,10 @@ from funcdiff import pytree
 from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.vectors import ravel_pytree
-from funcdiff.core.late import late_import
+from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.quiet import quiet
 from funcdiff.errors import ConvergenceError, user_location
-from funcdiff.programs.functions import Functions
+from funcdiff.programs.functions import LARGE, Entries, Functions
 from funcdiff.programs.limits import element
 from funcdiff.programs.solutions import Solution, active_sides, violation
 
@@ -30,6 +31,8 @@ _WEAK: Final = 1e-5
 """Multipliers, beside the gradient of the objective, that could be 0: solvers find six digits."""
 _OPTIMAL: Final = 1e-4
 """What may remain of the Lagrangian's gradient, beside the largest term of it."""
+_EXACT: Final = 1e-6
+"""What a factorization may leave of equations whose right sides are 1."""
 _SINGULAR: Final = 1e-12
 """The smallest eigenvalue of a scaled matrix beside the largest, below which it is singular."""
 
@@ -49,15 +52,15 @@ def derivatives(
         return np.concatenate([slope[free], program.constraints(z, *args)[rows]])
 
     _check(program, solution, sides, quiet(conditions, *args), args)
-    K, scale = _matrix(program, solution, weights, free, rows)
+    solve = _solver(program, solution, weights, free, rows)
     found = []
     for part in quiet(jacobian(conditions, tuple(argnums)), *args):
         leaves, structure = pytree.flatten(part)
         blocks = []
         for leaf in leaves:
             step = np.zeros((len(z), prod(leaf.shape[1:])))
-            side = scale[:, None] * np.reshape(leaf, (len(K), step.shape[1]))
-            step[free] = -(scale[:, None] * np.linalg.solve(K, side))[: np.sum(free)]
+            side = np.reshape(leaf, (len(leaf), step.shape[1]))
+            step[free] = -solve(side)[: np.sum(free)]
             blocks.append(step.reshape(len(z), *leaf.shape[1:]))
         found.append(_like(solution.x, blocks, structure))
     return found
@@ -97,32 +100,78 @@ def _check(
             )
 
 
-def _matrix(
+def _solver(
     program: Functions, solution: Solution[Any], weights: Any, free: Any, rows: Any
-) -> tuple[Any, Any]:
-    """Return the scaled matrix of the conditions, and the factors of its rows and columns."""
-    z = solution.vector
-    J = program.at(z).jacobian.dense()[rows][:, free]
-    H = program.hessian(z, 1.0, weights).dense()[free][:, free]
-    K = np.block([[H, J.T], [J, np.zeros((len(J), len(J)))]])
-    scale = np.max(np.abs(K), axis=0, initial=0.0) ** -0.5 if len(K) else np.zeros(0)
-    if np.all(np.isfinite(scale)):
-        K = scale[:, None] * K * scale
-        eigenvalues = np.linalg.eigvalsh(K)
-        size = np.abs(eigenvalues)
-        if np.min(size, initial=np.inf) > _SINGULAR * np.max(size, initial=0.0):
-            if np.sum(eigenvalues < 0) == len(J):
-                return K, scale
-            raise ConvergenceError(
-                "nlp.sensitivity: x is no minimum: along active constraints the Lagrangian has "
-                f"negative curvature, at {user_location()}. Solve from another start."
-            )
-    raise ConvergenceError(
-        f"nlp.sensitivity: the matrix of the optimality conditions, {len(K)} x {len(K)} with "
-        f"{len(J)} active constraints, is singular, at {user_location()}: the solution or its "
-        "multipliers are not unique. Leave out constraints that follow from others, or add a small "
-        "np.sum(x**2) to the objective."
-    )
+) -> Callable[[Any], Any]:
+    """Return what solves linear equations with the matrix of the conditions.
+
+    At a minimum it has as many negative eigenvalues as there are active constraints.
+    """
+    z, sparse = solution.vector, int(np.sum(free)) >= LARGE
+    as_matrix = Entries.sparse if sparse else Entries.dense
+    J = as_matrix(program.at(z).jacobian)[rows][:, free]
+    H = as_matrix(program.hessian(z, 1.0, weights))[free][:, free]
+    n, m = H.shape[0], J.shape[0]
+    K = scipy_function("bmat", "scipy.sparse")([[H, J.T], [J, None]], "csc") if sparse else (
+        np.block([[H, J.T], [J, np.zeros((m, m))]])
+    )  # fmt: skip
+    largest: Any = abs(K).max(axis=0) if n + m else np.zeros(0)
+    scale = np.asarray(largest.toarray() if sparse else largest).ravel() ** -0.5
+    factors = (_sparse if sparse else _dense)(K, scale) if np.all(np.isfinite(scale)) else None
+    if factors is None:
+        raise ConvergenceError(
+            f"nlp.sensitivity: the matrix of the optimality conditions, {n + m} x {n + m} with "
+            f"{m} active constraints, is singular, at {user_location()}: the solution or its "
+            "multipliers are not unique. Leave out constraints that follow from others, or add a "
+            "small np.sum(x**2) to the objective."
+        )
+    if factors[1] != m:
+        raise ConvergenceError(
+            "nlp.sensitivity: x is no minimum: along active constraints the Lagrangian has "
+            f"negative curvature, at {user_location()}. Solve from another start."
+        )
+    return lambda side: scale[:, None] * factors[0](scale[:, None] * side)
+
+
+def _dense(K: Any, scale: Any) -> tuple[Callable[[Any], Any], int] | None:
+    """Return what solves with the scaled matrix, and the number of its negative eigenvalues.
+
+    It is None for a singular matrix.
+    """
+    K = scale[:, None] * K * scale
+    eigenvalues = np.linalg.eigvalsh(K)
+    size = np.abs(eigenvalues)
+    if np.min(size, initial=np.inf) <= _SINGULAR * np.max(size, initial=0.0):
+        return None
+    return partial(np.linalg.solve, K), int(np.sum(eigenvalues < 0))
+
+
+def _sparse(K: Any, scale: Any) -> tuple[Callable[[Any], Any], int] | None:
+    """Return the same of a sparse matrix, without its eigenvalues.
+
+    With pivots on the diagonal as many of them are negative as eigenvalues (Sylvester's law of
+    inertia). The diagonal is moved by less than the smallest eigenvalue, which changes no sign, so
+    that there are such pivots even where it is zero; if there are none, the matrix becomes dense.
+    """
+    splu = scipy_function("splu", "scipy.sparse.linalg")
+    diagonal = scipy_function("diags_array", "scipy.sparse")
+    K = (diagonal(scale) @ K @ diagonal(scale)).tocsc()
+    try:
+        factors = splu(K)
+    except RuntimeError:  # a pivot is zero
+        return None
+    operator = scipy_function("LinearOperator", "scipy.sparse.linalg")
+    inverse = operator(K.shape, factors.solve, lambda b: factors.solve(b, "T"), dtype=float)
+    least = 1 / scipy_function("onenormest", "scipy.sparse.linalg")(inverse)
+    if not least > _SINGULAR * abs(K).sum(axis=0).max():
+        return None
+    shift, ones = np.where(K.diagonal() == 0, -0.1, 0.1) * least, np.ones(len(scale))
+    moved = (K + diagonal(shift)).tocsc()
+    symmetric = splu(moved, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    rest = np.max(np.abs(moved @ symmetric.solve(ones) - ones))
+    if rest > _EXACT or not np.array_equal(symmetric.perm_r, symmetric.perm_c):
+        return _dense(K.toarray(), ones)
+    return factors.solve, int(np.sum(symmetric.U.diagonal() < 0))
 
 
 def _like(x: Any, blocks: Sequence[Any], inner: Any) -> Any:

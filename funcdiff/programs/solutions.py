@@ -8,14 +8,11 @@ from typing import Any, Final, Generic
 import numpy as np
 
 from funcdiff.api.signatures.variables import X
-from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.late import scipy_function
-from funcdiff.programs.functions import Functions
+from funcdiff.programs.functions import LARGE, Functions
 
 _ROUNDING: Final = 1e-9
 """What may remain of normal equations that a sparse factorization solves, beside its operands."""
-LARGE: Final = 100
-"""Variables from which on matrices are sparse: smaller ones are factorized sooner dense."""
 _NEARLY_FLAT: Final = 1e-3
 """What the first-order conditions may leave where the solver says that it has found a solution."""
 _FLAT: Final = 1e-5
@@ -143,15 +140,12 @@ def finish(program: Functions, z: Any, raw: Any) -> Solution[Any]:
     here = program.at(z)
     weights, of_bounds, rest, right = multipliers(program, z)
     outside = max(violation(z, program.bounds), violation(here.constraints, program.cbounds))
-    x, c, back = program.unravel(z), None, None
-    if program.c is not None:
-        c = program.c(x, *program.args)
-        back = ravel_pytree(c)[1](weights)
+    of_x, of_c = program.containers
     steep = max(1.0, float(np.max(np.abs(here.gradient))))
     optimal = right and rest <= _FLAT * steep
     near = rest <= _NEARLY_FLAT * steep  # beyond it the word of a solver counts for nothing
     return Solution(
-        x, float(here.value), c, back, program.unravel(of_bounds),
+        of_x(z), float(here.value), of_c(here.constraints), of_c(weights), of_x(of_bounds),
         stationarity=rest, violation=outside,
         success=bool(np.isfinite(here.value)) and outside <= _WITHIN
         and (optimal or (near and bool(getattr(raw, "success", False)))),

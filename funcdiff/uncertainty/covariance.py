@@ -52,6 +52,8 @@ class Covariance:
         """
 
         def signs(r: int) -> Any:
+            if most == 1:
+                return np.ones((r, 1))
             if 2 ** (r - 1) <= most:
                 bits = np.arange(2 ** max(r - 1, 0)) >> np.arange(r)[:, None] & 1
             else:
@@ -70,7 +72,8 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
             "variances, matrices and operators, std=u for standard deviations."
         )
     if std is not None:
-        return Covariance(at, at.flat(std, "a standard deviation", least=0.0) ** 2)
+        with np.errstate(over="ignore"):  # it is told in words
+            return _independent(at.flat(std, "a standard deviation", least=0.0) ** 2, at)
     if hasattr(cov, "matvec") or hasattr(cov, "tocsr"):
         return Covariance(at, None, _symmetric(cov, n))
     if isinstance(cov, np.ndarray) and cov.shape == (n, n) and at.shapes != ((n, n),):
@@ -78,8 +81,19 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
     leaves, structure = pytree.flatten(cov)
     alike = structure == at.structure
     if alike and all(np.shape(x) in ((), s) for x, s in zip(leaves, at.shapes, strict=True)):
-        return Covariance(at, at.flat(cov, "a variance", least=0.0))
+        return _independent(at.flat(cov, "a variance", least=0.0), at)
     return _semidefinite(_of_blocks(leaves, at, alike=alike), at)
+
+
+def _independent(variances: Any, at: Coordinates) -> Covariance:
+    """Return the covariance of independent numbers; an infinite one times a slope of 0 is NaN."""
+    if not np.all(np.isfinite(variances)):
+        k = int(np.argmin(np.isfinite(variances)))
+        raise InputError(
+            f"the variance of x{at.name(k)} is {variances[k]}, at {user_location()}. Give finite "
+            "numbers; where nothing is known of an argument, nothing is known of the result."
+        )
+    return Covariance(at, variances)
 
 
 def _of_blocks(leaves: Sequence[Any], at: Coordinates, *, alike: bool) -> Any:
@@ -126,7 +140,8 @@ def _semidefinite(C: Any, at: Coordinates) -> Covariance:
     units = np.sqrt(np.where(variances > 0, variances, 1.0))
     rounding = max(1e-12, len(C) * eps) * np.max(variances, initial=0.0)
     least = max(1e-8, 8 * eps) * np.sqrt(np.outer(variances, variances)) + rounding
-    if C.dtype.kind not in "fiu" or not np.all(np.abs(C - C.T) <= least):
+    real = C.dtype.kind in "fiu" and np.all(np.isfinite(C))
+    if not real or not np.all(np.abs(C - C.T) <= least):
         raise InputError(
             f"cov= is not symmetric, finite and real, at {user_location()}: give (C + C.T) / 2."
         )

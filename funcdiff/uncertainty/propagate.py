@@ -33,8 +33,24 @@ R = TypeVar("R")
 
 _LARGE: Final = 100_000
 """Elements of a Jacobian from which on its pattern is worth a look."""
+_NORMAL: Final = 1e12
+"""Degrees of freedom for which Student's t is drawn where there are infinitely many."""
 _MANY: Final = 20_000_000
 """Second derivatives, at most."""
+
+
+class _Entries(NamedTuple):
+    """A sparse Jacobian by its entries: SciPy's matrices take long to import."""
+
+    data: Any
+    rows: Any
+    columns: Any
+    shape: tuple[int, int]
+
+    def dense(self) -> Any:
+        found = np.zeros(self.shape, self.data.dtype)
+        found[self.rows, self.columns] = self.data
+        return found
 
 
 class _Linear(NamedTuple):
@@ -96,8 +112,7 @@ class Propagated(Generic[R]):
             total = J @ (C.whole @ J.T)
             total = (total + total.T) / 2
         else:
-            scaled = J * C.factor[None, :]
-            total = _dense(scaled @ scaled.T)
+            total = _square(J, C.factor)
         return to.matrix(total + np.einsum("kij,lij->kl", second, second) / 2)
 
     @cached_property
@@ -119,9 +134,10 @@ class Propagated(Generic[R]):
     def lines(self) -> dict[str, Any]:
         """The variances by line that uses the arguments."""
         at = self._linear
-        across = at.J * at.C.variances if at.C.variances is not None else (at.C.whole @ at.J.T).T
+        J = _dense(at.J)
+        across = J * at.C.variances if at.C.variances is not None else (at.C.whole @ J.T).T
         parts = jacobians_by_line(at.g, at.x).items()
-        shares = {name: np.sum(_dense(across) * part, axis=1) for name, part in parts}
+        shares = {name: np.sum(across * part, axis=1) for name, part in parts}
         return {name: at.to.vector(share) for name, share in shares.items() if np.any(share)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -174,8 +190,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         - ``order=2`` adds the second-order terms of normal arguments: ``tr(Hₖ·C)/2`` to the mean
           (the value stays that at the point, see `Propagated.shift`) and ``tr(Hₖ·C·Hₗ·C)/2`` to
           the covariance.
-        - ``samples=`` draws so many normal arguments with ``rng=`` and returns the moments of
-          the results beside those of the formula.
+        - ``samples=`` draws so many normal arguments with ``rng=``, or with ``dof=`` arguments by
+          Student's t, and returns the moments of the results beside those of the formula.
         - ``dof=``: degrees of freedom of independent arguments, a container like them; those of
           the result are by the formula of Welch and Satterthwaite.
         - ``check=False`` omits the search for strong second-order terms and kinks.
@@ -230,6 +246,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         to = Coordinates.of(value)
         J, alone = _jacobian(g, x, diagonal=C.variances is not None)
         first = _variances(J, C)
+        nu, effective = (None, None) if dof is None else _degrees(J, C, dof, first, at)
         second = _second_derivatives(g, x, C) if order == 2 else np.zeros((len(first), 0, 0))
         beyond = np.einsum("kij,kij->k", second, second) / 2
         if check:
@@ -239,8 +256,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
             value,
             to.vector(np.sqrt(first + beyond)),
             to.vector(np.trace(second, axis1=1, axis2=2) / 2) if order == 2 else None,
-            _sample(g, x, C, samples, rng, to) if samples else None,
-            None if dof is None else to.vector(_effective(J, C, dof, first, at)),
+            _sample(g, x, C, nu, samples, rng, to) if samples else None,
+            None if dof is None else to.vector(effective),
             _Linear(g, x, J, C, at, to, first, second),
         )
 
@@ -249,24 +266,42 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
 
 def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, bool]:
     """Return the Jacobian, sparse where that pays, and whether each row has one place at most."""
-    if diagonal and x.size**2 > _LARGE and find_spec("scipy") is not None:
+    if diagonal and x.size**2 > _LARGE:
         pattern = sparsity(g)(x)
         if pattern.nnz * 10 < np.prod(pattern.shape):
             alone = bool(np.max(np.bincount(pattern.rows), initial=0) <= 1)
-            return jacobian(g, sparse=True, sparsity=pattern)(x), alone
+            data, (rows, columns) = jacobian(g, sparse=True, format="coo")(x)
+            return _Entries(data, rows, columns, pattern.shape), alone
     return jacobian(g)(x), False
 
 
 def _variances(J: Any, C: Covariance, weights: Any = 1.0) -> Any:
     """Return the diagonal of ``J·W·C·W·Jᵀ``."""
     if C.variances is not None:
-        return (J * J) @ (C.variances * weights**2)
+        return _powers(J, 2, C.variances * weights**2)
     weighted = J * weights
     return np.maximum(np.sum(weighted * (C.whole @ weighted.T).T, axis=1), 0.0)
 
 
+def _powers(J: Any, k: int, weights: Any) -> Any:
+    """Return the sum of weighted powers in each row of a Jacobian."""
+    if isinstance(J, _Entries):
+        return np.bincount(J.rows, J.data**k * weights[J.columns], J.shape[0])
+    return J**k @ weights
+
+
+def _square(J: Any, factor: Any) -> Any:
+    """Return ``J·D·D·Jᵀ`` for the diagonal D of factors."""
+    if isinstance(J, _Entries) and find_spec("scipy") is not None:
+        parts = (J.data * factor[J.columns], (J.rows, J.columns))
+        scaled = scipy_function("csr_array", "scipy.sparse")(parts, shape=J.shape)
+        return (scaled @ scaled.T).toarray()
+    scaled = _dense(J) * factor
+    return scaled @ scaled.T
+
+
 def _dense(J: Any) -> Any:
-    return J if isinstance(J, np.ndarray) else J.toarray()
+    return J.dense() if isinstance(J, _Entries) else J
 
 
 def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
@@ -281,10 +316,18 @@ def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
     return jacfwd(jacobian(lambda s: g(x + L @ s)))(np.zeros(L.shape[1]))
 
 
-def _sample(g: Any, x: Any, C: Covariance, n: int, rng: Any, to: Coordinates) -> tuple[Any, Any]:
+def _sample(
+    g: Any, x: Any, C: Covariance, nu: Any, n: int, rng: Any, to: Coordinates
+) -> tuple[Any, Any]:
     """Return mean and covariance of the results for arguments that are drawn."""
     generator = np.random.default_rng(rng)
-    points = x + C.spread(lambda r: generator.standard_normal((r, n))).T
+
+    def draw(r: int) -> Any:
+        if nu is None:
+            return generator.standard_normal((r, n))
+        return generator.standard_t(np.minimum(nu, _NORMAL)[C.factor > 0, None], (r, n))
+
+    points = x + C.spread(draw).T
     try:
         ys = vmap(g)(points)
     except ConcreteValueError:  # the function decides by values
@@ -292,13 +335,13 @@ def _sample(g: Any, x: Any, C: Covariance, n: int, rng: Any, to: Coordinates) ->
     return to.vector(np.mean(ys, axis=0)), to.matrix(np.atleast_2d(np.cov(ys.T)))
 
 
-def _effective(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates) -> Any:
-    """Return the degrees of freedom of Welch and Satterthwaite."""
+def _degrees(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates) -> tuple[Any, Any]:
+    """Return the degrees of freedom of arguments, and of results by Welch and Satterthwaite."""
     if C.variances is None:
         raise InputError(
             f"dof= needs independent arguments, but cov= has covariances, at {user_location()}. "
             "Give variances or standard deviations, or leave dof= out."
         )
-    weights = 1.0 / at.flat(dof, "dof=", least=1.0)
-    below = (J * J * J * J) @ (C.variances**2 * weights)
-    return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)
+    nu = at.flat(dof, "dof=", least=1.0)
+    below = _powers(J, 4, C.variances**2 / nu)
+    return nu, np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)

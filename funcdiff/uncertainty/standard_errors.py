@@ -52,7 +52,8 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     ------
     InputError
         If the information is singular or not positive definite: the message names the direction in
-        the parameters; or if observations are needed and `loglike` returns a number.
+        the parameters; if observations are needed and `loglike` returns a number; or if parameters
+        are outside of their bounds.
 
     Warns
     -----
@@ -81,7 +82,7 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     ) -> tuple[Any, Any]:
         g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "standard_errors")
         check_output(loglike(*args), "standard_errors", "f")
-        low, high = _bounds(at, lower, upper)
+        low, high = _bounds(x, at, lower, upper)
         free = (x > low) & (x < high)
         _tell(
             ~free, at, "parameters on their bounds count as known, and have no errors",
@@ -93,10 +94,18 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     return errors
 
 
-def _bounds(at: Coordinates, lower: Any, upper: Any) -> Any:
-    """Return bounds as vectors, infinite where there are none."""
+def _bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
+    """Return bounds as vectors, infinite where there are none; parameters outside are refused."""
     pairs = ((lower, -np.inf), (upper, np.inf))
-    return [np.full(at.size, e) if b is None else at.flat(b, "a bound") for b, e in pairs]
+    low, high = (np.full(at.size, e) if b is None else at.flat(b, "a bound") for b, e in pairs)
+    outside = ~((low <= x) & (x <= high))
+    if np.any(outside):
+        k = int(np.argmax(outside))
+        raise InputError(
+            f"x{at.name(k)} is {x[k]}, not between its bounds {low[k]} and {high[k]}, at "
+            f"{user_location()}. Give parameters within bounds: np.clip(params, lower, upper)."
+        )
+    return low, high
 
 
 def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
@@ -249,7 +258,8 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
     Raises
     ------
     InputError
-        If the information is singular, or `level` or `kind` is not one of those.
+        If the information is singular, `level` or `kind` is not one of those, or parameters are
+        outside of their bounds.
     ConvergenceError
         If `params` is no maximum, or the profile does not fall so far on a side.
     MissingDependencyError
@@ -283,7 +293,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
             )
         g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "confidence_intervals")
         check_output(loglike(*args), "confidence_intervals", "f")
-        low, high = _bounds(at, lower, upper)
+        low, high = _bounds(x, at, lower, upper)
         free = (x > low) & (x < high)
         F, slope = (-d(lambda z: np.sum(g(z)))(x) for d in (hessian, grad))
         cov = inverse_information(F, at, free)

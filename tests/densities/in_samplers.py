@@ -14,6 +14,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+import funcdiff as fd
 from tests.densities.test_unconstrained import MEAN, PRECISION, make
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of these packages
@@ -94,3 +95,20 @@ def test_a_potential_has_the_value_and_gradient_of_the_density_and_its_branch() 
         np.testing.assert_allclose(function(at)[0], value, rtol=1e-14)
         np.testing.assert_allclose(function(at)[1], gradient, rtol=1e-14)
     assert function(np.array([2e3, 0.0, 0.0]))[0] == -np.inf
+
+
+def test_a_potential_is_minus_infinity_where_a_matrix_cannot_be_factorized() -> None:
+    d = fd.density(lambda x: np.sum(np.linalg.cholesky(np.diag(x))) - x @ x, np.ones(2))
+    z = pt.dvector()
+    y = d.pymc_potential()(z)
+    function = pytensor.function([z], [y, pytensor.grad(y, z), pytensor.gradient.hessian(y, z)])
+    for _ in range(3):
+        value, gradient, _ = function(-np.ones(2))
+        assert value == -np.inf
+        assert gradient.tolist() == [0.0, 0.0]
+        np.testing.assert_allclose(function(np.ones(2))[1], [-1.5, -1.5])
+    with pm.Model():
+        z = pm.Flat("z", shape=2, initval=np.ones(2))
+        pm.Potential("density", d.pymc_potential()(z))
+        data = pm.sample(200, tune=200, chains=1, cores=1, random_seed=1, progressbar=False)
+    assert np.all(data.posterior["z"].values > 0)

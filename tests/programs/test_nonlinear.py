@@ -47,7 +47,7 @@ def test_derivatives_are_those_of_functions_of_one_vector() -> None:
         np.testing.assert_allclose(here.jacobian.dense(), fd.jacobian(c)(point))
         H = fd.hessian(lambda z: 0.5 * energy(unravel(z), 2.0) + weights @ c(z))(point)
         np.testing.assert_allclose(p.functions.hessian(point, 0.5, weights).dense(), H)
-        np.testing.assert_allclose(p.functions.values(point, 2.0)[1], c(point))
+        np.testing.assert_allclose(p.functions.values(point)[1], c(point))
 
 
 def test_a_vector_that_a_solver_writes_into_is_another_point() -> None:
@@ -159,14 +159,33 @@ def test_where_a_matrix_is_singular_everything_is_undefined() -> None:
         return np.sum(np.linalg.solve(np.reshape(x, (2, 2)), np.ones(2)))
 
     p = fd.nlp(f, lambda x: x[:2], np.array([2.0, 0.0, 0.0, 1.0]), cbounds=(0, None))
-    with pytest.raises(np.linalg.LinAlgError):
-        p.functions.at(np.zeros(4))
-    p.functions.at(p.start)
-    p.functions.hessian(p.start, 1.0, np.zeros(2))
-    here = p.functions.at(np.zeros(4))
-    assert np.isnan(here.value)
-    assert np.all(np.isnan(here.gradient))
-    assert np.all(np.isnan(p.functions.hessian(np.zeros(4), 1.0, np.zeros(2)).data))
+    for start in (p.start, np.zeros(4)):  # at the first point too, and of the program itself
+        p = fd.nlp(f, lambda x: {"a": x[:2], "b": f(x)}, start, cbounds=(0, None))
+        for _ in range(2):
+            here, curved = (
+                p.functions.at(np.zeros(4)),
+                p.functions.hessian(np.zeros(4), 1, np.ones(3)),
+            )
+            assert here.gradient.shape == (4,)
+            assert here.jacobian.shape == (3, 4)
+            assert curved.shape == (4, 4)
+            for part in (
+                here.value,
+                here.gradient,
+                here.constraints,
+                here.jacobian.data,
+                curved.data,
+            ):
+                assert np.all(np.isnan(part))
+            assert np.isfinite(p.functions.at(p.start + np.eye(2).ravel()).jacobian.data).all()
+        q = p.problem()
+        assert len(q.jacobian(np.eye(2).ravel())) == len(q.jacobianstructure()[0]) == 6
+        assert len(q.hessian(np.eye(2).ravel(), np.ones(3), 1.0)) == 10
+        assert np.isnan(q.objective(np.zeros(4)))
+    for method, said in (("SLSQP", ""), ("trust-constr", "undefined at x0"), ("COBYQA", "")):
+        found = p.solve(method, maxiter=20)
+        assert not found.success
+        assert said in found.message
 
 
 def test_vectors_and_containers_are_one_another() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 
 import funcdiff as fd
 from funcdiff.errors import ConvergenceError, InputError
+from funcdiff.programs import sensitivity
+from funcdiff.programs.sensitivity import _dense, _sparse
 from funcdiff.scipy.optimize import SolutionWarning
 
 GOODS = {"price": np.array([1.0, 2.0, 0.5]), "budget": 4.0}
@@ -121,9 +125,66 @@ def test_only_arguments_that_there_are_can_be_asked_for() -> None:
         fixed.sensitivity(fixed.solve())()
 
 
-def test_where_everything_is_at_bounds_nothing_moves() -> None:
-    program = fd.nlp(lambda x, a: a * np.sum(x), None, np.zeros(2), bounds=(-1, 1), args=(2.0,))
-    assert np.array_equal(program.sensitivity(program.solve())(), [0.0, 0.0])
+@pytest.mark.parametrize("n", [2, 120])
+def test_where_everything_is_at_bounds_nothing_moves(n: int) -> None:
+    program = fd.nlp(lambda x, a: a * np.sum(x), None, np.zeros(n), bounds=(-1, 1), args=(2.0,))
+    assert np.array_equal(program.sensitivity(program.solve("SLSQP"))(), np.zeros(n))
+
+
+@pytest.mark.parametrize("n", [2, 120])
+def test_variables_without_constraints_or_all_of_them_fixed_move_as_they_must(n: int) -> None:
+    for c, limits, moved in ((None, None, 1.0), (lambda x, a: x - a / 2, (0.0, 0.0), 0.5)):
+        program = fd.nlp(lambda x, a: np.sum((x - a) ** 2), c, np.zeros(n), None, limits, (2.0,))
+        found = program.sensitivity(program.solve("SLSQP"))()
+        np.testing.assert_allclose(found, moved, atol=1e-12)
+
+
+def test_matrices_of_conditions_are_judged_alike_whether_sparse_or_dense() -> None:
+    rng, kinds = np.random.default_rng(0), {"minimum": 0, "saddle": 0, "singular": 0}
+    for _ in range(150):
+        n = int(rng.integers(1, 12))
+        m = int(rng.integers(0, n + 1))
+        H, J = (rng.normal(size=(k, n)) * (rng.random((k, n)) < 0.4) for k in (n, m))
+        H = H @ H.T if rng.random() < 0.4 else H + H.T  # with zeros on the diagonal, too
+        J *= 10.0 ** rng.integers(-3, 4)
+        if m > 1 and rng.random() < 0.1:
+            J[-1] = 2 * J[0]
+        K = np.block([[H, J.T], [J, np.zeros((m, m))]])
+        if not np.all(np.any(K, axis=0)):
+            continue
+        scale = np.max(np.abs(K), axis=0) ** -0.5
+        dense, sparse = _dense(K, scale), _sparse(csc_array(K), scale)
+        assert (dense is None) == (sparse is None)
+        kinds["singular" if dense is None else "minimum" if dense[1] == m else "saddle"] += 1
+        if dense is not None and sparse is not None:
+            assert dense[1] == sparse[1]
+            side = rng.normal(size=(n + m, 2))
+            rounding = 1e-13 * np.linalg.cond(scale[:, None] * K * scale)
+            x, y = dense[0](side), sparse[0](side)
+            np.testing.assert_allclose(x, y, rtol=0, atol=rounding * np.max(np.abs(x)))
+    assert min(kinds.values()) > 5
+
+
+def test_many_variables_have_the_derivatives_of_dense_matrices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def f(x: Any, a: Any) -> Any:
+        return np.sum((x[1:] - a[0] * x[:-1] ** 2) ** 2) + a[1] * np.sum(x**2) + np.sum(x)
+
+    program = fd.nlp(
+        f, lambda x, a: {"near": x[2::3] - a[0] * x[:-2:3] ** 2, "sum": np.sum(x)},
+        np.full(120, 0.5), (0.1, None), ({"near": 0.0, "sum": 30.0}, {"near": 0.0, "sum": None}),
+        args=(np.array([1.0, 0.1]),),
+    )  # fmt: skip
+    solution = program.solve("SLSQP")
+    assert solution.success
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SolutionWarning)
+        sparse = program.sensitivity(solution)()
+        monkeypatch.setattr(sensitivity, "LARGE", 1000)
+        dense = program.sensitivity(solution)()
+    assert np.max(np.abs(dense)) > 0.01
+    np.testing.assert_allclose(sparse, dense, atol=1e-10)
 
 
 @pytest.mark.thinned(3)

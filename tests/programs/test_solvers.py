@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 from scipy.sparse import issparse
 
 import funcdiff as fd
-from funcdiff.errors import InputError
+from funcdiff.errors import InputError, MissingDependencyError
 
 ENDS = {"equal": 0.0, "above": 0.0, "below": 2.0}
 
@@ -148,6 +149,47 @@ def test_iterations_can_be_watched() -> None:
         assert seen[-1]["a"].shape == (3,)
 
 
+def test_progress_is_written_of_the_function_that_is_not_scaled(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hs71().solve()
+    assert not capsys.readouterr().err
+    for method in ("SLSQP", "trust-constr", "COBYQA"):
+        found = hs71().solve(method, progress=True, scaling=True)
+        first, *_, last = capsys.readouterr().err.splitlines()
+        assert first.startswith("nlp: iteration 1, f = ")
+        words = last.split(", ")
+        assert abs(float(words[1].removeprefix("f = ")) - found.value) < 1e-3
+        assert float(words[2].removeprefix("constraints left by ")) < 1e-3
+
+
+def steep(cost: float, unit: float) -> Any:
+    """Return a valley above two constraints, in other units."""
+    return fd.nlp(
+        lambda x: cost * ((1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2),
+        lambda x: unit * np.stack([x[0] ** 2 + x[1] ** 2 - 1, x[0] * x[1]]),
+        np.array([-1.2, 1.0]), cbounds=(np.array([0, -np.inf]), np.array([0, 0.4 * unit])),
+    )  # fmt: skip
+
+
+def test_scaling_makes_solvers_blind_to_units() -> None:
+    expected = steep(1.0, 1.0).solve()
+    for cost, unit in ((1.0, 1.0), (1e8, 1e8), (1e12, 1e10)):
+        found = steep(cost, unit).solve(scaling=True)
+        assert found.success
+        np.testing.assert_allclose(found.x, expected.x, rtol=1e-8)
+        np.testing.assert_allclose(found.multipliers * unit / cost, expected.multipliers, rtol=1e-6)
+        assert found.iterations == expected.iterations
+    assert not steep(1e12, 1e10).solve().success  # SLSQP gives up
+    scaled = steep(1e6, 1e3).functions.with_factors()
+    here, z = scaled.at(scaled.start), np.array([0.3, -0.2])
+    of, each = scaled.factors or (0.0, 0.0)
+    assert np.isclose(np.max(np.abs(here.gradient)), 100)
+    assert np.isclose(np.max(np.abs(here.jacobian.dense()), axis=1), 100).all()
+    H = fd.hessian(scaled.lagrangian)(z, of * 0.5, each * np.array([2.0, 3.0]))
+    np.testing.assert_allclose(scaled.hessian(z, 0.5, np.array([2.0, 3.0])).dense(), H)
+
+
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match=r"'IPOPT' is not known, at .*known are 'SLSQP'"):
         hs71().solve("IPOPT")
@@ -179,18 +221,88 @@ def test_callbacks_return_entries_of_derivatives_at_fixed_places() -> None:
     assert np.array_equal(q.gradient(z), here.gradient)
 
 
-def test_branches_have_entries_at_the_places_of_the_start_only() -> None:
+@pytest.mark.parametrize("n", [3, 120])
+def test_branches_have_the_places_of_all_that_were_met_and_small_matrices_all(n: int) -> None:
     def c(x: Any) -> Any:
         return np.stack([x[0] * x[1] if x[2] > 0 else x[0] ** 2, x[2]])
 
-    q = fd.nlp(np.sum, c, np.ones(3), cbounds=(0, 1)).problem()
-    rows, columns = q.jacobianstructure()
-    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 0), (0, 1), (1, 2)]
-    assert q.jacobian(np.array([3.0, 1.0, -1.0])).tolist() == [6, 0, 1]
-    other = fd.nlp(np.sum, c, np.array([3.0, 1.0, -1.0]), cbounds=(0, 1)).problem()
-    other.jacobianstructure()
-    with pytest.raises(InputError, match=r"Jacobian has entries here.*Write np.where"):
-        other.jacobian(np.ones(3))
+    other = np.append([3.0, 1.0, -1.0], np.ones(n - 3))
+    program = fd.nlp(lambda x: np.sum(x), c, other, cbounds=(0, 1))
+    q, points = program.problem(), (np.ones(n), other)
+    if n == 120:
+        assert len(q.jacobianstructure()[0]) == 2
+        with pytest.raises(InputError, match=r"Jacobian has entries here.*problem again.*np.where"):
+            q.jacobian(points[0])
+        for _ in range(2):
+            with pytest.raises(InputError, match="Hessian has entries here"):
+                q.hessian(points[0], np.ones(2), 1.0)
+        with pytest.raises(InputError, match="Hessian has entries here"):
+            q.objective(points[0])  # cyipopt goes on after an error of the Hessian
+        assert q.objective(points[0]) == n
+        q = program.problem()
+        assert len(q.jacobianstructure()[0]) == 3
+        assert np.array_equal(q.hessianstructure(), [[0, 1], [0, 0]])
+    for point in points:
+        J, H = np.zeros((2, n)), np.zeros((n, n))
+        J[q.jacobianstructure()] = q.jacobian(point)
+        H[q.hessianstructure()] = q.hessian(point, np.ones(2), 1.0)
+        np.testing.assert_allclose(J, fd.jacobian(c)(point))
+        np.testing.assert_allclose(H, np.tril(fd.hessian(lambda x: np.sum(c(x)))(point)))
+    said = "further places" if n == 120 else "all places"
+    assert [said in note for note in program.notes] == [True, True]
+    assert not hs71().notes
+
+
+@pytest.fixture
+def grey_box(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make Pyomo's class, without methods, importable; return the program's for hs71."""
+    home, ours = "pyomo.contrib.pynumero.interfaces.external_grey_box", "funcdiff.programs.pyomo"
+    monkeypatch.setitem(sys.modules, home, SimpleNamespace(ExternalGreyBoxModel=object))
+    yield hs71()
+    sys.modules.pop(ours, None)
+
+
+def test_a_grey_box_has_outputs_and_their_derivatives(grey_box: Any) -> None:
+    p, box = grey_box, grey_box.pyomo()
+    assert box.input_names() == ["x['a'][0]", "x['a'][1]", "x['a'][2]", "x['b']"]
+    assert box.output_names() == ["c['equal']", "c['above']", "c['below']"]
+    z, weights = p.start + 0.3, np.array([0.5, -1.0, 2.0])
+    box.set_input_values(z)
+    box.set_output_constraint_multipliers(weights)
+    here = p.functions.at(z)
+    assert box.has_objective()
+    assert not p.pyomo(objective=False).has_objective()
+    assert box.evaluate_objective() == here.value
+    assert box.evaluate_grad_objective().tolist() == [*here.gradient, 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(box.evaluate_outputs(), here.constraints)
+    np.testing.assert_allclose(box.evaluate_jacobian_outputs().toarray(), here.jacobian.dense())
+    for factor, chosen, part in (
+        (1.0, 0 * weights, box.evaluate_hessian_objective()),
+        (0.0, weights, box.evaluate_hessian_outputs()),
+    ):
+        full = fd.hessian(p.functions.lagrangian)(z, factor, chosen)
+        np.testing.assert_allclose(part.toarray(), np.tril(full))
+
+
+def test_variables_of_a_grey_box_have_values_and_bounds(grey_box: Any) -> None:
+    class Variable:
+        bounds: Any = None
+        value = 0.0
+
+        def set_value(self, value: float, *, skip_validation: bool) -> None:
+            self.value = value
+
+    inputs, outputs = ({k: Variable() for k in range(n)} for n in (4, 3))
+    grey_box.pyomo().finalize_block_construction(SimpleNamespace(inputs=inputs, outputs=outputs))
+    assert [v.value for v in inputs.values()] == [1.0, 5.0, 5.0, 1.0]
+    assert [v.bounds for v in outputs.values()] == [(0.0, 0.0), (0.0, None), (None, 9.0)]
+    assert [v.value for v in outputs.values()] == [12.0, 0.0, 4.0]
+
+
+def test_pyomo_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyomo", None)
+    with pytest.raises(MissingDependencyError, match="python -m pip install pyomo"):
+        hs71().pyomo()
 
 
 def test_a_solution_of_another_solver_has_its_multipliers() -> None:
@@ -207,6 +319,27 @@ def test_a_solution_of_another_solver_has_its_multipliers() -> None:
 def test_where_f_has_no_minimum_there_is_no_success() -> None:
     program = fd.nlp(lambda x: np.sum(np.log(x)), None, np.array([-1.0]))
     assert not program.solve().success
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
+def test_solvers_come_back_from_where_a_function_is_not_defined(method: str) -> None:
+    def barrier(x: Any) -> Any:
+        return np.sum(x - np.log(x))
+
+    def factorized(x: Any) -> Any:
+        return np.sum(x) - 2 * np.sum(np.log(np.diagonal(np.linalg.cholesky(np.diag(x)))))
+
+    for f in (barrier, factorized):
+        program = fd.nlp(f, lambda x: np.sum(x), np.array([30.0, 0.1]), cbounds=(None, 40.0))
+        found = program.solve(method)
+        assert found.success
+        assert found.iterations < 300
+        np.testing.assert_allclose(found.x, 1.0, atol=1e-5)
+
+
+def test_an_error_of_the_solver_is_the_users_where_the_start_is_defined() -> None:
+    with pytest.raises(ValueError, match="ethod"):
+        hs71().solve("trust-constr", factorization_method="other")
 
 
 def test_arguments_that_are_no_tuple_are_refused() -> None:

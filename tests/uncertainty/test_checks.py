@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 import funcdiff.scipy.integrate
 from funcdiff import errors
+from funcdiff.uncertainty import checks
 from tests.together import together
 
 
@@ -41,6 +42,30 @@ def test_the_second_order_term_is_exact_for_few_numbers_and_for_elementwise_func
     x = np.linspace(1, 2, 100)
     assert not told(lambda x: x**2, x, std=0.19 * x)  # of x²: u², and 2xu
     assert "result[99] is 0.176," in told(lambda x: x**2, x, std=np.where(x < 2, 0, 0.42))[0]
+
+
+@pytest.mark.parametrize("part", [0.02, 0.049, 0.051, 0.099, 0.101, 3.0])
+def test_terms_are_told_from_a_tenth_of_the_deviation_on(
+    part: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if part < 0.05:  # of what is straight, values tell that without derivatives of second order
+        monkeypatch.setattr(checks, "_expansion", None)
+    x = np.array([1.0, -2.0, 0.5])
+    for bend in (lambda z: part * z**2, lambda z: part * (np.cosh(z) - 1) * 2):
+        f: Any = lambda x, bend=bend: np.sum(x) + bend(x[1] + 2) + 5 * (x[0] - 1) ** 4
+        assert bool(told(f, x, std=np.array([1e-9, 1.0, 1e-9]))) is (part > 0.1)
+        assert bool(told(f, x, std=np.array([0.0, 1.0, 0.0]))) is (part > 0.1)
+
+
+def test_a_function_that_is_not_defined_nearby_is_judged_by_its_derivatives() -> None:
+    def only_here(x: Any) -> Any:
+        if float(fd.stop_gradient(x)) != 1.0:
+            raise ValueError
+        return x * 1.0
+
+    (message,) = told(only_here, 1.0, std=0.1)
+    assert "where values decide" in message
+    assert not told(lambda x: np.sqrt(x * 1.0) * 0 + x, 0.001, std=0.1)
 
 
 def _branch(x: Any) -> Any:

@@ -1,6 +1,7 @@
 """Covariances of results, against closed forms and each other."""
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,6 @@ UNREAL = [{"std": 0.1j}, {"std": "0.1"}, {"cov": np.eye(4) * 1j}, {"cov": np.dia
 
 
 @pytest.mark.parametrize("uncertain", UNREAL)
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_uncertainties_are_real(uncertain: Any) -> None:
     with pytest.raises(errors.InputError, match="real"):
         fd.propagate(np.sum)(np.zeros(4), **uncertain)
@@ -139,6 +139,19 @@ def test_samples_agree_with_second_order() -> None:
     assert abs(variance / found.cov - 1) < 4 * np.sqrt(2 / 2000)
 
 
+def test_samples_of_arguments_with_degrees_of_freedom_are_those_of_students_t() -> None:
+    # JCGM 101, 6.4.9: the variance of t is that of a normal number times dof / (dof - 2)
+    found = fd.propagate(lambda x: x * 1.0)(
+        np.zeros(3), std=2.0, dof=np.array([5.0, 40.0, np.inf]), samples=100_000, rng=0
+    )
+    assert found.sampled is not None
+    variances = np.diagonal(found.sampled[1])
+    np.testing.assert_allclose(variances, 4 * np.array([5 / 3, 40 / 38, 1.0]), rtol=0.05)
+    assert np.array_equal(found.std, [2.0, 2.0, 2.0])
+    fixed = fd.propagate(np.sum)(np.ones(2), std=np.array([0.0, 1.0]), dof=9.0, samples=99, rng=0)
+    assert np.isfinite(np.asarray(fixed.sampled)).all()
+
+
 def _volume(m: Any) -> Any:
     sides = m["a"] * np.array([1.0, 2.0, 3.0])
     total = np.sin(m["b"])
@@ -178,6 +191,17 @@ def test_many_elements_have_the_covariance_of_few() -> None:
     np.testing.assert_allclose(found.cov, 1e-4 * J @ J.T, rtol=1e-12, atol=1e-20)
 
 
+def test_deviations_of_many_elements_do_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)  # it takes long to import
+    x, u = np.linspace(1, 2, 400), np.linspace(0.01, 0.02, 400)
+    found = fd.propagate(lambda x: x[1:] * x[:-1])(x, std=u, dof=np.full(400, 7.0))
+    variances = (x[:-1] * u[1:]) ** 2 + (x[1:] * u[:-1]) ** 2
+    np.testing.assert_allclose(found.std, np.sqrt(variances), rtol=1e-14)
+    fourths = (x[:-1] * u[1:]) ** 4 + (x[1:] * u[:-1]) ** 4
+    np.testing.assert_allclose(found.dof, 7 * variances**2 / fourths, rtol=1e-13)
+    np.testing.assert_allclose(sum(found.lines.values()), variances, rtol=1e-13)
+
+
 def test_what_is_no_covariance_is_refused() -> None:
     run = fd.propagate(f)
     for form, said in (
@@ -189,6 +213,10 @@ def test_what_is_no_covariance_is_refused() -> None:
         ({"std": {"a": -0.1, "b": 0.0}}, r"deviation of x\['a'\]\[0\] is -0.1"),
         ({"std": {"a": np.ones(3), "b": 0.0}}, r"x\['a'\] has shape \(3,\)"),
         ({"std": [1.0]}, "structure"),
+        ({"std": {"a": np.inf, "b": 0.0}}, r"variance of x\['a'\]\[0\] is inf.*finite"),
+        ({"std": {"a": 0.1, "b": 1e200}}, r"variance of x\['b'\] is inf"),
+        ({"cov": {"a": 0.1, "b": np.inf}}, r"variance of x\['b'\] is inf"),
+        ({"cov": np.diag([1.0, np.inf, 1.0])}, "not symmetric, finite and real"),
         ({}, "one of cov= and std="),
         ({"cov": C, "dof": {"a": 1, "b": 1}}, "independent"),
         ({"cov": C, "order": 3}, "order must be"),

@@ -76,6 +76,13 @@ def test_parameters_on_bounds_count_as_known_and_are_named() -> None:
     assert np.isclose(std["b"] ** 2, 1 / np.sum(T**2), rtol=1e-13)
 
 
+@pytest.mark.parametrize("errors_of", [fd.standard_errors, fd.confidence_intervals])
+def test_parameters_outside_of_their_bounds_are_refused(errors_of: Any) -> None:
+    for bounds in ({"lower": {"a": P["a"] + 1, "b": -np.inf}}, {"upper": {"a": -5.0, "b": 9.0}}):
+        with pytest.raises(errors.InputError, match=r"x\['a'\] is .*not between its bounds"):
+            errors_of(loglike)(P, **bounds)
+
+
 def test_observations_and_groups_are_asked_for() -> None:
     total: Any = lambda p: np.sum(loglike(p))
     with pytest.raises(errors.InputError, match="each observation"):

@@ -36,6 +36,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, user_frame
 from funcdiff.reading.costs import Counts, counts_of
+from funcdiff.reading.explanation.findings import Advice, Fault, LineCost
 from funcdiff.reading.explanation.inspections import (
     first_of,
     has_slope,
@@ -43,7 +44,7 @@ from funcdiff.reading.explanation.inspections import (
     phrase_of,
     value_text,
 )
-from funcdiff.reading.explanation.report import Advice, Fault, LineCost, Report
+from funcdiff.reading.explanation.report import Report
 from funcdiff.reading.explanation.sweep import (
     Looks,
     Root,

@@ -18,7 +18,7 @@ from funcdiff.core.origins import Place
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import nested
 from funcdiff.ops.structure.structural import stop_gradient_p
-from funcdiff.reading.explanation.report import Advice, Kink
+from funcdiff.reading.explanation.findings import Advice, Kink
 from funcdiff.reading.provenance import origin_of
 from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
 from funcdiff.reading.text.templates import TEMPLATES

@@ -18,8 +18,8 @@ from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
 from funcdiff.errors import FuncdiffError
 from funcdiff.ops.structure.structural import select_p
+from funcdiff.reading.explanation.findings import Advice, Kink, Masked
 from funcdiff.reading.explanation.inspections import Advisor, Looked, advisors, lookers, phrase_of
-from funcdiff.reading.explanation.report import Advice, Kink, Masked
 from funcdiff.reading.provenance import origin_of
 from funcdiff.space import Axes, instantiate
 
