@@ -53,7 +53,8 @@ _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 def simplify(program: Program, values: Mask = ()) -> Program:
     """Return a program with the same outputs, bit for bit.
 
-    It is no longer than the one given, but for the product with a number that a contraction may be.
+    It is no longer than the one given, but for views, and for the product with a number that a
+    contraction may be.
     Outputs that are not marked in `values` are coefficients of derivatives; by default none are.
     """
     with Builder("simplify", SHARED) as builder:

@@ -247,6 +247,7 @@ _BY_NAME: Final[dict[str, Flops]] = {
     "searchsorted": _searching,
     "fft ifft rfft irfft": _fourier,
     "cholesky": _cubic(1 / 3),  # GVL 4.2
+    "cholesky_differential": _cubic(2 / 3),
     "det slogdet": _cubic(2 / 3),  # GVL 3.2
     "inv": _cubic(2),  # LAPACK's getrf and getri
     "triangular_inv": _cubic(1 / 3),

@@ -129,6 +129,30 @@ def test_what_needs_a_sum_over_all_rows_runs_in_a_later_region() -> None:
     assert_computes(program, [x])
 
 
+@pytest.mark.parametrize(("count", "kept"), [(64, 0), (8, 1)])
+def test_differences_of_few_points_and_centres_are_computed_once_more(
+    count: int, kept: int
+) -> None:
+    def shared(points: Any, centres: Any) -> Any:
+        z = points - centres[:, None]
+        heights = np.sum(z * z, axis=(1, 2))
+        weights = heights / np.sum(heights)
+        return z * weights[:, None, None], np.sum(z * weights[:, None, None], axis=0)
+
+    random = np.random.default_rng(0)
+    points, centres = random.normal(size=(count, 2)), random.normal(size=(count, 2))
+    program = fd.trace(shared)(points, centres)
+    first, *others = [step for step in schedule(program, TINY) if isinstance(step, Region)]
+    assert others
+    assert sum(v.type.ndim == 3 for v in first.stored) == kept
+    assert_computes(program, [points, centres])
+    also = fd.trace(lambda x, m: (*shared(x, m), x - m[:, None]))(points, centres)
+    regions = [step for step in schedule(also, TINY) if isinstance(step, Region)]
+    stored = [v for region in regions for v in region.stored]
+    assert len(stored) == len(set(stored))
+    assert_computes(also, [points, centres])
+
+
 def test_small_programs_run_in_their_own_order() -> None:
     program = fd.trace(fd.grad(lambda x: np.sum(np.sin(x) * x)))(np.ones(10))
     assert schedule(program) == list(program.equations)

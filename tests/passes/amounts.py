@@ -92,8 +92,7 @@ broadcast_later(%0: f64[3], %1: f64[3], %2: f64[])
   %7: f64[2,3] = sub 1.0:f64[2,3], %3
   %8: f64[2,3] = neg %5
   %9: f64[2,3] = add %3, %5
-  %10: f64[2,3] = exp %5
-  return %6, %7, %8, %9, %10
+  return %6, %7, %8, %9
 =>
   %3: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0
   %4: f64[2,3] = broadcast{shape=(2, 3), axes=()} %2
@@ -104,8 +103,7 @@ broadcast_later(%0: f64[3], %1: f64[3], %2: f64[])
   %9: f64[] = neg %2
   %10: f64[2,3] = broadcast{shape=(2, 3), axes=()} %9
   %11: f64[2,3] = add %3, %4
-  %12: f64[2,3] = exp %4
-  return %6, %8, %10, %11, %12
+  return %6, %8, %10, %11
 
 _sum_of_repeated(%0: f64[3], %1: f64[2])
   %2: f64[4,3,2] = broadcast{shape=(4, 3, 2), axes=(1,)} %0

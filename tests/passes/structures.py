@@ -93,6 +93,34 @@ _slice_twice(%0: f64[10,4])
   %2: f64[0,4] = slice{starts=(10, 0), stops=(10, 4), steps=(3, 1)} %0
   return %1, %2, %0
 
+_slice_repeated(%0: f64[3,4])
+  %1: f64[3,2,4] = broadcast{shape=(3, 2, 4), axes=(0, 2)} %0
+  %2: f64[2,1,2] = slice{starts=(1, 1, 0), stops=(3, 2, 4), steps=(1, 1, 2)} %1
+  %3: f64[3,1,4] = slice{starts=(0, 1, 0), stops=(3, 2, 4), steps=(1, 1, 1)} %1
+  return %2, %3
+=>
+  %1: f64[2,2] = slice{starts=(1, 0), stops=(3, 4), steps=(1, 2)} %0
+  %2: f64[2,1,2] = broadcast{shape=(2, 1, 2), axes=(0, 2)} %1
+  %3: f64[3,1,4] = broadcast{shape=(3, 1, 4), axes=(0, 2)} %0
+  return %2, %3
+
+reshape_later(%0: f64[2,3], %1: f64[1])
+  %2: f64[2,1,3] = reshape{shape=(2, 1, 3)} %0
+  %3: f64[2,1,3] = exp %2
+  %4: f64[6] = reshape{shape=(6,)} %0
+  %5: f64[6] = exp %4
+  %6: f64[] = reshape{shape=()} %1
+  %7: f64[] = exp %6
+  return %3, %5, %7
+=>
+  %2: f64[2,3] = exp %0
+  %3: f64[2,1,3] = reshape{shape=(2, 1, 3)} %2
+  %4: f64[6] = reshape{shape=(6,)} %0
+  %5: f64[6] = exp %4
+  %6: f64[] = reshape{shape=()} %1
+  %7: f64[] = exp %6
+  return %3, %5, %7
+
 _neighbours_joined(%0: f64[2,6], %1: f64[2,6])
   %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
   %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0

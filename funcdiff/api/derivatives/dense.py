@@ -132,7 +132,8 @@ def jacobian_program(
         stacks = Stacks(derivative.linear, derivative.operands(vectors, residuals))
         blocks = _blocks(stacks, derivative)
         kept = outputs if wants_value else outputs[results:]
-        made = simplify(builder.program([*blocks, *kept]))
+        exact = (*(False for _ in blocks), *(True for _ in kept))
+        made = simplify(builder.program([*blocks, *kept]), exact)
         return Dense(made, builder.captures)
 
 

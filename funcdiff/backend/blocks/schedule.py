@@ -11,7 +11,7 @@ Without regions a chain of tanh (n = 10⁶) takes 1.3 times as long, Black-Schol
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -113,6 +113,10 @@ def _cut(type_: ArrayType, count: int) -> ArrayType:
     return type_.with_shape((count, *type_.shape[1:]))
 
 
+_QUICK: Final = (np.add, np.subtract, np.multiply, np.negative)
+_SMALLER: Final = 64
+"""How many times as large as its operands is what is rather computed once more than kept."""
+
 Step: TypeAlias = Equation | Region
 _Place: TypeAlias = tuple[int, int]
 """A stage and the number of rows there, which is 0 outside of regions."""
@@ -135,15 +139,19 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
     members: dict[_Place, list[Equation]] = defaultdict(list)
     for eq, place in zip(program.equations, places, strict=True):
         members[place].append(eq)
+    again = _repeated(program, places, members)
     used = {
-        place: {a for eq in equations for a in eq.operands} for place, equations in members.items()
+        place: {a for eq in (*again[place], *equations) for a in eq.operands}
+        - {eq.results[0] for eq in again[place]}
+        for place, equations in members.items()
     }
     steps: list[Step] = []
     for place in sorted(members):
         equations = members[place]
         if place[1] and len(equations) > 1:
             others = (atoms for other, atoms in used.items() if other != place)
-            region = _region(place[1], equations, set(program.outputs).union(*others), limits)
+            needed = set(program.outputs).union(*others)
+            region = _region(place[1], equations, needed, limits, again[place])
             if _bytes_saved(region) >= limits.saved:
                 steps.append(region)
                 continue
@@ -179,6 +187,48 @@ def _places(program: Program, lengths: set[int]) -> list[_Place]:
         for v in eq.results:
             values[v.number] = _Value(place, how is not None and how.combine is None)
     return found
+
+
+def _repeated(
+    program: Program, places: Sequence[_Place], members: Mapping[_Place, Sequence[Equation]]
+) -> dict[_Place, list[Equation]]:
+    """Return for each place the equations of other regions that it computes once more.
+
+    They are short sums and products of what is much smaller, as of points and centres: to compute
+    them takes less time than to write them to memory and to read them.  Without that a mixture
+    (d = 128) takes twice as long.
+    """
+    made = {
+        v: (eq, at) for eq, at in zip(program.equations, places, strict=True) for v in eq.results
+    }
+
+    def is_short(v: Var, length: int) -> bool:
+        eq, at = made.get(v, (None, (0, 0)))
+        if eq is None or at[1] != length or not _is_quick(eq):
+            return False
+        operands = [a for a in eq.operands if isinstance(a, Var)]
+        return all(_SMALLER * a.type.size <= v.type.size or is_short(a, length) for a in operands)
+
+    def collect(v: Var, place: _Place, found: dict[Var, Equation]) -> None:
+        if v in made and v not in found and made[v][1] != place and is_short(v, place[1]):
+            for a in made[v][0].operands:
+                if isinstance(a, Var):
+                    collect(a, place, found)
+            found[v] = made[v][0]
+
+    again: dict[_Place, list[Equation]] = {}
+    for place, equations in members.items():
+        found: dict[Var, Equation] = {}
+        for eq in equations if place[1] else ():
+            for a in eq.operands:
+                if isinstance(a, Var):
+                    collect(a, place, found)
+        again[place] = [*found.values()]
+    return again
+
+
+def _is_quick(eq: Equation) -> bool:
+    return eq.primitive.facts.elements == "moved" or eq.operation.function in _QUICK
 
 
 def _length(eq: Equation, how: Rows | None) -> int:
@@ -224,9 +274,15 @@ def _bytes(atoms: Sequence[Atom]) -> int:
 
 
 def _region(
-    length: int, equations: Sequence[Equation], needed: set[Atom], limits: Limits
+    length: int,
+    equations: Sequence[Equation],
+    needed: set[Atom],
+    limits: Limits,
+    again: Sequence[Equation],
 ) -> Region:
-    """Return equations as a region; `needed` is what others use."""
+    """Return equations as a region; `needed` is what others use, `again` made elsewhere, too."""
+    repeated = {eq.results[0] for eq in again}
+    equations = (*again, *equations)
     made = {eq.results[0] for eq in equations}
     blocked, whole = dict[Var, None](), dict[Var, None]()
     stored: list[Var] = []
@@ -243,7 +299,7 @@ def _region(
             combined.append((v, how.combine))
             continue
         longest = max(longest, v.type.size // length)
-        if v in needed:
+        if v in needed and v not in repeated:
             stored.append(v)
     block = max(1, min(length, limits.block // longest))
     return Region(

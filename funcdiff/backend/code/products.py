@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.backend.code.formulas import Product, product, reshape
+from funcdiff.backend.code.formulas import product, reshape
 from funcdiff.backend.code.source import Calls
-from funcdiff.backend.code.triangles import WORTHWHILE, triangular_product
-from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, equation
 from funcdiff.ops.products.contract import (
     Contraction,
@@ -27,11 +24,7 @@ _SHORT: Final = 128
 """Elements up to which NumPy sums one after the other, too."""
 
 
-Triangles: TypeAlias = Mapping[int, bool]
-"""By variable, which are triangular matrices: whether it is the lower triangle."""
-
-
-def write_product(calls: Calls, eq: Equation, triangles: Triangles, place: str) -> str:
+def write_product(calls: Calls, eq: Equation, place: str) -> str:
     """Return the product of matrices or vectors, written to memory if some is given."""
     x, y = map(calls.operand, eq.operands)
     if is_product_of_rows(eq):
@@ -47,12 +40,11 @@ def write_product(calls: Calls, eq: Equation, triangles: Triangles, place: str) 
         return str(made)
     if made.shape:
         place = reshape(place, made.shape)
-    is_matrix = made.sign == "@"
-    times = _matmul(calls, eq, made, triangles) if is_matrix else calls.numpy("multiply")
+    times = calls.numpy("matmul" if made.sign == "@" else "multiply")
     return f"{times}({made.left}, {made.right}, {place})"
 
 
-def write_masked_product(calls: Calls, eq: Equation, triangles: Triangles) -> str:
+def write_masked_product(calls: Calls, eq: Equation) -> str:
     """Return a product with a mask, which is asked only where a result is not finite."""
     p, whole = eq.params_as(MaskedContraction), eq.operation.function
     plain = equation(contract_p, contraction(p.left, p.right, p.out), eq.operands[:2], eq.results)
@@ -62,25 +54,7 @@ def write_masked_product(calls: Calls, eq: Equation, triangles: Triangles) -> st
         return result if np.isfinite(result).all() else whole(x, y, mask)
 
     checked = calls.bind_numbered((eq.primitive, eq.params, whole), "finite_", finite)
-    return f"{checked}({write_product(calls, plain, triangles, '')}, {x}, {y}, {mask})"
-
-
-def _matmul(calls: Calls, eq: Equation, made: Product, triangles: Triangles) -> str:
-    """Return the name of what multiplies two matrices that are written like that."""
-    kinds = {
-        calls.operand(atom): triangles.get(atom.number)
-        for atom in eq.operands
-        if isinstance(atom, Var)
-    }
-
-    def kind(text: str) -> bool | None:
-        lower = kinds.get(text.removesuffix(".T"))
-        return not lower if lower is not None and text.endswith(".T") else lower
-
-    key = (kind(made.left), kind(made.right))
-    if all(lower is None for lower in key) or not _are_large_squares(eq):
-        return calls.numpy("matmul")
-    return calls.bind_numbered(("product", *key), "product_", triangular_product(*key))
+    return f"{checked}({write_product(calls, plain, '')}, {x}, {y}, {mask})"
 
 
 def sum_by_product(calls: Calls, eq: Equation, place: str) -> str | None:
@@ -107,11 +81,6 @@ def sum_by_product(calls: Calls, eq: Equation, place: str) -> str | None:
     if first and len(p.axes) == ndim - 1:
         return f"{matmul}({ones}, {x}.reshape({(count, type_.shape[-1])}){rest})"
     return None
-
-
-def _are_large_squares(eq: Equation) -> bool:
-    types = [v.type for v in (*eq.operands, *eq.results)]
-    return all(t is types[0] and t.ndim == 2 and t.shape[0] >= WORTHWHILE for t in types)
 
 
 def is_product_of_rows(eq: Equation) -> bool:

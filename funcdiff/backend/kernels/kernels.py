@@ -235,7 +235,7 @@ class _Writer:
     def _call(self, eq: Equation) -> str:
         """Return the call that computes the results of an equation in new memory."""
         if eq.primitive is masked_contract_p:
-            return write_masked_product(self._calls, eq, self._triangles)
+            return write_masked_product(self._calls, eq)
         if _is_of_numbers(eq):
             return OPERATORS[eq.operation.function].format(*map(self._calls.operand, eq.operands))
         return self._write(eq) if _is_written(eq) else self._calls.call(eq)
@@ -252,7 +252,7 @@ class _Writer:
             joined = "".join(f"{x}, " for x in xs)
             return f"{calls.numpy('concatenate')}(({joined}), {eq.params_as(Axis).axis}, {place})"
         if not _goes_into(eq):
-            return write_product(calls, eq, self._triangles, place)
+            return write_product(calls, eq, place)
         into = eq.primitive.implementation.into
         assert into is not None
         function = calls.bind_numbered((eq.primitive, eq.params, "into"), "into_", into(eq.params))

@@ -17,6 +17,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.families import unary
+from funcdiff.ops.linalg.cholesky_differential import LARGE, cholesky_differential
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
     eigen_differential,
@@ -44,13 +45,16 @@ def _cholesky_tangent(p: Triangle, a: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
 
     I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.  One
-    inverse serves both sides, and both modes.
+    inverse serves both sides, and both modes.  Larger real matrices go by blocks.
     """
     factor = y if p.lower else adjoint(y)
-    inverse = triangular_inv(factor)
     t = symmetric_tangent(a, t, lower=p.lower)
-    inner = matmul(matmul(inverse, t), adjoint(inverse))
-    moved = matmul(factor, lower_half(inner))
+    if a.shape[-1] >= LARGE and a.dtype.kind == "f":
+        moved = cholesky_differential(factor, t)
+    else:
+        inverse = triangular_inv(factor)
+        inner = matmul(matmul(inverse, t), adjoint(inverse))
+        moved = matmul(factor, lower_half(inner))
     return moved if p.lower else adjoint(moved)
 
 

@@ -118,7 +118,7 @@ def _scale_twice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
 
 
 def _broadcast_later_rule(primitive: Primitive[Any]) -> Rule:
-    """Return the rule of an operation of which every element is exactly rounded."""
+    """Return the rule of an elementwise operation."""
 
     def broadcast_later(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
         """f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), numbers being broadcast anyhow."""
@@ -137,15 +137,6 @@ def _broadcast_later_rule(primitive: Primitive[Any]) -> Rule:
         return emit(broadcast_p, spread, y)
 
     return broadcast_later
-
-
-_EXACT: Final = (
-    *(np.add, np.subtract, np.multiply, np.divide, np.negative, np.reciprocal, np.square),
-    *(np.sqrt, np.absolute, np.sign, np.maximum, np.minimum),
-    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
-    *(np.logical_and, np.logical_or, np.logical_not, np.isnan),
-)
-"""Functions of which IEEE 754 says every bit, however many elements there are."""
 
 
 def _sum_of_repeated(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
@@ -248,11 +239,12 @@ def _has_other_cut(piece: Tracer, other: Tracer, axis: int) -> bool:
 
 
 repeated: Final[Rules] = {
-    (op.primitive, broadcast_p): (_broadcast_later_rule(op.primitive),)
-    for op in by_ufunc.values()
-    if op.ufunc in _EXACT
+    (op.primitive, broadcast_p): (_broadcast_later_rule(op.primitive),) for op in by_ufunc.values()
 }
-"""These keep every bit, but not how a result lies in memory, nor so the order of a later sum."""
+"""These keep the number, but for what NumPy's loops over other strides make of an inexact function;
+not how a result lies in memory, nor so the order of a later sum.
+
+Without them the Jacobians of bundle adjustment take 1.25 times as long."""
 
 
 rules: Final[Rules] = {

@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import NONE, Params
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
 from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p
+from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.products.contract import Contraction, contract_p, contraction
 from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
@@ -32,8 +33,17 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
     reverse_p,
 )
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
-from funcdiff.space import Axes, Broadcast, broadcast_p, mul_p, reduce_sum_p, splat, without
+from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules, is_same, undone_rule
+from funcdiff.space import (
+    Axes,
+    Broadcast,
+    broadcast_p,
+    mul_p,
+    neg_p,
+    reduce_sum_p,
+    splat,
+    without,
+)
 
 # ---- views ---------------------------------------------------------------------------------------
 
@@ -88,6 +98,17 @@ def _compose(first: slice, second: slice, length: int) -> tuple[int, int, int]:
     return start, max(start, min(places.stop, length)), places.step
 
 
+def _slice_repeated(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
+    """slice(broadcast(x)) = broadcast(slice(x))."""
+    found = made_by(x, broadcast_p)
+    if not found:
+        return None
+    axes, (origin,) = found[0].axes, found[1]
+    parts = [tuple(side[axis] for axis in axes) for side in (p.starts, p.stops, p.steps)]
+    part = emit(slice_p, Slice(*parts), origin)
+    return emit(broadcast_p, Broadcast(p.lengths, axes), part)
+
+
 def _slice_joined(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     """slice(concatenate(…, x, …)) = slice(x), if it lies in one piece."""
     found = made_by(x, concatenate_p)
@@ -132,6 +153,22 @@ def _join(emit: Emit, axis: int, x: Tracer, y: Tracer) -> Tracer | None:
 
 def _with(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
     return (*values[:axis], value, *values[axis + 1 :])
+
+
+def _reshape_later_rule(primitive: Primitive[Any]) -> Rule:
+    """Return the rule of a function of one operand."""
+
+    def reshape_later(emit: Emit, p: Params, x: Tracer) -> Tracer | None:
+        """f(reshape(x)) = reshape(f(x)), if only axes of length 1 are added."""
+        found = made_by(x, reshape_p)
+        if not found or x.ndim <= found[1][0].ndim:
+            return None
+        (origin,) = found[1]
+        if [n for n in x.shape if n != 1] != [n for n in origin.shape if n != 1]:
+            return None
+        return emit(reshape_p, found[0], emit(primitive, p, origin))
+
+    return reshape_later
 
 
 # ---- dtypes --------------------------------------------------------------------------------------
@@ -226,6 +263,12 @@ rules: Final[Rules] = {
     (broadcast_p, broadcast_p): (_broadcast_twice,),
     slice_p: (_slice_twice,),
     (slice_p, concatenate_p): (_slice_joined,),
+    (slice_p, broadcast_p): (_slice_repeated,),
+    **{
+        (op.primitive, reshape_p): (_reshape_later_rule(op.primitive),)
+        for ufunc, op in by_ufunc.items()
+        if ufunc.nin == 1 and op.primitive is not neg_p  # of which the sign goes outwards
+    },
     (concatenate_p, slice_p): (_neighbours_joined,),
     convert_p: (_convert_twice,),
     (real_p, convert_p): (_real_of_real,),

@@ -16,6 +16,7 @@ from funcdiff.core.types import FLOAT
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
+from funcdiff.ops.linalg.cholesky_differential import Way, cholesky_differential_p
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
     eigen_differential,
@@ -130,6 +131,10 @@ def _spectral_sum(a: Any, s: Any, f: Any) -> Any:
     return spectral_sum(known, [reduce_sum(values, axes), a, s])
 
 
+def _differential(way: bool, factor: Any, t: Any) -> Any:
+    return bind(cholesky_differential_p, Way(way), factor, t)[0]
+
+
 def _parted(m: Any, labels: Any) -> Any:
     return blocks(hermitian(m), equal_pairs(convert(labels, FLOAT)))
 
@@ -168,6 +173,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: cholesky(hermitian(a), lower=False), POSITIVE),
         sample(lambda a: cholesky(hermitian(a), lower=True), HERMITIAN),
         sample(lambda a: cholesky(a, lower=False), POSITIVE + np.tri(3, k=-1), order=1),
+    ],
+    "cholesky_differential": [
+        sample(lambda a, t: _differential(False, a, t), REGULAR, real(3, 3)),
+        sample(lambda a, t: _differential(True, a, t), REGULAR, real(3, 3)),
+        sample(lambda a, t: _differential(True, a, t), STACK, real(3, 2, 2), order=1),
     ],
     "eigh": [
         sample(lambda a: eigh(hermitian(a), lower=True), SPREAD),
