@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import NonlinearConstraint, least_squares, minimize
 
 import funcdiff as fd
+from funcdiff.api.derivatives import sparse
 from funcdiff.errors import SparsityWarning, UnsupportedNumPyError
+from tests.together import together
 
 MATRIX = np.array([[1.0, 0, 2, 0, 0, 0], [0, 0, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]])
 INDICES = np.array([2, 0, -1, 1])
@@ -111,6 +114,51 @@ def test_the_entries_are_those_of_the_dense_jacobian(name: str) -> None:
         data, places = fd.jacobian(f, sparse=True, format="coo")(x)
         again = sp.coo_array((data, places), shape=flat.shape).toarray()
         np.testing.assert_allclose(again, flat, 1e-5, 1e-6)
+
+
+@together
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_entries_followed_from_the_outputs_are_those_of_the_dense_jacobian(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more_each_time = count(10**18)
+    monkeypatch.setattr(sparse, "_work", lambda plan: next(more_each_time))
+    fd.clear_caches()
+    f = PROGRAMS[name]
+    found = fd.jacobian(f, sparse=True)(POINT)
+    assert found.nnz == fd.sparsity(f)(POINT).nnz
+    flat = fd.jacobian(f)(POINT).reshape(-1, 6)
+    np.testing.assert_allclose(found.toarray(), flat, 1e-12, 1e-12)
+
+
+def test_what_depends_on_many_inputs_is_followed_from_few_outputs() -> None:
+    def f(x: Any) -> Any:
+        y = x.reshape(10, 8)
+        for _ in range(4):
+            y = np.sin(y) * np.mean(y * y + 1.0, 1)[:, None]
+        return np.sum(y, 1)
+
+    x = np.linspace(-1.0, 1.0, 80)
+    program = fd.trace(lambda x: fd.jacobian(f, sparse=True, format="coo")(x)[0])(x)
+    assert max(v.type.size for eq in program.equations for v in eq.results) <= 2 * 80
+    dense = fd.jacobian(f)(x)
+    np.testing.assert_allclose(fd.jacobian(f, sparse=True)(x).toarray(), dense, 0, 1e-12)
+
+
+def test_sums_over_many_paths_have_as_many_coefficients_as_entries() -> None:
+    def f(x: Any) -> Any:
+        y = x.reshape(20, 3)
+        for _ in range(5):
+            y = y * np.sum(y * y, 1)[:, None] + np.cross(y, y[:, [1, 2, 0]])
+        return y / np.sqrt(np.sum(y * y, 1))[:, None]
+
+    x = np.linspace(-1.0, 1.0, 60)
+    program = fd.trace(lambda x: fd.jacobian(f, sparse=True, format="coo")(x)[0])(x)
+    sizes = [v.type.size for eq in program.equations for v in eq.results]
+    assert max(sizes) <= 8 * 180
+    found = fd.jacobian(f, sparse=True)(x)
+    assert found.nnz == 180
+    np.testing.assert_allclose(found.toarray(), fd.jacobian(f)(x).reshape(60, 60), 0, 1e-11)
 
 
 @pytest.mark.parametrize("density", [0.02, 1.0])

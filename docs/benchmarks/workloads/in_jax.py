@@ -30,6 +30,8 @@ def derivative(w: Workload) -> Function:
     """Return JAX's derivative; Jacobians are taken in the mode of fewer passes."""
     jax = library()
     f = partial(w.function, jax.numpy) if w.in_jax is None else partial(w.in_jax, jax)
+    if w.derivative == "value":
+        return f
     if w.derivative == "hvp":
         return lambda x, v: jax.jvp(jax.grad(f), (x,), (v,))[1]
     if w.derivative == "jvps":

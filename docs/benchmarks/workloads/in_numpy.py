@@ -33,6 +33,8 @@ def by_hand(w: Workload) -> Function:
 def funcdiff_eager(w: Workload) -> Function:
     """Return funcdiff's derivative, which traces the function in every call."""
     f = partial(w.function, np)
+    if w.derivative == "value":
+        return f
     if w.derivative == "hvp":
         return lambda x, v: fd.hvp(f, (x,), (v,))
     if w.derivative == "jvps":
@@ -59,6 +61,8 @@ def autograd(w: Workload) -> Function:
     """Return HIPS autograd's derivative."""
     ag = loaded("autograd", "autograd.numpy", "autograd.scipy.special", "autograd.scipy.signal")
     f = partial(w.function, ag.numpy) if w.in_autograd is None else partial(w.in_autograd, ag)
+    if w.derivative == "value":
+        return f
     if w.derivative == "hvp":
         return lambda x, v: ag.make_hvp(f)(x)[0](v)
     if w.derivative == "jvps":

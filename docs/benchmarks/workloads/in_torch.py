@@ -45,6 +45,8 @@ def func_on_own_arrays(w: Workload) -> Function:
     """Return the derivative by ``torch.func``."""
     torch = loaded("torch")
     f, func = function(torch, w), torch.func
+    if w.derivative == "value":
+        return f
     if w.derivative == "hvp":
         return lambda x, v: func.jvp(func.grad(f), (x,), (v,))[1]
     if w.derivative == "jvps":
@@ -63,6 +65,8 @@ def backward_on_own_arrays(w: Workload) -> Function:
     """Return the derivative by ``backward``, or by ``torch.autograd.functional``."""
     torch = loaded("torch")
     f, functional = function(torch, w), torch.autograd.functional
+    if w.derivative == "value":
+        return f
 
     def gradient(x: Any, *rest: Any) -> Any:
         x = converted(lambda leaf: leaf.detach().requires_grad_(), x)

@@ -41,7 +41,8 @@ python -m docs.benchmarks.workloads --write
 ```
 
 [What SciPy's functions cost](scipy.md#what-it-costs), beside those of `jax.scipy`, is measured by
-`python -m docs.benchmarks.scipy_functions`.
+`python -m docs.benchmarks.scipy_functions`. The evaluations of GradBench have
+[a page of their own](gradbench.md).
 
 A cell is the other's time divided by funcdiff's: **2.0 means that funcdiff takes half the time**,
 and a cell below {goal:g} is marked with ▼, because there funcdiff is slower. All workloads are

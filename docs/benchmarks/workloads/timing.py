@@ -14,8 +14,9 @@ import numpy as np
 
 from docs.benchmarks.workloads.contestants import Contestant
 from docs.benchmarks.workloads.options import Options
+from docs.benchmarks.workloads.trees import converted
 from docs.benchmarks.workloads.workload import Workload
-from funcdiff.pytree import flatten, flatten_with_paths, unflatten
+from funcdiff.pytree import flatten_with_paths
 
 SAMPLE: Final = 0.02
 """Seconds that the calls of one contestant in one round take together, unless one takes longer."""
@@ -24,6 +25,8 @@ WARM_CALLS: Final = 8
 and allocators have their memory."""
 FEW_WARM_CALLS: Final = 3
 """The same of contestants whose calls take seconds."""
+TOO_LONG: Final = 4.0
+"""A call that takes so many times the budget is timed once."""
 
 
 @dataclass
@@ -90,12 +93,11 @@ def measure(w: Workload, contestants: Sequence[Contestant], options: Options) ->
 
 def must_agree(found: Any, expected: Any) -> None:
     """Raise unless two containers hold the same numbers, up to rounding."""
-    leaves, structure = flatten(found, is_leaf=lambda x: hasattr(x, "__array__"))
-    plain = unflatten(structure, map(np.asarray, leaves))  # of other libraries' arrays
-    found, expected = (dict(flatten_with_paths(tree)[0]) for tree in (plain, expected))
+    trees = (converted(np.asarray, tree) for tree in (found, expected))
+    found, expected = (dict(flatten_with_paths(tree)[0]) for tree in trees)
     assert found.keys() == expected.keys(), f"{list(found)} for {list(expected)}"
     for path, x in found.items():
-        y = np.asarray(expected[path])
+        y = expected[path]
         tolerance = 2e-3 if y.dtype == np.float32 else 1e-7
         scale = float(np.max(np.abs(y), initial=1e-30))
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale, err_msg=path)
@@ -107,7 +109,10 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
     clock = time.process_time if options.cpu_time else time.perf_counter
     rounds, share = options.rounds, options.budget / len(calls)
     for name, call in calls.items():
-        once = warm(call, options)
+        once = warm(call, options, clock)
+        if once > TOO_LONG * options.budget:
+            figures.seconds[name] = [once, *[None] * (rounds - 1)]
+            continue
         numbers[name] = max(1, min(1000, int(SAMPLE / max(once, 1e-9))))
         spent = once * numbers[name]
         fewest = 1 if once > options.budget else 2
@@ -115,8 +120,8 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
         strides[name] = rounds // affordable
     gc.collect()
     gc.freeze()  # what compilers have left is not looked through again in every round
-    figures.seconds = {name: [] for name in calls}
-    order = list(calls)
+    order = list(numbers)
+    figures.seconds |= {name: [] for name in order}
     for k in range(rounds):
         for name in order[k % len(order) :] + order[: k % len(order)]:
             takes_part = k % strides[name] == 0
@@ -124,13 +129,16 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
             figures.seconds[name].append(time_of_call)
 
 
-def warm(call: Callable[[], Any], options: Options) -> float:
-    """Return the smallest time of some first calls: of few slow ones, but of one at least."""
-    times = [timed(call, 1)]
+def warm(
+    call: Callable[[], Any], options: Options, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the smallest time of some first calls: of few slow ones, of one that is too long."""
+    times = [timed(call, 1, clock)]
+    longest = options.budget * TOO_LONG
     while len(times) < WARM_CALLS and (
-        len(times) < FEW_WARM_CALLS or sum(times) < 10.0 * options.budget
+        sum(times) < 10.0 * options.budget or (len(times) < FEW_WARM_CALLS and times[0] < longest)
     ):
-        times.append(timed(call, 1))
+        times.append(timed(call, 1, clock))
     return min(times)
 
 

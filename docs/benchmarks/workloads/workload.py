@@ -30,7 +30,8 @@ class Workload:
         ``"gradient"``, ``"jacobian"``, ``"hessian"``; ``"hvp"``, which takes the direction as its
         last argument; ``"jvps"``, a list for directions, which are all further arguments; or
         ``"jacobians"``, of each row of the arguments: `function` takes rows, or some of them
-        along further axes in front.
+        along further axes in front; ``"value"`` if `function` differentiates by itself, with
+        funcdiff: then the others have functions of their own.
     in_autograd
         ``in_autograd(autograd, x, *rest)``, where `function` with ``autograd.numpy`` is not it.
     in_jax

@@ -54,6 +54,7 @@ from funcdiff.passes.sparsity.known import Array, known_outputs
 from funcdiff.passes.sparsity.parts import Entries, distinct, held, joined, take
 from funcdiff.space import mul, reduce_sum
 from funcdiff.transforms.linearize import Linearized
+from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
 
 BUDGET: Final = 1 << 28
@@ -299,13 +300,24 @@ def plan_by_entries(
     """Plan the Jacobian of the first `results` outputs by `count` inputs, entry by entry.
 
     `pattern` is that of the only block, or None to find it.  There is no plan if entries cannot be
-    followed with their coefficients, or are too many.
+    followed with their coefficients, or are too many.  They are followed from the inputs, or from
+    the outputs if that is less work: elements of few inputs may lie between many and few outputs.
     """
     try:
         derivative = _derivative(recording, count, results, given)
-        return _plan_by_entries(derivative, by_columns=by_columns, pattern=pattern)
+        plan = _plan_by_entries(derivative, by_columns=by_columns, pattern=pattern)
     except UnknownImageError:
         return None
+    dtypes = {t.dtype for t in (*derivative.xs, *derivative.ys)}
+    is_real = len(dtypes) == 1 and dtypes.pop().kind == "f"
+    if is_real and _work(plan) > _DEAR * sum(place.nnz for place in plan.patterns):
+        with suppress(UnknownImageError):
+            other = _plan_by_entries(
+                derivative, by_columns=by_columns, pattern=pattern, backwards=True
+            )
+            if _work(other) < _work(plan) and other.patterns == plan.patterns:
+                return other
+    return plan
 
 
 @memoised
@@ -420,7 +432,45 @@ def mixing_place(recording: Recording, count: int, results: int, given: Given) -
 # ---- entries that are followed -------------------------------------------------------------------
 
 
-def _plan_by_entries(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Plan:
+_DEAR: Final = 24
+"""Numbers computed for an entry from which on it is tried to follow them backwards."""
+
+
+def _work(plan: Plan) -> int:
+    """Return how many numbers a plan computes."""
+    return sum(v.type.size for eq in plan.program.equations for v in eq.results)
+
+
+def _turn(derivative: _Derivative) -> _Derivative:
+    """Return the linear program of the transposed matrix in place of that of a derivative."""
+    split, xs, ys = derivative.split, derivative.xs, derivative.ys
+    pulled = transpose(split.linear, (True,) * len(xs) + (False,) * split.residuals)
+    with Builder("turned", SHARED) as builder:
+        cotangents = [builder.input(y) for y in ys]
+        residuals = [builder.input(t) for t in pulled.input_types[: split.residuals]]
+        turned = builder.program(inline(pulled, [*residuals, *cotangents]))
+    flags = (True,) * len(ys) + (False,) * split.residuals
+    return derivative._replace(linear=simplify_linear(turned, flags), xs=ys, ys=xs)
+
+
+def _blocks(derivative: _Derivative, residuals: Sequence[Tracer]) -> list[list[list[Entries]]]:
+    """Return the entries of each block, output by output."""
+    sizes = [x.size for x in derivative.xs]
+    found = derivative.images(residuals).run(derivative.linear)
+    return [block_entries(parts, sizes) for parts in found]
+
+
+def _blocks_backwards(
+    derivative: _Derivative, residuals: Sequence[Tracer]
+) -> list[list[list[Entries]]]:
+    """Return the same, followed from the outputs."""
+    turned = _blocks(_turn(derivative), residuals)
+    return [[[*map(_transpose, block)] for block in blocks] for blocks in zip(*turned, strict=True)]
+
+
+def _plan_by_entries(
+    derivative: _Derivative, *, by_columns: bool, pattern: Any, backwards: bool = False
+) -> Plan:
     """Compute every entry outright."""
     program, split = derivative.program, derivative.split
     sizes = [x.size for x in derivative.xs]
@@ -428,10 +478,10 @@ def _plan_by_entries(derivative: _Derivative, *, by_columns: bool, pattern: Any)
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in program.input_types]
         values = inline(split.primal, operands)
-        images = derivative.images(values[len(program.outputs) :])
-        found = images.run(derivative.linear)
-        for y, parts in zip(derivative.ys, found, strict=True):
-            for block, n in zip(block_entries(parts, sizes), sizes, strict=True):
+        follow = _blocks_backwards if backwards else _blocks
+        found = follow(derivative, values[len(program.outputs) :])
+        for y, blocks in zip(derivative.ys, found, strict=True):
+            for block, n in zip(blocks, sizes, strict=True):
                 turned = [_transpose(part) for part in block] if by_columns else block
                 shape = (n, y.size) if by_columns else (y.size, n)
                 place = pattern_of(turned, shape)

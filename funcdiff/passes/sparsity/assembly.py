@@ -19,10 +19,12 @@ from funcdiff.passes.sparsity.parts import (
     Entries,
     Part,
     are_distinct,
+    distinct,
     entries,
     held,
     is_count,
     joined,
+    places,
     take,
 )
 from funcdiff.space import splat
@@ -159,6 +161,14 @@ def pattern_of(block: Sequence[Entries], shape: tuple[int, int]) -> Pattern:
     rows = np.concatenate([part.rows for part in block])
     columns = np.concatenate([part.columns for part in block])
     return pattern_of_keys(rows * max(shape[1], 1) + columns, shape)
+
+
+def add_up(parts: Sequence[Part]) -> Entries:
+    """Return a sum as one list in order, with one coefficient for each element and input."""
+    rows, columns = distinct(*places(parts))
+    pattern = Pattern(rows, columns, (1 + int(rows[-1]), 1 + int(columns.max())))
+    (dtype,) = {part.data.type.dtype for part in parts if part.data is not None}
+    return Entries(rows, columns, numbers_of(list(map(entries, parts)), pattern, dtype))
 
 
 def numbers_of(block: Sequence[Entries], pattern: Pattern, dtype: np.dtype[Any]) -> Tracer:

@@ -25,6 +25,7 @@ from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.structure.structural import convert
+from funcdiff.passes.sparsity.assembly import add_up
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Known
 from funcdiff.passes.sparsity.links import (
@@ -50,6 +51,7 @@ from funcdiff.passes.sparsity.parts import (
     merged,
     moved,
     places,
+    repetition,
     take,
 )
 from funcdiff.passes.sparsity.probes import asked
@@ -59,6 +61,8 @@ Parts: TypeAlias = list[Part]
 
 _CROWDED: Final = 64
 """Inputs on which an element depends from which on they are joined, if there are only patterns."""
+_OFTEN: Final = 2
+"""Ways in which an element depends on an input, on average, from which on they are added up."""
 _FEW: Final = 1 << 12
 """Pairs that are always followed one by one."""
 
@@ -134,10 +138,16 @@ class Images:
         return combined(parts)
 
     def _join(self, parts: Parts, t: ArrayType) -> Parts:
-        """Return parts with what many inputs make joined, if only patterns are asked for."""
+        """Return parts with what many inputs make joined, if only patterns are asked for.
+
+        Otherwise coefficients are added up where elements depend on inputs in several ways: the
+        number of ways would grow with every sum.
+        """
         total = sum(part.columns.size for part in parts)
         self._check_count(total)
-        if self.junctions is None or total <= _CROWDED * (t.size + 1):
+        if self.junctions is None:
+            return [add_up(parts)] if repetition(parts, t.size) >= _OFTEN else parts
+        if total <= _CROWDED * (t.size + 1):
             return parts
         part = merged(parts)
         crowded = np.bincount(part.rows, minlength=t.size)[part.rows] > _CROWDED

@@ -175,21 +175,17 @@ def added(parts: Sequence[Part]) -> list[Part]:
     """Return a sum with fewer parts: those of equal patterns are added."""
     if len(parts) == 1:
         return list(parts)
-    terms: dict[bytes, Term] = {}
-    lists: list[Part] = []
+    found: dict[tuple[bytes, bytes], Part] = {}
     for part in parts:
-        if isinstance(part, Entries):
-            if part.rows.size:  # nothing is dropped, lest it doubles with each sum
-                lists.append(part)
+        rows = part.rows.tobytes() if isinstance(part, Entries) else b""
+        if isinstance(part, Entries) and not rows:  # nothing is dropped, lest it doubles
             continue
-        key = part.columns.tobytes()
-        if key in terms:
-            data = terms[key].data
-            if data is not None:
-                assert part.data is not None
-                part = Term(part.columns, emit(add_p, NONE, data, part.data))
-        terms[key] = part
-    return [*terms.values(), *lists]
+        other = found.get(key := (part.columns.tobytes(), rows))
+        if other is not None and other.data is not None:
+            assert part.data is not None
+            part = replace(part, data=emit(add_p, NONE, other.data, part.data))
+        found[key] = part
+    return sorted(found.values(), key=lambda part: isinstance(part, Entries))
 
 
 def combined(parts: Sequence[Part]) -> list[Part]:
@@ -248,6 +244,29 @@ def places(parts: Sequence[Part]) -> tuple[Array, Array]:
     nothing = np.empty(0, int)
     rows = np.concatenate([nothing, *(part.rows for part in lists)])
     return rows, np.concatenate([nothing, *(part.columns for part in lists)])
+
+
+def repetition(parts: Sequence[Part], size: int) -> float:
+    """Estimate in how many ways elements of an array depend on an input, from some of them."""
+    if len(parts) <= 2 and all(isinstance(part, Term) for part in parts):
+        return 1.0  # equal ones were added
+    step = 1 + 2 * (size >> _SAMPLED)
+    looked_at, chosen = np.arange(0, size, step), np.zeros(size, bool)
+    chosen[looked_at] = True
+    some: list[Part] = []
+    for part in parts:
+        if isinstance(part, Term):
+            columns = part.columns.ravel()[::step]
+            some.append(Entries(looked_at[columns >= 0], columns[columns >= 0], None))
+        else:
+            kept = chosen[part.rows]
+            some.append(Entries(part.rows[kept], part.columns[kept], None))
+    rows, columns = places(some)
+    return len(rows) / max(1, len(distinct(rows, columns)[0]))
+
+
+_SAMPLED: Final = 10
+"""Binary digits of the number of elements that are looked at."""
 
 
 def joined(vectors: Sequence[Tracer]) -> Tracer:
