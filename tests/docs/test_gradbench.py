@@ -47,6 +47,11 @@ REFERENCES: dict[str, tuple[Workload, Callable[..., Any]]] = {
 """Values of the functions, computed in another way."""
 
 
+def named(workloads: tuple[Workload, ...]) -> list[Any]:
+    """Return cases of a table with labels that are the same in every run."""
+    return [pytest.param(w, id=w.name) for w in workloads]
+
+
 def agree(found: Any, expected: Any, tolerance: float) -> None:
     """Assert that containers hold the same numbers, up to a part of the largest of each array."""
     leaves, wanted = (dict(flatten_with_paths(tree)[0]) for tree in (found, expected))
@@ -57,7 +62,7 @@ def agree(found: Any, expected: Any, tolerance: float) -> None:
 
 
 @together
-@pytest.mark.parametrize("w", PLAIN, ids=lambda w: w.name)
+@pytest.mark.parametrize("w", named(PLAIN))
 def test_a_derivative_agrees_with_its_reference(w: Workload) -> None:
     arguments = w.drawn()
     expected = w.by_hand(*arguments)
@@ -75,7 +80,7 @@ def test_a_value_agrees_with_one_computed_in_another_way(name: str) -> None:
 
 @together
 @pytest.mark.thinned(4)
-@pytest.mark.parametrize("w", PLAIN, ids=lambda w: w.name)
+@pytest.mark.parametrize("w", named(PLAIN))
 def test_a_compiled_derivative_agrees_with_its_reference(w: Workload) -> None:
     arguments = w.drawn()
     compiled, expected = funcdiff_jit(w), w.by_hand(*arguments)
@@ -85,15 +90,15 @@ def test_a_compiled_derivative_agrees_with_its_reference(w: Workload) -> None:
 
 @together
 @pytest.mark.thinned(3)
-@pytest.mark.parametrize("w", NESTED, ids=lambda w: w.name)
+@pytest.mark.parametrize("w", named(NESTED))
 def test_a_nested_descent_ends_where_differences_lead(w: Workload) -> None:
     arguments = w.drawn()
     agree(funcdiff_eager(w)(*arguments), w.by_hand(*arguments), 1e-5)
 
 
 @together
-@pytest.mark.thinned(6)
-@pytest.mark.parametrize("w", BY_LOOPS, ids=lambda w: w.name)
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("w", named(BY_LOOPS))
 def test_a_compiled_descent_ends_where_differences_lead(w: Workload) -> None:
     arguments = w.drawn()
     compiled, expected = funcdiff_jit(w), w.by_hand(*arguments)
@@ -103,7 +108,7 @@ def test_a_compiled_descent_ends_where_differences_lead(w: Workload) -> None:
 
 @pytest.mark.slow
 @together
-@pytest.mark.parametrize("w", [*saddle.IN_LOOPS, *particle.IN_LOOPS], ids=lambda w: w.name)
+@pytest.mark.parametrize("w", named((*saddle.IN_LOOPS, *particle.IN_LOOPS)))
 def test_a_nested_descent_ends_where_it_is_published_to(w: Workload) -> None:
     arguments = w.drawn()
     agree(funcdiff_jit(w)(*arguments), w.by_hand(*arguments), 1e-9)
