@@ -62,7 +62,7 @@ def test_tables_name_primitives_that_there_are() -> None:
     assert [name for name in sorted(names) if not is_registered(name)] == []
 
 
-@pytest.mark.parametrize("entry", cases(thinned=32))
+@pytest.mark.parametrize("entry", cases(thinned=48))
 def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=min(entry.order, 1))
 
