@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -14,8 +15,10 @@ import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.backend.code.lower import lower
 from funcdiff.backend.kernels.kernels import prepare
+from funcdiff.backend.native.flow import Flow
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.core.evaluate import Executable, executable
+from funcdiff.core.primitive import is_registered, primitives
 from funcdiff.core.program import Program
 from funcdiff.testing.subject import disagreement, rounding
 from tests.backend.test_source import LAYOUTS
@@ -61,6 +64,15 @@ def assert_agrees(f: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
         for y, z in zip(found, copies, strict=True):
             np.testing.assert_array_equal(y, z)
     assert "run(" in quick.lower(*calls[0]).source
+
+
+def test_what_is_named_as_a_primitive_writes_it() -> None:
+    assert not is_registered("a primitive that there is not")  # for which all are imported
+    methods = {name: getattr(Flow, name, None) for name in primitives}
+    named = {name: [*signature(f).parameters] for name, f in methods.items() if f is not None}
+    assert len(named) > 30
+    assert {name: found for name, found in named.items() if found != ["self", "eq"]} == {}
+    assert not primitives.keys() & {"code", "program", "values", "uses", "targets", "owned"}
 
 
 LENGTHS: Final = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50, 63, 65, 130)

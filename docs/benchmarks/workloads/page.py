@@ -57,8 +57,8 @@ and takes turns in some rounds only. Each setting below has a process of its own
 - `fd.jit` is `fd.jit(fd.grad(f))`, and `fd` is `fd.grad(f)`, which traces
   `f` again wherever anything that `f` sees may have changed. Here nothing has; with new arrays of
   data in each call, as of small batches, it takes some 20 µs more, and 1 to 4 for each operation.
-- `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: chains
-  of elementwise operations are loops of machine code (see [`jit`](jit.md)).
+- `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: whole
+  programs, or chains of elementwise operations, are machine code (see [`jit`](jit.md#what-it-gains)).
 - **by hand** is the derivative by somebody who tried: products of matrices where they replace
   temporaries, one forward pass that is used again, `out=` and sums in place, Python's numbers where
   arrays are of two elements, and SciPy where it has what is wanted (inverses of factors, sparse

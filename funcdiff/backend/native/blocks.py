@@ -30,7 +30,7 @@ from funcdiff.backend.native.formulas import (
     is_function,
     ordered,
 )
-from funcdiff.backend.native.vectors import WIDTH, Vector, where
+from funcdiff.backend.native.vectors import Vector, where
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.program import Equation, Program
@@ -38,18 +38,11 @@ from funcdiff.ops.axes.indexing import Indexed
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import Axis
 
-_WIDE: Final = 4 * WIDTH
-"""Numbers that are added to at a time, so that no addition waits for the one before."""
-_PIECE: Final = 1024
-"""Elements of a row that are added up one after the other; pieces are then added to each other."""
-
 _DEEPEST: Final = 64
 """Formulas within each other, at most: then the elements are stored."""
 
 WRITES: Final = frozenset(("add_slice", "replace_slice", "scatter_add", "scatter"))
 """Primitives that change some elements of their first operand."""
-
-Combine = Callable[[Vector, Vector], Vector]
 
 
 class Block:
