@@ -51,7 +51,7 @@ def test_every_transform_gives_what_it_gives_of_the_function_itself(
         np.testing.assert_allclose(transform(_loss(layer), k)(W, X), expected, rtol=1e-12)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("layer", CHECKPOINTED, ids=ids)
 def test_derivatives_of_a_checkpoint_are_right_to_the_third_order(layer: Any) -> None:
     fd.testing.check_grads(_loss(layer), (W, X), order=3)

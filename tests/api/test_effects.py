@@ -142,7 +142,7 @@ TAKEN: Final[dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]]] 
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 @pytest.mark.parametrize("transform", TAKEN.values(), ids=TAKEN)

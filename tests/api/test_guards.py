@@ -108,10 +108,10 @@ TRANSFORMS: dict[str, tuple[Any, Any]] = {
 
 
 OFTEN = ("jit", "jit of grad", "jit of hessian", "jit of jvp", "grad of jit")
-RARE = [pytest.mark.thinned(4)]
+RARE = [pytest.mark.thinned(6)]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "transform", [pytest.param(t, marks=[] if t in OFTEN else RARE) for t in TRANSFORMS]
 )
@@ -133,7 +133,7 @@ def _arrays(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs(seed: int) -> None:
     _compare(seed, inputs=12, derivatives=3)
@@ -246,7 +246,7 @@ BATCHES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("transform", [lambda f: f, fd.grad], ids=["value", "grad"])
 @pytest.mark.parametrize("f", [branch, early, masked, counted])

@@ -88,7 +88,7 @@ def _slope(f: Any, x: Any) -> Any:
     return near if np.allclose(near, far, 1e-4, 1e-6) else None
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_looks_see_what_plain_numpy_sees(seed: int) -> None:
     compare(seed)

@@ -110,7 +110,7 @@ def numbers(f: Any) -> Callable[[Any], Any]:
     return lambda x: np.sum(V * f(x) ** 2)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     "transform",
     [

@@ -386,7 +386,7 @@ def second(f: Any) -> Any:
     "transform",
     [
         pytest.param(lambda f: f, id="f"),
-        pytest.param(FD.grad, id="grad", marks=pytest.mark.thinned(4)),
+        pytest.param(FD.grad, id="grad", marks=pytest.mark.thinned(6)),
         pytest.param(second, id="second", marks=pytest.mark.slow),
     ],
 )

@@ -82,7 +82,7 @@ def test_the_function_and_its_rule_run_once(derivative: Any, kind: str) -> None:
         assert (made.body, made.rules) == (n, n)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", ["vjp", "jvp", "primitive"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("derivative", [DERIVATIVES["vjp"], DERIVATIVES["jvp"]])

@@ -238,7 +238,7 @@ def _joined(value: Any) -> Any:
     return np.ravel(value)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_an_array_holds_what_numpy_puts_there(program: Program) -> None:
     for dtype in (np.float64, np.float32):
@@ -249,7 +249,7 @@ def test_an_array_holds_what_numpy_puts_there(program: Program) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_its_derivatives_agree_in_both_modes(program: Program) -> None:
     assert_derivatives(lambda x, v: _joined(program(x.copy(), v)), X, V)

@@ -92,7 +92,7 @@ def outcome(compare: Callable[[Any, Any], Any], x: Any, other: Any) -> Any:
 
 
 @together
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("trace", TRACES)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("other", OTHERS)

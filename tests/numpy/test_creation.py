@@ -64,7 +64,7 @@ def test_an_array_like_a_traced_one_can_be_filled() -> None:
     assert_derivatives(f, V)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("keywords", [{}, {"endpoint": False}, {"axis": 1}, {"dtype": complex}])
 @pytest.mark.parametrize("num", [0, 1, 2, 5])
 def test_geometric_sequences_of_either_sign_are_those_of_numpy(num: int, keywords: Any) -> None:

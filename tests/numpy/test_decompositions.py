@@ -52,7 +52,7 @@ def test_the_factors_of_qr_are_those_of_numpy(shape: Any, dtype: str, mode: str)
     np.testing.assert_array_equal(r, linalg.qr(x, mode="r"))
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_the_factors_of_qr_have_derivatives_for_every_shape(shape: Any, dtype: Any) -> None:
@@ -68,7 +68,7 @@ def _complete(a: Any) -> Any:
     return q[..., : min(a.shape[-2:])], rest @ _adjoint(rest), r
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_what_does_not_depend_on_the_basis_of_a_complement_has_derivatives(
@@ -208,7 +208,7 @@ def test_eigenvalues_and_vectors_are_those_of_numpy(name: str) -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("f", EIGEN.values(), ids=EIGEN)
 def test_eigenproblems_have_derivatives(f: Callable[[Any], Any], name: str) -> None:

@@ -38,7 +38,7 @@ def _operands(name: str) -> list[Any]:
 # ---- one axis ----------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("n", [None, 1, 2, 3, 4, 8, 9])
 @pytest.mark.parametrize("name", LINES)
@@ -109,7 +109,7 @@ SEVERAL: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("given", SEVERAL, ids=str)
 @pytest.mark.parametrize("name", [*PLANES, *BOXES])
 def test_several_axes_are_transformed_as_by_numpy(name: str, given: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def test_the_spacing_of_frequencies_is_differentiated(frequencies: str, n: int) 
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "F", "D", "G", "i2", "u1", "?"])
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", [*LINES, *PLANES, *BOXES])

@@ -43,7 +43,7 @@ HISTOGRAMS: list[Function] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("f", HISTOGRAMS)
 def test_histograms_are_those_of_numpy(f: Function) -> None:
     assert_value(f, X, W)

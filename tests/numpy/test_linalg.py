@@ -262,7 +262,7 @@ def _assert_equal(result: Any, expected: Any) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("order", EVERY_NORM)
 def test_matrix_norms_are_those_of_numpy(order: Any) -> None:
     for x in (TALL, TALL.astype("f4"), np.asfortranarray(TALL)):
@@ -278,7 +278,7 @@ def test_matrix_norms_are_those_of_numpy(order: Any) -> None:
     )
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("order", [*EVERY_VECTOR_NORM, 0])
 def test_vector_norms_are_those_of_numpy(order: Any) -> None:
     for x in (TALL, TALL.astype("f4"), np.asfortranarray(TALL)):

@@ -29,7 +29,7 @@ FITS: list[Function] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("f", ARITHMETIC)
 @pytest.mark.parametrize(("p", "q"), [(P, Q), (Q, P), (P + 1j * P[::-1], Q), (P, Q[:1])])
 def test_arithmetic_is_that_of_numpy(f: Function, p: Any, q: Any) -> None:

@@ -65,7 +65,7 @@ PRODUCTS = (np.convolve, np.correlate)
 LENGTHS = [(1, 1), (5, 1), (6, 2), (7, 4), (4, 4), (3, 8), (1, 6), (4, 7), (40, 11), (13, 40)]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("n", "m"), LENGTHS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -75,7 +75,7 @@ def test_values_are_those_of_numpy(product: Any, mode: str, n: int, m: int) -> N
         assert_value(lambda a, v: product(a[::-1], v[::2], mode=mode), a[:n], v[-m:])
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(("n", "m"), LENGTHS[:-2])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("product", PRODUCTS)

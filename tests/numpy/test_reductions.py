@@ -30,7 +30,7 @@ def test_a_reduction_has_the_values_of_numpy(f: Any, axis: Any, keepdims: bool) 
     assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA, *POSITIONS])
 def test_long_sums_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:

@@ -109,14 +109,14 @@ def test_singular_vectors_are_those_of_numpy_bit_for_bit(full: bool, x: Any) -> 
         assert type(result) is type(f(a))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("x", MATRICES, ids=NAMES)
 def test_what_depends_on_no_basis_has_derivatives(full: bool, x: Any) -> None:
     check_grads(partial(_parts, full=full), (x,))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("x", [x for x in MATRICES if x.dtype.kind == "f"])
 def test_the_vectors_of_a_real_matrix_have_derivatives(full: bool, x: Any) -> None:
@@ -181,7 +181,7 @@ def test_the_condition_of_a_singular_matrix_is_infinite_without_a_slope() -> Non
 # ---- least squares -------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @pytest.mark.parametrize("columns", [None, 1, 2])

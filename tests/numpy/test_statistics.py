@@ -33,7 +33,7 @@ METHODS = [
 PROBABILITIES: list[Any] = [0.3, 0, 1.0, np.float64(0.77), [0.1, 0.5, 0.95], [[0.2], [0.8]]]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
 def test_long_statistics_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:

@@ -27,7 +27,7 @@ FOLDS: list[Any] = [
 REORDERABLE: list[Any] = [np.logaddexp, np.hypot]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("ufunc", FOLDS)
 def test_reductions_and_scans_of_any_ufunc_are_those_of_numpy(ufunc: Any) -> None:
     for f in (
@@ -41,7 +41,7 @@ def test_reductions_and_scans_of_any_ufunc_are_those_of_numpy(ufunc: Any) -> Non
         assert_derivatives(f, X)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("ufunc", FOLDS)
 def test_stretches_of_several_lengths_are_reduced(ufunc: Any) -> None:
     def f(x: Any) -> Any:
@@ -85,7 +85,7 @@ def test_a_python_number_keeps_its_kind_in_every_call() -> None:
         assert_derivatives(lambda x: np.ldexp(x, 2), A)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (2, 1), ()])
 @pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
 def test_a_sum_starts_from_its_initial_value(name: str, axis: Any) -> None:

@@ -115,7 +115,7 @@ EQUAL: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", EQUAL)
 @pytest.mark.filterwarnings("ignore::scipy.signal.BadCoefficients")
 def test_shortcuts_for_equal_numbers_lose_no_derivative(name: str) -> None:

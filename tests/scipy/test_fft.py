@@ -51,13 +51,13 @@ TRANSFORMS: dict[str, tuple[Call, np.ndarray]] = {
 }
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_transform_has_scipys_values_and_all_derivatives(name: str) -> None:
     assert_agrees("scipy.fft", *TRANSFORMS[name], order=1)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("type_", [1, 2, 3, 4])
 @pytest.mark.parametrize("function", ["dct", "idct", "dst", "idst"])

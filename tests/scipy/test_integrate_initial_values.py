@@ -34,7 +34,7 @@ RATES, START = np.array([1.5, 1.0, 3.0, 1.0]), np.array([2.0, 1.0])
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 def test_values_are_scipys(method: str) -> None:
     for options in (
         {},
@@ -92,7 +92,7 @@ def test_a_solution_that_is_not_traced_takes_traced_times(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 def test_exponential_decay(method: str) -> None:
     def left(k: Any, t0: Any, t1: Any, y0: Any) -> Any:
         found = integrate.solve_ivp(lambda _t, y: -k * y, (t0, t1), [y0], **_tight(method))
@@ -109,7 +109,7 @@ def test_exponential_decay(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 def test_an_oscillator_at_given_times(method: str) -> None:
     times = np.array([0.2, 1.0, 2.5])
 
@@ -129,7 +129,7 @@ def test_an_oscillator_at_given_times(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [*METHODS, "LSODA"])
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 def test_steps_at_once_and_one_by_one_have_the_same_derivatives(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +152,7 @@ def test_steps_at_once_and_one_by_one_have_the_same_derivatives(
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 def test_a_continuous_solution_has_the_derivatives_of_the_solution(method: str) -> None:
     def f(k: Any, t: Any) -> Any:
         found = integrate.solve_ivp(
@@ -180,7 +180,7 @@ def test_time_may_run_backwards() -> None:
 
 
 @pytest.mark.parametrize("method", ["RK45", "BDF"])
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 def test_states_may_be_complex(method: str) -> None:
     def f(w: Any) -> Any:
         found = integrate.solve_ivp(lambda _t, y: 1j * w * y, (0, 1), [1 + 0j], **_tight(method))

@@ -32,7 +32,7 @@ SAMPLED: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 def test_samples_are_integrated(name: str) -> None:
     assert_agrees("scipy.integrate", SAMPLED[name], Y, X)
 
@@ -79,7 +79,7 @@ FUNCTIONS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(26)
 def test_functions_are_integrated(name: str) -> None:
     call = FUNCTIONS[name]
     several = name in ("tplquad", "dblquad", "nquad")

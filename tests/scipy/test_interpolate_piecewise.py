@@ -110,7 +110,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 TWICE = {"PPoly", "BPoly", "NdPPoly", "BSpline", "pchip of three", "akima", "least squares"}
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(38)
 @pytest.mark.parametrize("name", CALLS)
 def test_splines_have_scipys_values_and_all_derivatives(name: str) -> None:
     call, *arrays = CALLS[name]

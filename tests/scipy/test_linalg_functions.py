@@ -67,13 +67,13 @@ MATRICES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_has_scipys_values_and_derivatives(name: str) -> None:
     assert_agrees("scipy.linalg", *FUNCTIONS[name], order=1, rtol=1e-10)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", MATRICES)
 def test_a_matrix_of_special_form_is_linear_in_what_it_is_made_of(name: str) -> None:
     assert_agrees("scipy.linalg", *MATRICES[name], order=1)

@@ -108,7 +108,7 @@ SPECTRA: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(19)
 @pytest.mark.parametrize("name", SPECTRA)
 def test_spectra_and_factors_have_scipys_values_and_derivatives(name: str) -> None:
     assert_agrees("scipy.linalg", *SPECTRA[name], order=1, rtol=1e-10)

@@ -98,7 +98,7 @@ SYSTEMS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(19)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_system_has_scipys_solution_and_all_derivatives(name: str) -> None:
     assert_agrees("scipy.linalg", *SYSTEMS[name], order=1, rtol=1e-11)
@@ -123,7 +123,7 @@ _PARTS: dict[str, Call] = {
 }
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(14)
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("kind", _PARTS)
 def test_every_structure_is_solved_and_differentiated(kind: str, lower: bool) -> None:
@@ -139,7 +139,7 @@ def test_every_structure_is_solved_and_differentiated(kind: str, lower: bool) ->
     )
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(14)
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("kind", ["sym", "her", "pos"])
 def test_inverses_of_symmetric_matrices_are_symmetric(kind: str, lower: bool) -> None:
@@ -153,7 +153,7 @@ def test_inverses_of_symmetric_matrices_are_symmetric(kind: str, lower: bool) ->
     )
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(14)
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("trans", [0, "T", 2])

@@ -111,7 +111,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 TWICE = {"gaussian", "coordinates mirror 3", "median each", "gradient magnitude"}
 
 
-@pytest.mark.thinned(30)
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize("name", CALLS)
 def test_images_have_scipys_values_and_all_derivatives(name: str) -> None:
     call, *arrays = CALLS[name]

@@ -37,7 +37,7 @@ def ridge_in_closed_form(penalty: Any) -> Any:
 # ---- without constraints -------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_the_derivative_of_the_minimum(method: str) -> None:
     found = fd.jacobian(lambda p: ridge(p, method=method, tol=1e-8).x)(0.5)
@@ -191,7 +191,7 @@ def test_inside_a_trace_a_problem_without_traced_arrays_is_scipys_own_call() -> 
 # ---- bounds and constraints ----------------------------------------------------------------------
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     "method", ["L-BFGS-B", "TNC", "SLSQP", "trust-constr", "Powell", "Nelder-Mead"]
 )
@@ -224,7 +224,7 @@ def test_projection_onto_the_simplex() -> None:
     np.testing.assert_allclose(by_total, inside / 3, atol=1e-9)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr", "COBYLA", "COBYQA"])
 def test_a_curved_constraint_moves_the_minimum(method: str) -> None:
     def lowest(radius: Any) -> Any:
@@ -312,7 +312,7 @@ def test_a_singular_hessian_is_an_error_with_a_cure() -> None:
 # ---- one number ----------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("keywords", [
     {},
     {"bracket": (0.0, 1.0)},
@@ -402,7 +402,7 @@ OLD: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", OLD)
 def test_old_functions_for_one_method_each(name: str) -> None:
     def objective(x: Any, a: Any) -> Any:

@@ -21,7 +21,7 @@ BRACKETED = ("bisect", "brentq", "brenth", "ridder", "toms748")
 # ---- one number ----------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", BRACKETED)
 def test_a_cube_root_by_a_bracket(name: str) -> None:
     def root(a: Any) -> Any:
@@ -53,7 +53,7 @@ def test_ends_of_a_bracket_have_derivative_zero() -> None:
     assert fd.grad(root)(3.0) == 0.0
 
 
-@pytest.mark.thinned(7)
+@pytest.mark.thinned(11)
 @pytest.mark.parametrize("keywords", [
     {"bracket": (0, 3)},
     {"bracket": [0, 3], "method": "bisect", "xtol": 1e-12},
@@ -139,7 +139,7 @@ METHODS = (
 )  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("method", METHODS)
 def test_root(method: str) -> None:
     def found(a: Any) -> Any:
@@ -159,7 +159,7 @@ def test_root(method: str) -> None:
     np.testing.assert_allclose(fd.jacobian(lambda a: found(a).x)(a), slopes, atol=1e-8)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", ["broyden1", "broyden2", "anderson", "newton_krylov"])
 def test_solvers_for_large_systems(name: str) -> None:
     def found(a: Any) -> Any:

@@ -35,7 +35,7 @@ def slope_at_zero(f: Any, h: float = 2e-3) -> Any:
 # ---- least_squares -------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy", "arctan"])
 def test_every_loss(loss: str) -> None:
     def call(s: Any, y: Any, scale: Any) -> Any:

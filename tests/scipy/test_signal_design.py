@@ -95,7 +95,7 @@ CHANGES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(26)
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.filterwarnings("ignore::scipy.signal.BadCoefficients")
 def test_changes_of_representation_and_responses_are_differentiable(name: str) -> None:
@@ -142,7 +142,7 @@ DESIGNS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_recursive_filters_are_differentiable_in_their_frequencies(name: str) -> None:
     call, *arrays = DESIGNS[name]
@@ -170,7 +170,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_designs_are_differentiable(name: str) -> None:
     call, *arrays = OTHERS[name]

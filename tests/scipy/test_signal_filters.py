@@ -100,7 +100,7 @@ FILTERS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_has_scipys_values_and_all_derivatives(name: str) -> None:
     call, *arrays = FILTERS[name]
@@ -114,7 +114,7 @@ def test_second_derivatives_in_the_coefficients() -> None:
         assert_agrees("scipy.signal", call, *arrays, compiled=False, batched=False)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("mode", ["mirror", "constant", "nearest", "interp", "wrap"])
 def test_savitzky_and_golay_in_every_mode(mode: str) -> None:
     for axis, window, deriv in ((-1, 5, 1), (1, 6, 0)):
@@ -128,7 +128,7 @@ def test_savitzky_and_golay_in_every_mode(mode: str) -> None:
     assert_agrees("scipy.signal", lambda s, x: s.savgol_filter(x, 5, 3, axis=0), ROWS.T, order=1)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize(
     "mode",
     ["constant", "symmetric", "reflect", "edge", "wrap", "antisymmetric", "antireflect", "smooth",

@@ -89,7 +89,7 @@ SPECTRA: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", SPECTRA)
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
 def test_spectra_and_waveforms_are_scipys_with_all_derivatives(name: str) -> None:
@@ -110,7 +110,7 @@ WINDOWS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_are_differentiable_in_their_parameters(name: str) -> None:
     given = WINDOWS[name]

@@ -61,7 +61,7 @@ METHODS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_of_a_sparse_array_agrees(method: str) -> None:
     assert_agrees("scipy.sparse", lambda s, d: dense(METHODS[method](build(s, d))), ENTRIES)
@@ -103,7 +103,7 @@ SLICES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", ["csr_array", "csc_matrix"])
 @pytest.mark.parametrize("index", SLICES)
 def test_slices_agree(index: str, name: str) -> None:
@@ -137,7 +137,7 @@ CONSTRUCTORS: dict[str, Call] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_a_constructor_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", lambda s, d: dense(CONSTRUCTORS[name](s, d)), ENTRIES)

@@ -84,7 +84,7 @@ EXPONENTIALS: dict[str, Call] = {
 }
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", EIGEN)
 def test_some_eigenvalues_agree(name: str) -> None:
     # Two calls of SciPy's own lobpcg differ in last bits, by where its buffers lie in memory.
@@ -98,13 +98,13 @@ def test_some_eigenvalues_have_second_derivatives(name: str) -> None:
     assert_agrees("scipy.sparse", EIGEN[name], ENTRIES, rtol=1e-9, compiled=False, batched=False)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_a_sparse_matrix_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", FUNCTIONS[name], ENTRIES, rtol=1e-11)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", EXPONENTIALS)
 def test_an_exponential_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", EXPONENTIALS[name], ENTRIES, rtol=1e-10, order=1, batched=False)

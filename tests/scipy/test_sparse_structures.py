@@ -132,7 +132,7 @@ def _differences(f: Callable[[Any], Any], x: Any) -> Any:
     return (4 * np.array(near) - np.array(far)) / 3
 
 
-@pytest.mark.thinned(32)
+@pytest.mark.thinned(51)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("name", CALLS)
@@ -160,7 +160,7 @@ def test_disorder_changes_no_value_and_no_derivative(name: str, kind: str, seed:
             np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_given_matrix_is_left_in_its_disorder(name: str, kind: str) -> None:

@@ -59,7 +59,7 @@ DIRECT: dict[str, Call] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", DIRECT)
 def test_a_direct_solver_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", DIRECT[name], ENTRIES, B)
@@ -103,7 +103,7 @@ def _least(s: Any, d: Any, b: Any, name: str, kind: str) -> Any:
     return solve(build(s, d)[:3], b[:3], x0=WIDE[:, 0], **options)[0]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_iterative_solver_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", _by(name), ENTRIES, B, rtol=1e-10)
@@ -115,7 +115,7 @@ def test_an_iterative_solver_of_an_operator_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", _by_operator(name), ENTRIES, B, rtol=1e-10, order=1)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", LEAST)
 def test_least_squares_agree(name: str) -> None:
     assert_agrees("scipy.sparse", LEAST[name], ENTRIES, B, rtol=1e-9)
@@ -242,7 +242,7 @@ OPERATORS: dict[str, Call] = {
 }
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_a_linear_operator_agrees(name: str) -> None:
     assert_agrees("scipy.sparse", OPERATORS[name], ENTRIES, B, order=1)

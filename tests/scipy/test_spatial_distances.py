@@ -43,7 +43,7 @@ def _points(name: str) -> tuple[Any, Any]:
     return (P, P[::-1] ** 2) if name == "jensenshannon" else (A, B)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize(("name", "k"), CASES)
 def test_metrics_agree(name: str, k: int) -> None:
     keywords = KEYWORDS[name][k]

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", CASES)
 def test_points_agree(name: str) -> None:
     call, *arrays = CASES[name]

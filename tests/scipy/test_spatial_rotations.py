@@ -127,7 +127,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(38)
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_rotations_agree(name: str) -> None:

@@ -162,7 +162,7 @@ def _first(result: Any) -> Any:
 # ---- every function ------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(19)
 @pytest.mark.parametrize("case", NAMED)
 def test_derivatives_of_both_orders_are_those_of_differences_in_both_modes(case: Case) -> None:
     check_grads(case.f, case.args, order=default.order)
@@ -179,7 +179,7 @@ def test_values_are_those_of_scipy_bit_for_bit(case: Case) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("case", NAMED)
 def test_batches_of_derivatives_are_those_of_a_loop(case: Case) -> None:
     def slope(*args: Any) -> Any:
@@ -251,7 +251,7 @@ LIMITS: dict[str, tuple[Callable[[Any], Any], float, float, float]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(19)
 @pytest.mark.parametrize("name", LIMITS)
 def test_derivatives_at_removable_singularities_are_their_limits(name: str) -> None:
     f, x, slope, curvature = LIMITS[name]
@@ -317,7 +317,7 @@ FRACTIONS = {
 SIGNED = {f"{name}({n}, x)": (name, (n,)) for name in ("kn", "yn") for n in (-1.5, -0.4)}
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg")
 @pytest.mark.parametrize("entry", [*FRACTIONS.items(), *SIGNED.items()], ids=lambda e: e[0])
 def test_derivatives_drop_the_fraction_of_a_whole_number_as_scipy_does(entry: Any) -> None:

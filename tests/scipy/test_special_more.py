@@ -49,7 +49,7 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("name", UFUNCS)
 def test_functions_agree(name: str) -> None:
     call, *arrays = UFUNCS[name]

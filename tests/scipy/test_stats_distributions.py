@@ -83,7 +83,7 @@ def assert_derivatives(call: Callable[..., Any], *point: Any) -> None:
     np.testing.assert_allclose(second, quotient(slope, 1e-4), rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.thinned(14)
+@pytest.mark.thinned(22)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_every_method_of_a_continuous_distribution(name: str) -> None:
     shapes = CONTINUOUS[name]
@@ -92,7 +92,7 @@ def test_every_method_of_a_continuous_distribution(name: str) -> None:
     assert_derivatives(lambda s, *xs: whole(s, name, *xs), *point)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("name", DISCRETE)
 def test_every_method_of_a_discrete_distribution(name: str) -> None:
     counts, shapes = DISCRETE[name]
@@ -131,7 +131,7 @@ MIDST = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", MIDST)
 def test_a_member_with_a_formula_of_its_own_has_the_derivatives_of_its_family(name: str) -> None:
     shapes, plain, ours = MIDST[name], getattr(scipy.stats, name), getattr(stats, name)
@@ -496,7 +496,7 @@ MULTIVARIATE: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(14)
 @pytest.mark.parametrize("name", MULTIVARIATE)
 def test_distributions_of_several_variables(name: str) -> None:
     call, *point = MULTIVARIATE[name]

@@ -78,7 +78,7 @@ def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> 
 # ---- tails ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @together
 @pytest.mark.parametrize(("name", "shapes", "x", "expected"), json.loads(FILE.read_text()))
 def test_tails_have_the_derivatives_that_mpmath_finds(

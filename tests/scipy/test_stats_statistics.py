@@ -143,14 +143,14 @@ TESTS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics_agree(name: str) -> None:
     call, *arrays = STATISTICS[name]
     assert_agrees("scipy.stats", call, *arrays, rtol=1e-10 if "expectile" in name else 1e-12)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("name", TESTS)
 def test_tests_agree(name: str) -> None:
     call, *arrays = TESTS[name]

@@ -37,7 +37,7 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("drop", DROPS)

@@ -159,7 +159,7 @@ def test_eigenvalues_move_as_perturbation_theory_says() -> None:
     np.testing.assert_allclose(trace, np.eye(3), atol=1e-13)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("f", [
     np.linalg.inv,
     np.linalg.pinv,

@@ -150,7 +150,7 @@ def _check(construct: str, mask: str, modes: str) -> None:
     require_agreement(make, np.sqrt, np.array(ROOTS), modes)
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(38)
 @pytest.mark.parametrize("modes", SOME)
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_a_mask_in_a_construct_makes_true_zeros(construct: str, modes: str) -> None:

@@ -123,7 +123,7 @@ MASKS: Final[dict[str, Callable[[Function, Any], Any]]] = {
 }
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(38)
 @pytest.mark.parametrize("name", UNSAFE)
 @pytest.mark.parametrize("mask", ["where", "boolean index"])
 def test_an_unsafe_function_contributes_a_true_zero_where_it_is_masked(
@@ -133,7 +133,7 @@ def test_an_unsafe_function_contributes_a_true_zero_where_it_is_masked(
     require_true_zeros(MASKS[mask], u, np.array(x))
 
 
-@pytest.mark.thinned(32)
+@pytest.mark.thinned(51)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", ["sqrt", "1 / x"])
 def test_a_mask_of_any_form_makes_true_zeros(mask: str, name: str) -> None:
@@ -141,7 +141,7 @@ def test_a_mask_of_any_form_makes_true_zeros(mask: str, name: str) -> None:
     require_true_zeros(MASKS[mask], u, np.array(x))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", UNSAFE)
 def test_derivatives_warn_of_nothing_that_numpys_value_does_not_warn_of(name: str) -> None:
     u, numbers = UNSAFE[name]

@@ -96,7 +96,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("point", SYMMETRIC)
 @pytest.mark.parametrize("name", PAIRS)
@@ -297,7 +297,7 @@ def _nuclear_by_eigenvalues(a: Any) -> Any:
     return np.sum(np.sqrt(np.linalg.eigvalsh(square))) + np.trace(square @ square)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("f", "oracle", "shape", "values"), [
     (_odd, _odd_by_products, (3, 3), (1.0, 1.0, 1.0)),

@@ -60,7 +60,7 @@ def _along(f: Function, a: Any, b: Any, order: int) -> Any:
 
 
 @together
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("name", BY_EIGENVALUES)

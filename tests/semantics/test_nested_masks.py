@@ -79,7 +79,7 @@ NESTED: Final[dict[str, Callable[[Function, Any], Any]]] = {
 }
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(19)
 @pytest.mark.parametrize("nested", NESTED)
 @pytest.mark.parametrize("name", ["sqrt", "1 / x"])
 def test_a_mask_within_or_around_a_branch_or_a_loop_makes_true_zeros(
@@ -113,7 +113,7 @@ COMPOSED: Final[dict[str, Callable[[Function, Any], Any]]] = {
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("composed", COMPOSED)
 @pytest.mark.parametrize("rule", [_pulled, _pushed])
 @pytest.mark.parametrize("derivative", DERIVATIVES)
@@ -180,7 +180,7 @@ def _matrices(u: Any) -> Any:
     return u[:, None, None] ** np.arange(4.0).reshape(2, 2) + u[:, None, None] * np.eye(2)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 def test_what_is_not_finite_in_a_product_leaves_no_trace_where_it_is_masked(

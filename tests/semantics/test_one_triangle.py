@@ -112,7 +112,7 @@ def _differences(f: Function, x: Any) -> Any:
 
 
 @together
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize(
     ("name", "f", "side", "filling"),
     [

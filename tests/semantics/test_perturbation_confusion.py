@@ -102,7 +102,7 @@ def test_siskind_pearlmutter_2008_an_inner_derivative_of_what_does_not_move_is_z
     assert D(lambda x: E(lambda y: x * x)(1.0) + x)(2.0) == 1.0
 
 
-@pytest.mark.thinned(48)
+@pytest.mark.thinned(77)
 @every_mix
 def test_siskind_pearlmutter_2008_min_max_within_a_derivative(D: Slope, E: Slope) -> None:
     """A game against nature: the outer slope of a value found by following the inner one."""

@@ -102,7 +102,7 @@ def _seconds(f: Function, x: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("radius", RADII)
 def test_a_smooth_function_of_a_radius_has_its_second_derivative_in_every_mode(radius: str) -> None:
     for g in ("r**2", "cos", "matern"):
@@ -113,7 +113,7 @@ def test_a_smooth_function_of_a_radius_has_its_second_derivative_in_every_mode(r
             np.testing.assert_allclose(value, wanted, rtol=1e-14, atol=1e-14, err_msg=f"{g} {mode}")
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_smooth_function_of_a_norm_has_its_derivatives_at_zero(function: str) -> None:
     g, second, fourth = FUNCTIONS[function]

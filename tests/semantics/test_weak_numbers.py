@@ -52,7 +52,7 @@ TRANSFORMS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("array", ARRAYS)
