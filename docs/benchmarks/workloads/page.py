@@ -58,7 +58,7 @@ and takes turns in some rounds only. Each setting below has a process of its own
   `f` again wherever anything that `f` sees may have changed. Here nothing has; with new arrays of
   data in each call, as of small batches, it takes some 20 µs more, and 1 to 4 for each operation.
 - `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: whole
-  programs, or chains of elementwise operations, are machine code (see [`jit`](jit.md#what-it-gains)).
+  programs, or chains of elementwise operations, are machine code: see [`jit`](jit.md#machine-code).
 - **by hand** is the derivative by somebody who tried: products of matrices where they replace
   temporaries, one forward pass that is used again, `out=` and sums in place, Python's numbers where
   arrays are of two elements, and SciPy where it has what is wanted (inverses of factors, sparse
