@@ -60,7 +60,8 @@ def machine_code(text: str, name: str) -> tuple[Any, int]:
     """Return what holds the machine code of a text, and the address of a function in it.
 
     Small arrays move from the stack to registers.  All of LLVM's passes together would take as long
-    as the rest, and gain little, as the text says what loops share.
+    as the rest, and gain little, as the text says what loops share; its "new GVN", which llvmlite
+    has, aborts the process for some programs.
     """
     llvm = _machine()
     module = llvm.parse_assembly(text)
@@ -77,7 +78,6 @@ def machine_code(text: str, name: str) -> tuple[Any, int]:
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
         passes.add_instruction_combine_pass()
-        passes.add_new_gvn_pass()
         options = llvm.create_pipeline_tuning_options()
         passes.run(module, llvm.create_pass_builder(machine, options))
     engine.finalize_object()
