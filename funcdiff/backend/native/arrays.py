@@ -156,8 +156,8 @@ class Function(Code):
         """Let Python compute an operation on arrays in memory."""
         place = self._bytes(8)
         self.steps.append(Step(operation, place, tuple(operands), tuple(results)))
-        where_ = self.add(f"getelementptr i8, ptr %work, i64 {place}")
-        called = self.add(f"load ptr, ptr {where_}")
+        held = self.add(f"getelementptr i8, ptr %work, i64 {place}")
+        called = self.add(f"load ptr, ptr {held}")
         ended, on = self.add(f"call i32 @step(ptr {called})"), self.name()[1:]
         self.do(f"switch i32 {ended}, label %stop [ i32 0, label %{on} i32 1, label %fail ]")
         self.block(on)
@@ -237,6 +237,18 @@ class Function(Code):
             last = last if last // 2 < rest else last // 2
             body(length - (last if twice else rest), last)
             rest = 0 if twice else rest - last
+
+    def pieces(
+        self, shape: Sequence[int], body: Callable[[Place, int], None], *, twice: bool = True
+    ) -> None:
+        """Run a body for pieces of all rows of an array, by first element and width."""
+        if not shape:
+            body((), 1)
+            return
+        self.nest(
+            shape[:-1],
+            lambda front: self.across(shape[-1], lambda i, n: body((*front, i), n), twice=twice),
+        )
 
     # ---- functions of numbers --------------------------------------------------------------
 
@@ -404,22 +416,11 @@ def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
 
 def store(code: Function, x: Value, target: View) -> None:
     """Write the elements of an array to memory."""
-    flat = [_flat(value, {}) for value in (x, target)]
-    if flat[0] is not None and isinstance(flat[1], View):
-        x, target = flat[0], flat[1]
+    flat, row = _flat(x, {}), _flat(target, {})
+    if flat is not None and isinstance(row, View):
+        x, target = flat, row
     code.known = {}
-    shape = target.type.shape
-    if not shape:
-        target.put((), x.at((), 1))
-        return
-
-    def row(place: Place) -> None:
-        def piece(i: Index, width: int) -> None:
-            target.put((*place, i), x.at((*place, i), width))
-
-        code.across(shape[-1], piece)
-
-    code.nest(shape[:-1], row)
+    code.pieces(target.type.shape, lambda at, width: target.put(at, x.at(at, width)))
 
 
 def _flat(x: Value, known: dict[int, Value | None]) -> Value | None:
@@ -433,10 +434,8 @@ def _flat(x: Value, known: dict[int, Value | None]) -> Value | None:
     elif isinstance(x, View):
         found = x.seen(flat.shape, (1,)) if x.is_whole else None
     elif isinstance(x, Pointwise):
-        operands = [_flat(operand, known) for operand in x.operands]
-        some = [operand for operand in operands if operand is not None]
-        found = (
-            Pointwise(x.code, flat, x.formula, tuple(some)) if len(some) == len(operands) else None
-        )
+        operands = [y for y in (_flat(operand, known) for operand in x.operands) if y is not None]
+        if len(operands) == len(x.operands):
+            found = Pointwise(x.code, flat, x.formula, tuple(operands))
     known[id(x)] = found
     return found

@@ -25,11 +25,7 @@ from funcdiff.backend.native.arrays import (
     store,
     strides_of,
 )
-from funcdiff.backend.native.formulas import (
-    formula,
-    is_function,
-    ordered,
-)
+from funcdiff.backend.native.formulas import formula, is_function, ordered
 from funcdiff.backend.native.vectors import Vector, where
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.evaluate import is_repeatable
@@ -48,7 +44,14 @@ WRITES: Final = frozenset(("add_slice", "replace_slice", "scatter_add", "scatter
 class Block:
     """The equations of a program, written into a function.
 
-    `targets` say where outputs go, if anywhere.
+    Attributes
+    ----------
+    values
+        Arrays by variable.
+    uses
+        By variable, how many equations need it, the results of the program counted, too.
+    targets
+        Where results go, if anywhere; `owned` are those in memory that nothing else has part in.
     """
 
     def __init__(
@@ -60,7 +63,6 @@ class Block:
         for eq in program.equations:
             self.uses.update(set(eq.operands))
         self.targets: dict[Atom, View] = {}
-        # in memory that nothing else has part in
         self.owned = {v for v in owned if self.uses[v] == 1}
 
     def write(self, targets: Sequence[View | None]) -> list[Value]:
@@ -266,7 +268,8 @@ class Block:
         u, p = self.value(eq.operands[1]), eq.params_as(Slice)
         place = self._writable(eq)
         if not isinstance(eq.operands[0], Literal) or any(eq.operands[0].bits):
-            self._accumulate(_box(place, p), u)
+            box, self.code.known = _box(place, p), {}
+            self.code.pieces(box.type.shape, partial(_add, box, u), twice=False)
         else:
             store(self.code, u, _box(place, p))
         return place
@@ -276,23 +279,6 @@ class Block:
         place = self._writable(eq)
         store(self.code, self.value(eq.operands[1]), _box(place, eq.params_as(Slice)))
         return place
-
-    def _accumulate(self, place: View, u: Value) -> None:
-        code = self.code
-        code.known = {}
-        shape = place.type.shape
-        if not shape:
-            place.put((), place.at((), 1) + u.at((), 1))
-            return
-
-        def row(front: Place) -> None:
-            def piece(i: Index, width: int) -> None:
-                at = (*front, i)
-                place.put(at, place.at(at, width) + u.at(at, width))
-
-            code.across(shape[-1], piece, twice=False)
-
-        code.nest(shape[:-1], row)
 
     def gather(self, eq: Equation) -> Value:
         """Read at positions."""
@@ -308,7 +294,7 @@ class Block:
 
     def scatter(self, eq: Equation) -> Value:
         """Write at positions, so that the last one wins."""
-        return self._scatter_rows(eq, lambda there, u, at, width: there.put(at, u.at(at, width)))
+        return self._scatter_rows(eq, lambda there, u, at, width: _copy(u, there, at, width))
 
     def _scatter_rows(self, eq: Equation, move: Any) -> Value:
         _, u, *indices = eq.operands
@@ -334,16 +320,7 @@ class Block:
             for at in place:
                 row = row.row(at)
 
-            def inner(front: Place) -> None:
-                def piece(i: Index, width: int) -> None:
-                    move(there, row, (*front, i), width)
-
-                code.across(shape[-1], piece, twice=False)
-
-            if shape:
-                code.nest(shape[:-1], inner)
-            else:
-                move(there, row, (), 1)
+            code.pieces(shape, partial(move, there, row), twice=False)
 
         code.nest(positions[0].type.shape, once)
 
@@ -366,7 +343,7 @@ def _copy(there: View, row: View, place: Place, width: int) -> None:
     row.put(place, there.at(place, width))
 
 
-def _add(there: View, u: View, place: Place, width: int) -> None:
+def _add(there: View, u: Value, place: Place, width: int) -> None:
     there.put(place, there.at(place, width) + u.at(place, width))
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.backend.native.arrays import (
-    Index,
-    Number,
-    Value,
-    View,
-    store,
-)
+from funcdiff.backend.native.arrays import Index, Number, Value, View, store
 from funcdiff.backend.native.blocks import WRITES
 from funcdiff.backend.native.costs import cost
 from funcdiff.backend.native.formulas import formula, ordered

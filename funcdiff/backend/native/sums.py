@@ -53,19 +53,17 @@ class Sums(Block):
 
     def reduce_max(self, eq: Equation) -> Value:
         """Find the largest elements, or a NaN."""
-        of = self._of_kind(eq, OF_INTEGERS, OF_FLOATS)
-        return self._reduce(eq, of[np.maximum], -np.inf)
+        return self._extremum(eq, np.maximum, -np.inf)
 
     def reduce_min(self, eq: Equation) -> Value:
         """Find the smallest elements, or a NaN."""
-        of = self._of_kind(eq, OF_INTEGERS, OF_FLOATS)
-        return self._reduce(eq, of[np.minimum], np.inf)
+        return self._extremum(eq, np.minimum, np.inf)
 
-    def _of_kind(self, eq: Equation, of_integers: Any, of_floats: Any) -> Any:
+    def _extremum(self, eq: Equation, ufunc: np.ufunc, neutral: float) -> Value:
         kind = kind_of(eq.results[0].type)
         if kind == "i1":
             raise UncoveredError(eq)
-        return of_integers if kind == "i64" else of_floats
+        return self._reduce(eq, (OF_INTEGERS if kind == "i64" else OF_FLOATS)[ufunc], neutral)
 
     def reduce_all(self, eq: Equation) -> Value:
         """Find out whether all flags are set."""
@@ -115,7 +113,7 @@ class Sums(Block):
         """Find the first extremum along an axis, or the first NaN."""
         code, x, (v,) = self.code, self.value(eq.operands[0]), eq.results
         axis, made = eq.params_as(Axis).axis, list[Value]()
-        if kind_of(x.type) not in ("double", "float"):
+        if kind_of(x.type) not in ("double", "float") or not x.type.size:
             raise UncoveredError(eq)
         result = self.memory(v) if v.type.shape else None
 
@@ -140,12 +138,8 @@ class Sums(Block):
 
     def cumsum(self, eq: Equation) -> Value:
         """Add up elements along an axis, and keep all sums."""
-        code, x, (v,), axis = (
-            self.code,
-            self.view(eq.operands[0]),
-            eq.results,
-            eq.params_as(Axis).axis,
-        )
+        code, (v,), axis = self.code, eq.results, eq.params_as(Axis).axis
+        x = self.view(eq.operands[0])
         if kind_of(v.type) == "i1":
             raise UncoveredError(eq)
         result = self.memory(v)
