@@ -25,7 +25,7 @@ from docs.benchmarks.gradbench import (
 from docs.benchmarks.gradbench.causes import CAUSES
 from docs.benchmarks.gradbench.page import PAGE, with_figures
 from docs.benchmarks.gradbench.registry import EVALUATIONS, TINY, WORKLOADS, chosen, is_slow
-from docs.benchmarks.workloads.in_numpy import funcdiff_eager, funcdiff_jit
+from docs.benchmarks.workloads.in_numpy import funcdiff_eager, funcdiff_jit, funcdiff_native
 from docs.benchmarks.workloads.timing import Figures
 from docs.benchmarks.workloads.workload import Workload
 from funcdiff.pytree import flatten_with_paths
@@ -78,14 +78,21 @@ def test_a_value_agrees_with_one_computed_in_another_way(name: str) -> None:
     np.testing.assert_allclose(w.function(np, *arguments), value(*arguments), rtol=1e-13)
 
 
+def require_compiled_agree(w: Workload, calls: int, tolerance: float) -> None:
+    """Require that calls of both engines agree with the reference."""
+    arguments = w.drawn()
+    expected = w.by_hand(*arguments)
+    for engine in (funcdiff_jit, funcdiff_native):
+        compiled = engine(w)
+        for _ in range(calls):
+            agree(compiled(*arguments), expected, tolerance)
+
+
 @together
 @pytest.mark.thinned(4)
 @pytest.mark.parametrize("w", named(PLAIN))
 def test_a_compiled_derivative_agrees_with_its_reference(w: Workload) -> None:
-    arguments = w.drawn()
-    compiled, expected = funcdiff_jit(w), w.by_hand(*arguments)
-    for _ in range(9):
-        agree(compiled(*arguments), expected, 1e-12)
+    require_compiled_agree(w, 9, 1e-12)
 
 
 @together
@@ -100,10 +107,7 @@ def test_a_nested_descent_ends_where_differences_lead(w: Workload) -> None:
 @pytest.mark.thinned(4)
 @pytest.mark.parametrize("w", named(BY_LOOPS))
 def test_a_compiled_descent_ends_where_differences_lead(w: Workload) -> None:
-    arguments = w.drawn()
-    compiled, expected = funcdiff_jit(w), w.by_hand(*arguments)
-    for _ in range(3):
-        agree(compiled(*arguments), expected, 1e-5)
+    require_compiled_agree(w, 3, 1e-5)
 
 
 @pytest.mark.slow

@@ -7,33 +7,21 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import Final
 
 import funcdiff as fd
 from docs.benchmarks.gradbench.hello import HELLO
 from docs.benchmarks.gradbench.registry import chosen
-from docs.benchmarks.gradbench.tables import HEAD, row
+from docs.benchmarks.gradbench.tables import HEAD, WARM, row
 from docs.benchmarks.workloads.contestants import CONTESTANTS
 from docs.benchmarks.workloads.in_numpy import loaded
 from docs.benchmarks.workloads.machine import machine
 from docs.benchmarks.workloads.options import Options
 from docs.benchmarks.workloads.timing import measure
 
-NAMES: Final = (
-    "fd.jit",
-    "fd.jit, llvm",
-    "fd",
-    "autograd",
-    "jax.jit",
-    "jax.jit, own",
-    "torch, own",
-)
-"""Who takes part."""
-
 
 def main(options: Options) -> None:
     """Measure, print a row for each workload, and write what there is so far."""
-    contestants = [c for c in CONTESTANTS if c.name in NAMES and c.is_installed()]
+    contestants = [c for c in CONTESTANTS if c.name in WARM and c.is_installed()]
     if any(c.module == "torch" for c in contestants):
         loaded("torch").set_num_threads(options.threads)
     fd.set_num_threads(options.threads)
