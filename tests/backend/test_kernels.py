@@ -33,14 +33,23 @@ def assert_computes(
     native: bool = False,
 ) -> None:
     """Assert that two calls of a kernel agree with the interpreter, the first one afterwards."""
+    assert_runs(Kernel(program, limits, native=native), program, arrays, expected)
+
+
+def assert_runs(
+    run: Callable[..., list[Any]],
+    program: Program,
+    arrays: list[Any],
+    expected: list[Any] | None = None,
+) -> None:
+    """Assert that two calls of a program agree with the interpreter, the first one afterwards."""
     before = [np.copy(x) for x in arrays]
-    kernel = Kernel(program, limits, native=native)
     with np.errstate(all="ignore"):
         if expected is None:
             expected = Executable(program).interpret(*arrays)
-        first = kernel(*arrays)
-        kernel(*[x * x.dtype.type(0.97) if x.dtype.kind in "fc" else x for x in before])
-        second = kernel(*arrays)
+        first = run(*arrays)
+        run(*[x * x.dtype.type(0.97) if x.dtype.kind in "fc" else x for x in before])
+        second = run(*arrays)
     for results in (first, second):
         for y, z in zip(results, expected, strict=True):
             assert np.shape(y) == np.shape(z)
