@@ -138,6 +138,22 @@ def test_what_needs_a_sum_over_all_rows_runs_in_a_later_region() -> None:
     assert_computes(program, [x])
 
 
+def test_sums_of_sums_that_are_computed_once_more_are_found_in_linear_time() -> None:
+    def doubled(points: Any, centres: Any) -> Any:
+        z = points - centres[:, None]
+        for k in range(60):  # each of which has the one before twice
+            z = z + z if k % 3 else z * (z + z)
+        heights = np.sum(z * z, axis=(1, 2))
+        weights = heights / np.sum(heights)
+        return z * weights[:, None, None], np.sum(z * weights[:, None, None], axis=0)
+
+    points, centres = np.full((64, 2), 0.5), np.full((64, 2), 0.25)
+    program = fd.trace(doubled)(points, centres)
+    first, *others = [step for step in schedule(program, TINY) if isinstance(step, Region)]
+    assert others
+    assert not [v for v in first.stored if v.type.ndim == 3]
+
+
 @pytest.mark.parametrize(("count", "kept"), [(64, 0), (8, 1)])
 def test_differences_of_few_points_and_centres_are_computed_once_more(
     count: int, kept: int

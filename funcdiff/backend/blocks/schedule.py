@@ -198,32 +198,26 @@ def _repeated(
     them takes less time than to write them to memory and to read them.  Without that a mixture
     (d = 128) takes twice as long.
     """
-    made = {
-        v: (eq, at) for eq, at in zip(program.equations, places, strict=True) for v in eq.results
-    }
-
-    def is_short(v: Var, length: int) -> bool:
-        eq, at = made.get(v, (None, (0, 0)))
-        if eq is None or at[1] != length or not _is_quick(eq):
-            return False
-        operands = [a for a in eq.operands if isinstance(a, Var)]
-        return all(_SMALLER * a.type.size <= v.type.size or is_short(a, length) for a in operands)
-
-    def collect(v: Var, place: _Place, found: dict[Var, Equation]) -> None:
-        if v in made and v not in found and made[v][1] != place and is_short(v, place[1]):
-            for a in made[v][0].operands:
-                if isinstance(a, Var):
-                    collect(a, place, found)
-            found[v] = made[v][0]
-
+    made: dict[Atom, tuple[Equation, _Place]] = {}
+    short: dict[Atom, int] = {}  # by result, its rows
+    for eq, at in zip(program.equations, places, strict=True):
+        made.update((v, (eq, at)) for v in eq.results)
+        v, operands = eq.results[0], [a for a in eq.operands if isinstance(a, Var)]
+        small = (
+            _SMALLER * a.type.size <= v.type.size or short.get(a) == at[1] for a in operands
+        )  # fmt: skip
+        if at[1] and _is_quick(eq) and all(small):
+            short[v] = at[1]
     again: dict[_Place, list[Equation]] = {}
     for place, equations in members.items():
-        found: dict[Var, Equation] = {}
-        for eq in equations if place[1] else ():
-            for a in eq.operands:
-                if isinstance(a, Var):
-                    collect(a, place, found)
-        again[place] = [*found.values()]
+        found: set[Atom] = set()
+        pending = [a for eq in equations if place[1] for a in eq.operands]
+        while pending:
+            a = pending.pop()
+            if a not in found and short.get(a) == place[1] and made[a][1] != place:
+                found.add(a)
+                pending += made[a][0].operands
+        again[place] = [eq for eq in program.equations if found and eq.results[0] in found]
     return again
 
 
