@@ -44,14 +44,8 @@ WRITES: Final = frozenset(("add_slice", "replace_slice", "scatter_add", "scatter
 class Block:
     """The equations of a program, written into a function.
 
-    Attributes
-    ----------
-    values
-        Arrays by variable.
-    uses
-        By variable, how many equations need it, the results of the program counted, too.
-    targets
-        Where results go, if anywhere; `owned` are those in memory that nothing else has part in.
+    `uses` counts the equations that need a variable, the program's results among them; `targets`
+    say where results go, if anywhere; `owned` are those in memory that nothing else has part in.
     """
 
     def __init__(
