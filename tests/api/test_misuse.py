@@ -1,5 +1,6 @@
 """What is no function, no name or no condition is refused where it is given, with the cure."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -242,9 +243,10 @@ test_an_integer_of_more_than_64_bits_is_no_array = refused({
         (UnsupportedNumPyError, "met a traced array",
          lambda: fd.scan(lambda c, _: (c, HUGE), 0.0, X)),
     ],
-    "as an argument": (
-        InputError, "has more than 64 bits", lambda: fd.jit(lambda n: n * 1.0)(HUGE)
-    ),
+    "as an argument": [
+        (InputError, "does not fit in int64", partial(fd.jit(lambda n: n * 1.0), number))
+        for number in (HUGE, 2**63, -HUGE)
+    ],
 })  # fmt: skip
 
 

@@ -274,3 +274,15 @@ def test_other_arrays_are_numpys_and_say_how_to_store() -> None:
         with pytest.raises(ConcreteValueError, match=cure):
             fd.jit(f(make))(1.5)
     assert fd.grad(lambda x: f(lambda: np.array(fnp.arange(3.0), like=x))(x))(1.5) == 1
+
+
+@pytest.mark.parametrize("call", [fd.grad, lambda f: fd.jit(fd.grad(f))])
+def test_a_constant_that_is_a_copy_of_another_has_its_layout(call: Any) -> None:
+    def f(x: Any) -> Any:
+        ones = fnp.ones(x.shape)
+        copied = ones.astype(np.float32, order="K")
+        squared = copied * copied
+        assert np.shares_memory(squared.ravel(), squared)
+        return np.sum(squared * x)
+
+    np.testing.assert_array_equal(call(f)(X), np.ones((3, 3)))

@@ -180,6 +180,11 @@ def _require_chain_rule(e: Expression, x: Any, v: Any, found: Any) -> None:
     st.sampled_from((np.float64, np.float32, np.complex128)),
 )
 @example(("square", "r"), "norm", (3,), np.float64)
+@example(
+    ("cos", ("-", ("*", ("cos", 1.0), ("+", "r", 1.0)), ("*", ("cos", 1.0), ("-", 1.0, "r")))),
+    "abs", (), np.float64,
+)  # fmt: skip
+@example(("cos", ("+", ("*", "r", ("cos", 1.7)), ("*", ("cos", 1.7), "r"))), "abs", (), np.float64)
 @example(("*", ("+", 1.0, ("*", 1.7, "r")), ("exp", ("*", -1.7, "r"))), "sqrt", (3,), np.float64)
 def test_a_function_of_a_norm_has_the_hessian_of_its_series(
     e: Expression, radius: str, shape: tuple[int, ...], dtype: Any

@@ -213,6 +213,29 @@ def test_two_radii_in_one_function_are_both_smooth() -> None:
     np.testing.assert_allclose(fd.hessian(f, argnums=1)(y, ZERO), 50 * np.eye(2), rtol=1e-14)
 
 
+COINCIDENCES: Final[dict[str, tuple[Function, float]]] = {
+    "square": (lambda r, a: (r - a) ** 2, 2.0),
+    "square, computed": (lambda r, a: (r - np.sin(2 * a)) ** 2, 2.0),
+    "cosine": (lambda r, a: np.cos(r + np.expm1(a)), -1.0),
+    "product": (lambda r, a: (a + r) * (np.tan(a) + r), 2.0),
+    "sum": (lambda r, a: np.exp(r * np.cos(a)) - r, 1.0),
+}
+"""Functions of a radius that are flat at 0 if a = 0, and their second derivative."""
+
+
+@pytest.mark.parametrize("name", COINCIDENCES)
+@pytest.mark.parametrize("radius", [np.linalg.norm, lambda x: np.sqrt(np.sum(x * x))])
+def test_what_is_flat_at_one_value_of_a_parameter_is_smooth_there(
+    name: str, radius: Function
+) -> None:
+    g, second = COINCIDENCES[name]
+    for wrap in (lambda f: f, fd.jit):
+        hessian = wrap(transforms.hessian(lambda x, p: g(radius(x), p[0])))
+        for _ in range(2):
+            found = hessian(ZERO, np.zeros(1))
+            np.testing.assert_allclose(found, second * np.eye(2), rtol=1e-14)
+
+
 def test_functions_with_a_kink_keep_the_symmetric_derivative() -> None:
     for g in (lambda r: r, np.sin, np.tanh, lambda r: np.exp(-r), lambda r: (1 + r) ** 2):
         np.testing.assert_array_equal(fd.grad(lambda x, g=g: g(np.linalg.norm(x)))(ZERO), ZERO)

@@ -170,9 +170,9 @@ def operand(leaf: Any) -> Any:
     if isinstance(leaf, np.generic):
         return leaf
     x = _SCALARS.get(kind, np.asarray)(leaf)
-    if kind is int and x.dtype.kind == "O":
+    if kind is int and x.dtype != np.int64:  # uint64, or objects
         raise InputError(
-            f"the integer {leaf} has more than 64 bits, at {user_location()}. Make it a float."
+            f"the integer {leaf} does not fit in int64, at {user_location()}. Make it a float."
         )
     return x
 

@@ -35,7 +35,10 @@ is made of it only where both of these do.
 class Memory:
     """What a handle knows about the handles that may share its memory."""
 
-    __slots__ = ("base", "exports", "index", "make", "models", "order", "origin", "views", "write")
+    __slots__ = (
+        "base", "exports", "index", "is_asked", "make", "models", "order", "origin", "views",
+        "write",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class Memory:
         self.order: str | None = None
         self.origin: Tracer | None = None
         self.models: Models = ()  # see `Models`; of an array that is no view
+        self.is_asked = False  # whether its layout is being found
         # For each plain array that NumPy or others got for this one, what returns its holder, None
         # if it is not in use any more.
         self.exports: list[Callable[[], Any]] = []
@@ -271,7 +275,13 @@ def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
     order: Any = record.order or "K"
     if record.origin is None:
         return np.empty(type_.shape, type_.dtype, order)
-    like = layout(record.origin, settle=True)
+    if record.is_asked:  # a constant, in whose layout others are asked for theirs, is no reason
+        return np.empty(type_.shape, type_.dtype)
+    record.is_asked = True
+    try:
+        like = layout(record.origin, settle=True)
+    finally:
+        record.is_asked = False
     return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
 
 

@@ -4,6 +4,9 @@ A radius is what has a kink, or a vertical tangent, where its square has none: a
 What elementwise operations make of it is followed by value and slope at 0, as far as these are
 known.  Where a slope vanishes, or may, as in ``(1 + r)·exp(-r)``, the result is marked as `radial`:
 the value stays, and the derivatives are those by the square.
+
+Slopes that vanish at single values of a parameter count: ``(r - a)²`` is smooth where a = 0.  To
+take what is computed for other than 0 would halve the code of many Hessians, and be wrong there.
 """
 
 from __future__ import annotations
