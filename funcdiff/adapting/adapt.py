@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import pickle
 from dis import get_instructions
 from functools import partial, update_wrapper
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from funcdiff.adapting.copies import BUILTINS, NEVER, ask_for, counterpart, module_for, path_of
+from funcdiff.adapting.copies import (
+    BUILTINS,
+    NEVER,
+    ask_for,
+    counterpart,
+    is_copied,
+    module_for,
+    path_of,
+)
 from funcdiff.adapting.function_code import rewritten
 from funcdiff.adapting.rewriting import Rewriter
 from funcdiff.api.calls.surroundings import TABLES
@@ -20,13 +29,13 @@ from funcdiff.errors import InputError, user_location
 _OURS: Final = frozenset({"funcdiff", "numpy", "scipy"})
 """Packages whose functions take traced arrays, whatever they are given by."""
 
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 @overload
 def adapt(obj: str) -> Any: ...
 @overload
-def adapt(obj: F) -> F: ...
+def adapt(obj: T) -> T: ...
 def adapt(obj: Any) -> Any:
     """Return a function, class, module or package whose Python code runs on traced arrays.
 
@@ -38,22 +47,22 @@ def adapt(obj: Any) -> Any:
     Parameters
     ----------
     obj
-        A module, a class or a function of a package; or its name, as ``"pvlib.irradiance"``; or a
-        function of your own that calls such packages.
+        A module, a class or a function of a package; or its name, as ``"pvlib.irradiance"``; or an
+        object of such a class, or a method of it; or a function of your own that calls packages.
 
     Returns
     -------
     object
         The same thing in the copy.  With plain values it computes what the original does, to the
-        bit; it raises the original's exceptions.
+        bit; it raises the original's exceptions.  Of an object a copy as `pickle` makes it: it does
+        not change when the original does.
 
     Raises
     ------
     ModuleNotFoundError
         If there is no module or nothing in it of that name.
     InputError
-        If `obj` is an object, as an instance of a class: adapt the class, and make the object of
-        that; or if it is compiled code.
+        If `obj` is compiled code, or an object that cannot be pickled.
 
     Examples
     --------
@@ -83,11 +92,36 @@ def adapt(obj: Any) -> Any:
         return obj if package in _OURS else counterpart(obj)
     if isinstance(obj, FunctionType):  # of a script, or made by a function
         return _function(obj)
+    if isinstance(obj, MethodType):
+        return getattr(adapt(obj.__self__), obj.__name__)
+    ask_for(type(obj).__module__.partition(".")[0])
+    if counterpart(type(obj)) is not type(obj):
+        return _object(obj)
     raise InputError(
         f"adapt was given {type(obj).__name__!r} at {user_location()}, which is no function, class "
-        "or module of Python code. Of an object adapt the class, and make the object of that; "
-        "compiled code can be given a derivative with fd.primitive."
+        "or module of Python code, nor an object of such a class. Compiled code can be given a "
+        "derivative with fd.primitive."
     )
+
+
+class _Reader(pickle.Unpickler):
+    """Reads an object with the copies of its classes and functions."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what a name of a module stands for."""
+        found = super().find_class(module, name)
+        return counterpart(found) if is_copied(module) else found
+
+
+def _object(plain: Any) -> Any:
+    """Return a copy of an object, and of all that it refers to, of adapted classes."""
+    try:
+        return _Reader(io.BytesIO(pickle.dumps(plain))).load()
+    except Exception as error:
+        raise InputError(
+            f"adapt was given an object of {type(plain).__name__!r} at {user_location()}, which "
+            f"pickle cannot copy: {error}. Adapt the class, and make the object of that."
+        ) from error
 
 
 def _by_name(name: str) -> Any:

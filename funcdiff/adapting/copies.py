@@ -35,7 +35,7 @@ from funcdiff.adapting.numba_functions import without_numba
 from funcdiff.adapting.rewriting import rewrite
 from funcdiff.adapting.runtime import RUNTIME
 from funcdiff.adapting.substitutes import Substitute
-from funcdiff.adapting.vectorizing import broadcast, vectorize
+from funcdiff.adapting.vectorizing import broadcast, frompyfunc, vectorize
 from funcdiff.core.late import late_import, lock_against_forks
 
 _lock: Final = lock_against_forks()
@@ -272,7 +272,9 @@ _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     "importlib": lambda: Substitute(importlib, {"import_module": _import_module}),
     "math": lambda: MATH,
     "numba": lambda: without_numba(import_module("numba")),
-    "numpy": lambda: Substitute(np, {"broadcast": broadcast, "vectorize": vectorize}, _of_numpy),
+    "numpy": lambda: Substitute(
+        np, {f.__name__: f for f in (broadcast, frompyfunc, vectorize)}, _of_numpy
+    ),
     "scipy": _scipy,
     "sys": lambda: Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
 }

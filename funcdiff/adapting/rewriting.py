@@ -67,7 +67,8 @@ class Rewriter(ast.NodeTransformer):
         called, args = node.func, node.args
         name = _last_name(called)
         is_plain = not any(isinstance(x, ast.Starred) for x in args)
-        if name in _KINDS and len(args) == 1 and is_plain and not node.keywords:
+        few = 1 <= len(args) <= (2 if name == "complex" else 1)
+        if name in _KINDS and few and is_plain and not node.keywords:
             return self._call("converted", node, called, *args)
         if (
             isinstance(called, ast.Name)

@@ -24,12 +24,15 @@ from funcdiff.numpy.creation.construction import asarray, full_like
 from funcdiff.ops.structure.structural import stop_gradient
 
 
-def converted(kind: Any, x: Any) -> Any:
+def converted(kind: Any, x: Any, *rest: Any) -> Any:
     """Return ``kind(x)``, where `kind` is a type of numbers, or `type` itself.
 
-    A traced array stays traced as ``float(x)``, ``complex(x)`` and ``np.float64(x)``; ``int(x)``,
-    which has no derivative, is the integer.
+    A traced array stays traced as ``float(x)``, ``complex(x, y)`` and ``np.float64(x)``;
+    ``int(x)``, which has no derivative, is the integer.
     """
+    if rest:
+        traced = kind is complex and is_traced([x, *rest])
+        return _converted(complex, x + 1j * rest[0]) if traced else kind(x, *rest)
     if isinstance(x, Tracer):
         return _converted(kind, x)
     if isinstance(x, list | tuple) and _is_of_arrays(kind) and is_traced(x):

@@ -1,7 +1,9 @@
-"""`numpy.vectorize` and `numpy.broadcast`, of traced arrays, too."""
+"""`numpy.vectorize`, `numpy.frompyfunc` and `numpy.broadcast`, of traced arrays, too."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,25 +20,27 @@ class vectorize(np.vectorize):  # noqa: N801
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Return the function's results for the elements of the arrays."""
         given = [*args, *keywords.values()]
-        if not any(map(is_traced, given)) or self.signature is not None:
+        if not any(map(is_traced, given)):
             return super().__call__(*args, **keywords)
         if self.excluded or keywords:
             return self._with_excluded(args, keywords)
-        xs = np.broadcast_arrays(*map(asarray, args))
-        shape = xs[0].shape
-        rows = [self.pyfunc(*row) for row in zip(*map(_elements, xs), strict=True)]
+        if self.signature is not None:
+            shape, rows = _by_signature(self.pyfunc, self.signature, args)
+        else:
+            shape, rows = _by_elements(self.pyfunc, args)
         if not rows and not self.otypes:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         several = isinstance(rows[0], tuple) if rows else len(self.otypes or "") > 1
         if not several:
-            return self._joined(0, rows).reshape(shape)
+            return self._joined(0, rows, shape)
         columns = zip(*rows, strict=True) if rows else [[]] * len(self.otypes or "")
-        return tuple(self._joined(k, ys).reshape(shape) for k, ys in enumerate(columns))
+        return tuple(self._joined(k, ys, shape) for k, ys in enumerate(columns))
 
-    def _joined(self, place: int, ys: Any) -> Any:
+    def _joined(self, place: int, ys: Any, shape: tuple[int, ...]) -> Any:
         """Return results as an array of the dtype that is asked for, or else of the first one's."""
         kind = self.otypes[place] if self.otypes else asarray(ys[0]).dtype
-        return array(ys).astype(kind)
+        found = array(ys).astype(kind)
+        return found.reshape(shape + found.shape[1:])
 
     def _with_excluded(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Loop over what is not excluded, by place or name."""
@@ -50,8 +54,69 @@ class vectorize(np.vectorize):  # noqa: N801
             named = dict(zip(names, xs[len(places) :], strict=True))
             return self.pyfunc(*given, **keywords | named)
 
-        loop = vectorize(function, self.otypes)
+        loop = vectorize(function, self.otypes, signature=self.signature)
         return loop(*(args[k] for k in places), *(keywords[n] for n in names))
+
+
+def _by_elements(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Return the shape of arrays together, and what a function makes of their elements."""
+    xs = np.broadcast_arrays(*map(asarray, args))
+    return xs[0].shape, [function(*row) for row in zip(*map(_elements, xs), strict=True)]
+
+
+def _by_signature(function: Callable[..., Any], signature: str, args: Sequence[Any]) -> Any:
+    """Return the shape of loops, and what a function makes of the parts that a signature names.
+
+    Of ``(m,n),(n)->(m)`` the last two axes of the first array are one part, and one of the second.
+    """
+    cores = [
+        re.findall(r"\w+", core)
+        for core in re.findall(r"\(([^()]*)\)", signature.partition("->")[0])
+    ]
+    if len(args) != len(cores):
+        raise TypeError(
+            f"wrong number of positional arguments: expected {len(cores)}, got {len(args)}"
+        )
+    xs = [asarray(x) for x in args]
+    lengths: dict[str, int] = {}
+    for x, core in zip(xs, cores, strict=True):
+        if x.ndim < len(core):
+            raise ValueError(
+                f"{x.ndim}-dimensional argument does not have enough dimensions for all core "
+                f"dimensions {tuple(core)!r}"
+            )
+        for name, n in zip(core, x.shape[x.ndim - len(core) :], strict=True):
+            if lengths.setdefault(name, n) != n:
+                raise ValueError(
+                    f"inconsistent size for core dimension {name!r}: {n} vs {lengths[name]}"
+                )
+    outer = [x.shape[: x.ndim - len(core)] for x, core in zip(xs, cores, strict=True)]
+    shape = np.broadcast_shapes(*outer)
+    xs = [
+        np.broadcast_to(x, (*shape, *(lengths[name] for name in core)))
+        for x, core in zip(xs, cores, strict=True)
+    ]
+    return shape, [function(*(x[place] for x in xs)) for place in np.ndindex(*shape)]
+
+
+class frompyfunc:  # noqa: N801
+    """`numpy.frompyfunc`, which loops where something is traced, and gives numbers, no objects."""
+
+    def __init__(self, func: Any, /, nin: int, nout: int, **keywords: Any) -> None:
+        self._plain = np.frompyfunc(func, nin, nout, **keywords)
+        self._function = func
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Return the function's results for the elements of the arrays."""
+        if keywords or not any(map(is_traced, args)):
+            return self._plain(*args, **keywords)
+        shape, rows = _by_elements(self._function, args)
+        if self._plain.nout == 1:
+            return array(rows).reshape(shape)
+        return tuple(array(ys).reshape(shape) for ys in zip(*rows, strict=True))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
 
 
 class broadcast:  # noqa: N801

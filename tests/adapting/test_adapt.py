@@ -223,11 +223,27 @@ def test_defaults_are_adapted(toy: Any) -> None:
     np.testing.assert_allclose(fd.grad(fd.adapt(f))(1.0), 2 * math.pi + 3)
 
 
-@pytest.mark.parametrize("bad", [3, np.ones(2), [1.0], None])
-def test_what_is_no_python_code_is_refused(toy: Any, bad: Any) -> None:
-    given = toy.Shape(1.0).integral if bad is None else bad
-    with pytest.raises(InputError, match="adapt the class"):
-        fd.adapt(given)
+def test_an_object_and_its_method_are_adapted_as_a_copy(toy: Any) -> None:
+    shape = toy.Shape(1.5, others=[toy.shapes.Slotted(2.0), np.ones(2), toy.area])
+    copied = fd.adapt(shape)
+    assert type(copied) is fd.adapt(toy).Shape
+    assert copied.integral() == shape.integral()
+    slotted, ones, area = copied.others
+    assert fd.grad(area)(1.0) == 2 * math.pi
+    slope = 2 * math.cos(2 * 0.7)
+    np.testing.assert_allclose(fd.grad(slotted)(0.7), slope, 1e-14)
+    np.testing.assert_allclose(fd.grad(fd.adapt(shape.others[0].__call__))(0.7), slope, 1e-14)
+    ones[0] = 5.0
+    assert shape.others[1][0] == 1.0
+    shape.others.append(lambda x: x)
+    with pytest.raises(InputError, match=r"which pickle cannot copy: .* Adapt the class"):
+        fd.adapt(shape.scaled)
+
+
+@pytest.mark.parametrize("bad", [3, np.ones(2), [1.0], np.ones(2).sum])
+def test_what_is_no_python_code_is_refused(bad: Any) -> None:
+    with pytest.raises(InputError, match="is no function, class"):
+        fd.adapt(bad)
 
 
 @pytest.mark.parametrize(

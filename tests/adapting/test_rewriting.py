@@ -152,6 +152,21 @@ def several_loops(x):
     none = found(np.zeros(0))
     return one.sum() + two[0] * len(none)
 
+def loops_of_parts(x):
+    dot = np.vectorize(lambda r, s: (np.dot(r, s), r * s[0]), signature="(n),(n)->(),(n)")
+    y = np.array([[x, 2.0, x * x], [1.0, x, 3.0]])
+    total, rows = dot(y, np.array([1.0, 2.0, x]))
+    return total.sum() * rows[1, 2] + rows.size
+
+def loops_of_objects(x):
+    power = np.frompyfunc(lambda a, b: (a**b, b * 2), 2, 2)
+    y, twice = power(np.array([x, 2.0]), np.array([[1], [3]]))
+    return (y.astype(float).sum() + twice.sum()) * power.nin
+
+def a_complex_number_of_parts(x):
+    z = complex(x, 2.0) * complex(1.0, x) + complex(3.0, 4.0)
+    return abs(z) + z.real
+
 def several_rows(x):
     b = np.broadcast(np.array([x, x]), np.ones((2, 1)))
     first = next(b)
