@@ -26,10 +26,11 @@ extensions = [
     "sphinx_copybutton",
     "matplotlib.sphinxext.plot_directive",  # pictures by functions of the examples
     "sphinx_gallery.gen_gallery",
+    "docs.browser",  # examples that run in the browser
     "docs.pages",  # a page for every public name
     "docs.pictures",
 ]
-exclude_patterns = ["_build", "paper"]
+exclude_patterns = ["_build", "benchmarks", "paper"]
 default_role = "py:obj"
 
 html_theme = "furo"

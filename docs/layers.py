@@ -12,6 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import funcdiff as fd
+
 ROOT: Final = Path(__file__).parents[1]
 PICTURE: Final = Path(__file__).with_name("layers.svg")
 
@@ -37,7 +39,7 @@ def layers() -> list[str]:
 
 def room(name: str) -> Room:
     """Return a layer with the packages in it."""
-    package = ROOT / "funcdiff" / name
+    package = Path(fd.__file__).parent / name
     file = package / "__init__.py" if package.is_dir() else package.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     sentence = re.split(r"(?<=[.:])\s", text.replace("\n", " "), maxsplit=1)[0].rstrip(":.")

@@ -134,7 +134,7 @@ __all__ = [
     "while_loop",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "": "dask interop nn numpy scipy testing",

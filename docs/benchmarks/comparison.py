@@ -1,7 +1,8 @@
-"""Three derivatives in six libraries, from a fresh process: for the page on what to choose.
+"""Three derivatives in seven libraries, from a fresh process: for the page on what to choose.
 
 Each library computes each in a process of its own, which imports it, computes once, and then again
-and again.  Run ``python -m docs.benchmarks.comparison --write`` in the ``bench`` environment.
+and again.  Run ``python -m docs.benchmarks.comparison --write figures`` in the environment `bench`,
+and with ``--write advect`` where funcdiff, autograd and Advect are installed (Python 3.12).
 """
 
 import argparse
@@ -12,12 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "choosing.md"
-START, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+SECTIONS = ("figures", "advect")
 
 ROWS, FEATURES, STEPS, SIZE = 2000, 20, 200, 200
 TASKS = {
@@ -33,6 +35,8 @@ LIBRARIES = {
     "jax, jit": "jax",
     "torch": "torch",
     "casadi": "casadi",
+    "advect": "advect",
+    "advect, staged": "advect",
 }
 
 Compute = Callable[[], Any]
@@ -87,6 +91,25 @@ def of_transforms(np: ModuleType, data: dict[str, Any], library: ModuleType, xp:
         "orbit": (library.grad(orbit), data["p"]),
         "hessian": (library.hessian(lambda x: rosenbrock(xp, x)), data["x"]),
     }
+
+
+def staging(advect: Any) -> Any:
+    """Return Advect's transforms of programs, which are made at the first call."""
+
+    def of(transform: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def derivative(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            made: list[Any] = []
+
+            def call(x: Any) -> Any:
+                if not made:
+                    made.append(transform(advect.stage(f, x)))
+                return made[0](x)
+
+            return call
+
+        return derivative
+
+    return SimpleNamespace(grad=of(advect.grad), hessian=of(advect.hessian))
 
 
 def in_torch(np: ModuleType, data: dict[str, Any], torch: Any) -> Any:
@@ -159,7 +182,8 @@ def derivative(library: str, task: str, np: ModuleType, data: dict[str, Any]) ->
         f, x = in_casadi(np, data, module)[task]
         return lambda: f(x)
     xp = {"autograd": "autograd.numpy", "jax": "jax.numpy"}.get(module.__name__, "numpy")
-    f, x = of_transforms(np, data, module, importlib.import_module(xp))[task]
+    transforms = staging(module) if library == "advect, staged" else module
+    f, x = of_transforms(np, data, transforms, importlib.import_module(xp))[task]
     if (library, task) == ("jax, jit", "orbit"):
         f = module.grad(lambda p: orbit_of_lax(module, p))
     if library.endswith("jit"):
@@ -223,11 +247,12 @@ def shown(seconds: float) -> str:
 
 
 def table() -> str:
-    """Return the figures as tables, after the results were compared."""
+    """Return the figures of what is installed as tables, after the results were compared."""
     parts = []
-    imports: dict[str, list[float]] = {library: [] for library in LIBRARIES}
+    installed = [library for library, module in LIBRARIES.items() if find_spec(module)]
+    imports: dict[str, list[float]] = {library: [] for library in installed}
     for task, title in TASKS.items():
-        found = {library: in_a_process(library, task) for library in LIBRARIES}
+        found = {library: in_a_process(library, task) for library in installed}
         expected = found["funcdiff"]["result"]
         scale = max(map(abs, expected))
         lines = [
@@ -244,7 +269,7 @@ def table() -> str:
             lines.append(f"| {library} | {shown(figures['first'])} | {shown(figures['later'])} |")
         parts.append("\n".join(lines))
     rows = [f"| {name} | {shown(statistics.median(spent))} |" for name, spent in imports.items()
-            if not name.endswith("jit")]  # fmt: skip
+            if "," not in name]  # fmt: skip
     parts.insert(0, "\n".join(["The import, without NumPy's own:", "", "| | import |",
                                "|---|--:|", *rows]))  # fmt: skip
     return "\n\n".join(parts)
@@ -253,7 +278,7 @@ def table() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, help="measure one library and task, in this process")
-    parser.add_argument("--write", action="store_true", help=f"write the figures into {PAGE.name}")
+    parser.add_argument("--write", choices=SECTIONS, help=f"write a section of {PAGE.name}")
     given = parser.parse_args()
     if given.one:
         print(json.dumps(measure(*given.one)))
@@ -262,10 +287,10 @@ def main() -> None:
     print(figures)
     if given.write:
         text = PAGE.read_text(encoding="utf-8")
-        before, rest = text.split(START)
-        PAGE.write_text(
-            f"{before}{START}\n\n{figures}\n\n{END}{rest.split(END)[1]}", encoding="utf-8"
-        )
+        start, end = f"<!-- {given.write}: begin -->", f"<!-- {given.write}: end -->"
+        before, rest = text.split(start)
+        after = rest.split(end)[1]
+        PAGE.write_text(f"{before}{start}\n\n{figures}\n\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,14 @@ import pytest
 import funcdiff as fd
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/promises.md").read_text(encoding="utf-8")
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+PAGE = read("docs/promises.md")
+PYPROJECT = tomllib.loads(read("pyproject.toml"))
 MODULES = re.findall(r"`(\w+)`", PAGE.partition("its modules ")[2].partition(": every name")[0])
 
 
@@ -39,7 +45,21 @@ def test_the_page_names_the_oldest_versions_of_the_package() -> None:
     assert pythons[0] == oldest["Python"]
 
 
-def test_the_version_is_said_in_one_place() -> None:
+def test_the_version_is_said_in_one_place_and_repeated_where_tools_read_it() -> None:
     assert "version" in PYPROJECT["project"]["dynamic"]
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"version: {fd.__version__}\n" in citation
+    released = re.search(r"^## \[(\d.*)\] - (.*)$", read("CHANGELOG.md"), re.M)
+    assert released is not None
+    version, date = released.groups()
+    assert version == fd.__version__
+    assert f"version: {version}\ndate-released: {date}\n" in read("CITATION.cff")
+    assert f'version: "{version}"\n' in read(".conda/recipe.yaml")
+
+
+def test_the_conda_recipe_asks_for_what_the_package_asks_for() -> None:
+    recipe, project = read(".conda/recipe.yaml"), PYPROJECT["project"]
+    run = re.findall(r"^    - (.*)$", recipe.partition("  run:\n")[2].partition("\n\n")[0], re.M)
+    python, *others = run
+    assert python == "python >=${{ python_min }}"
+    assert f'python_min: "{project["requires-python"][2:]}"\n' in recipe
+    assert [text.replace(" ", "") for text in others] == project["dependencies"]
+    assert f"summary: {project['description']}\n" in recipe

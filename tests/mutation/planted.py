@@ -32,7 +32,7 @@ from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mistakes_in_uncertainty import UNCERTAINTY
 from tests.mutation.mutants import Planted
-from tests.mutation.run import ROOT, copied, first_failure
+from tests.mutation.run import PACKAGE, ROOT, copied, first_failure
 
 MUTANTS: Final = (
     *PASSES,
@@ -97,7 +97,7 @@ def stages_of(mutant: Planted) -> list[list[str]]:
 
 def noticed_by_forks(suite: Suite, mutant: Planted, touching: Touching) -> str:
     """Return the first test that fails with a mistake, and passes without it, or ""."""
-    exchange = changed(str(ROOT / "funcdiff" / mutant.path), mutant.old, mutant.new)
+    exchange = changed(str(PACKAGE / mutant.path), mutant.old, mutant.new)
     if not exchange.whole:
         return ""
     seconds = {t: s for name in exchange.names for t, s in touching.get(name, {}).items()}
@@ -142,7 +142,7 @@ def main() -> None:
     def work(suite: Suite) -> None:
         if given.record or not RECORD.exists():
             RECORD.parent.mkdir(exist_ok=True)
-            paths = {str(ROOT / "funcdiff" / mutant.path) for mutant in MUTANTS}
+            paths = {str(PACKAGE / mutant.path) for mutant in MUTANTS}
             RECORD.write_text(json.dumps(suite.touching(paths)))
         touching = json.loads(RECORD.read_text())
         for k in [*left]:

@@ -23,9 +23,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+import funcdiff as fd
 from tests.mutation.mutants import Mutant, mutants_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGE: Final = Path(fd.__file__).resolve().parent
+"""The sources of the package that the tests import, which is installed or beside them."""
 
 STAGES: Final[dict[str, list[list[str]]]] = {
     "funcdiff/passes": [

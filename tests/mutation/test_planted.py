@@ -8,7 +8,7 @@ import pytest
 
 from tests.mutation.mutants import Planted
 from tests.mutation.planted import MUTANTS, NEAR
-from tests.mutation.run import ROOT
+from tests.mutation.run import PACKAGE, ROOT
 from tests.together import together
 
 EACH = [pytest.param(m, id=f"{m.path}: {m.breaks}") for m in MUTANTS]
@@ -17,13 +17,13 @@ EACH = [pytest.param(m, id=f"{m.path}: {m.breaks}") for m in MUTANTS]
 @together
 @pytest.mark.parametrize("mutant", EACH)
 def test_a_planted_mistake_has_one_place(mutant: Planted) -> None:
-    assert (ROOT / "funcdiff" / mutant.path).read_text().count(mutant.old) == 1
+    assert (PACKAGE / mutant.path).read_text().count(mutant.old) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", EACH)
 def test_a_planted_mistake_leaves_another_module_that_compiles(mutant: Planted) -> None:
-    right = (ROOT / "funcdiff" / mutant.path).read_text()
+    right = (PACKAGE / mutant.path).read_text()
     wrong = right.replace(mutant.old, mutant.new)
     compile(wrong, mutant.path, "exec")
     assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(right))

@@ -28,6 +28,8 @@ from docs.benchmarks.workloads.ratios import (
 )
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "benchmarks.md"
+FIRST: Final = Path(__file__).parents[1] / "asv" / "first.md"
+"""The first result of airspeed velocity."""
 
 HEAD: Final = """# Benchmarks
 
@@ -102,6 +104,7 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
         first_calls_of_workloads(first),
         slopes(runs),
         left_out(found),
+        FIRST.read_text(encoding="utf-8"),
     ]
     return "\n".join(part for part in parts if part)
 
