@@ -20,7 +20,7 @@ from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.runtime import converted
 from funcdiff.adapting.substitutes import Substitute
 from funcdiff.api.calls.closed_values import CLOSED
-from funcdiff.core.late import scipy_function
+from funcdiff.core.late import Routine, scipy_function
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.values import is_traced
@@ -218,7 +218,7 @@ def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:
     """Return the functions of a module that are ufuncs of NumPy's."""
     found = {ours: getattr(np, theirs) for ours, theirs in _UFUNCS.items()} | {"log": _log}
     if plain is math:
-        found |= {name: scipy_function(name) for name in _OF_SCIPY}
+        found |= {name: Routine(name) for name in _OF_SCIPY}
         found |= {"lgamma": _lgamma, "remainder": _remainder}
     return {
         name: _of_numbers(getattr(plain, name), traced, kind)

@@ -394,6 +394,20 @@ def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
     assert done.stdout == "2.0 ['a', '--b']\n", done.stderr
 
 
+ALONE = """
+import sys
+sys.modules["scipy"] = sys.modules["scipy.special"] = None
+import funcdiff as fd
+polynomial = fd.adapt("numpy.polynomial")
+print(fd.grad(lambda a: polynomial.Polynomial([a, 0.0, a])(2.0))(1.0))
+"""
+
+
+def test_without_scipy_code_that_needs_only_numpy_is_adapted() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
+    assert done.stdout == "5.0\n"
+
+
 def test_objects_of_copies_are_not_pickled_as_those_of_originals(toy: Any) -> None:
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(fd.adapt(toy.Shape)(1.0))
