@@ -329,19 +329,15 @@ class _Code:
         self._next: dict[tuple[int, int], _Code | None] = {}
         self._captures = branch.captures
         function = fastest(program, native=native)
-        self._floats = function if isinstance(function, Attempt) and not function.warns else None
         self._owns = isinstance(function, Attempt) or owns_results(program)
         self._function = with_check(program, function, exact=False)
-        self._is_checked = self._function is not function
+        self._is_quick = isinstance(self._function, Attempt) and not self._function.warns
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Return the results; raise Diverted where a guard does not hold."""
-        if self._floats is not None and not self._is_checked:
-            try:
-                results: list[Any] = self._floats.quick(*values, *self._captures)
-                return results
-            except (ArithmeticError, ValueError):
-                pass  # NumPy knows what the result is
+        if self._is_quick:
+            quick: list[Any] = self._function(*values, *self._captures)
+            return quick
         operands = [np.float64(x) if type(x) is float else x for x in (*values, *self._captures)]
         results = quiet(self._function, *operands)
         return results if self._owns else copy_aliased(results, operands)
@@ -358,16 +354,24 @@ class _Code:
 
 
 class Runner:
-    """The leaves of one kind of arguments, as a function of arrays."""
+    """The leaves of one kind of arguments, as a function of arrays, which its first call compiles.
+
+    So other threads know the leaves meanwhile.
+    """
 
     def __init__(self, leaves: Sequence[Leaf], *, native: bool) -> None:
         self.leaves = tuple(leaves)
+        self._native = native
+
+    @computed
+    def root(self) -> _Code:
+        """The program that every run begins with."""
         tree = Tree(self.leaves)
-        self._root = _Code(tree.root, tree.arguments, native=native)
+        return _Code(tree.root, tree.arguments, native=self._native)
 
     def __call__(self, operands: Sequence[Any]) -> Arrival | None:
         """Return where the outcomes lead; None if they are those of no leaf."""
-        code: _Code | None = self._root
+        code: _Code | None = self.root
         values = operands
         while code is not None:
             try:

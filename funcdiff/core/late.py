@@ -39,6 +39,8 @@ making: Final = lock_against_forks()
 _importing: Final = lock_against_forks()
 listening: Final = lock_against_forks()
 """Held while the filters of warnings, which all threads share, are those of one call."""
+compiling: Final = lock_against_forks()
+"""Held while LLVM works, which has one context for all."""
 _complete: Final[set[str]] = set()
 """Packages of which every module is imported."""
 

@@ -174,7 +174,7 @@ def test_a_further_step_of_a_loop_uses_what_the_steps_before_have_computed() -> 
         np.testing.assert_allclose(g(x), f(x), rtol=1e-12)
     assert (g.cache_info().leaves, g.cache_info().hits) == (2, 2)
     (known,) = g._programs.values()
-    root = known._known[1]._root  # type: ignore[union-attr]
+    root = known._known[1].root  # type: ignore[union-attr]
     trunk = root._branch.program(1)
     (other,) = [b for fork in root._branch.forks for b in fork.branches.values()]
     assert str(trunk).count("sinh") == 2

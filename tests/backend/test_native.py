@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import math
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,7 +20,7 @@ import funcdiff as fd
 from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.backend.native.loops import compile_loop, formula
-from funcdiff.backend.native.machine import machine_code
+from funcdiff.backend.native.machine import MachineCode
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
 from funcdiff.testing.subject import disagreement
@@ -326,20 +326,21 @@ def test_machine_code_is_kept_on_disk_where_that_is_asked_for(
         file.write_bytes(broken)
         assert run_of(text % 7) == 7
         assert file.read_bytes() == kept
+    # where a file cannot be put, nothing else is left behind
+    file.unlink()
+    file.mkdir()
+    assert run_of(text % 7) == 7
+    assert set(folder.iterdir()) == {file, other}
 
 
 def run_of(text: str) -> int:
-    engine, address = machine_code(text, "f")
-    found: int = ctypes.CFUNCTYPE(ctypes.c_int64)(address)()
-    del engine
+    code = MachineCode(text, "f")
+    found: int = ctypes.CFUNCTYPE(ctypes.c_int64)(code.address)()
     return found
 
 
 def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(name: str, *_: Any) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", fails)
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     with pytest.raises(
         InputError, match=r"needs the package llvmlite.*pip install \"funcdiff\[llvm\]"
     ):

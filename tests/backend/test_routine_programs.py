@@ -524,6 +524,20 @@ def test_chains_of_operations_may_be_long() -> None:
     np.testing.assert_allclose(machine_code(f, x)(x)[0], f(x), rtol=1e-12)
 
 
+def test_what_llvm_would_work_on_for_long_is_left_to_numpy() -> None:
+    def f(x: Any, n: int) -> Any:
+        for k in range(n):
+            x = x @ x * 0.01 + k
+        return x
+
+    x = np.eye(11)
+    machine_code(lambda x: f(x, 50), x)
+    program = fd.trace(lambda x: f(x, 300))(x)
+    assert routine(lower(program), lambda: executable(program), always=True) is None
+    assert "loop_" not in kernels.Kernel(program, None, native=True).source.text
+    assert "loop_" in kernels.Kernel(fd.trace(lambda x: f(x, 9))(x), None, native=True).source.text
+
+
 def test_rows_of_any_dtype_are_kept_or_left_to_numpy(jit: Any) -> None:
     def turned(x: Any) -> Any:
         def step(state: Any) -> Any:

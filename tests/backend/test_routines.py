@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -292,6 +295,24 @@ def test_what_has_no_machine_code_is_a_step_of_numpys() -> None:
     np.testing.assert_allclose(f(np.eye(3))[0, 0], 1 + np.tanh(1) + 2 * np.e)
 
 
+def test_what_has_a_derivative_of_its_own_is_no_step() -> None:
+    @fd.custom_jvp
+    def ramp(x: Any) -> Any:
+        return np.maximum(x, 0.0) * 1.5
+
+    @ramp.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        return ramp(primals[0]), tangents[0] * np.tanh(primals[0])
+
+    def f(x: Any) -> Any:
+        return fd.scan(lambda c, _: (ramp(c) - 0.1 * x, ramp(x)), x, None, length=3)
+
+    xs = (np.linspace(-1.0, 2.0, 5),)
+    for derivative in (f, lambda x: fd.jvp(f, (x,), (x + 1.0,))):
+        assert_agrees(derivative, xs)
+        assert "@step(ptr %t" not in fd.jit(derivative, engine="llvm").lower(*xs).source
+
+
 def test_results_are_nobody_elses() -> None:
     f = fd.jit(lambda x: (x, x.T, x[0] * 1.0, 2.0, np.zeros(3), x), engine="llvm")
     x = np.random.default_rng(0).normal(size=(3, 3))
@@ -308,6 +329,46 @@ def test_numbers_come_as_python_has_them() -> None:
         assert f(x, 3, True) == 7.5
         assert f(x, np.int64(3), np.bool_(False)) == -0.5
     assert f(np.float32(2.5), np.float32(3), True).dtype == np.float32
+
+
+def test_a_function_of_machine_code_holds_what_python_reads_of_it() -> None:
+    run = made(fd.trace(lambda x: np.tanh(x))(np.ones(3)))
+    assert run is not None
+    code, method = run.quick.__globals__["run"].__self__
+    assert method.address == code.address
+
+
+FORKED = """
+import os, threading
+import numpy as np
+import funcdiff as fd
+
+def compiled(k):
+    return fd.jit(lambda x: np.sum(np.sin(x * k) * x), engine="llvm")(np.ones(3))
+
+def compiles():
+    for k in range(1, 200):
+        if not done:
+            compiled(k)
+
+compiled(0)
+done = []
+thread = threading.Thread(target=compiles)
+thread.start()
+for k in range(5):
+    if (child := os.fork()) == 0:
+        import signal
+        signal.alarm(20)
+        compiled(-k)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+done.append(True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
+def test_a_process_is_not_forked_while_llvm_works() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=600)
 
 
 def test_threads_have_memory_of_their_own() -> None:
@@ -355,22 +416,20 @@ def with_a_step(x: Any) -> Any:
     return fd.while_loop(lambda s: np.linalg.det(a) * s > 0.0, lambda s: s * 1.0 + x, 1.0)
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
-@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
-def test_a_loop_without_end_can_be_interrupted(error: type[BaseException]) -> None:
-    f = fd.jit(without_end, engine="llvm")
-    assert f(-1.0) == 0.0
-    with raised_in_a_moment(error):
-        f(0.0)
-    assert f(-1.0) == 0.0
+def on_a_way(x: Any) -> Any:
+    return without_end(x) if x < 1.0 else x
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
-def test_an_interrupt_in_a_step_of_numpys_is_no_failure_of_the_step() -> None:
-    f = fd.jit(with_a_step, engine="llvm")
-    assert f(-1.0) == 1.0
-    with raised_in_a_moment(KeyboardInterrupt):
-        f(0.0)
+@pytest.mark.parametrize("f", [without_end, with_a_step, on_a_way])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, ValueError])
+def test_what_a_signal_handler_raises_ends_a_loop(f: Any, error: type[BaseException]) -> None:
+    jitted = fd.jit(f, engine="llvm")
+    expected = jitted(-1.0)
+    for _ in range(2):
+        with raised_in_a_moment(error):
+            jitted(0.0)
+    assert jitted(-1.0) == expected
 
 
 @pytest.mark.parametrize("index", [-7, -1, 0, 1, 2, 3, 9])

@@ -12,6 +12,7 @@ import scipy.special
 from hypothesis import given
 
 import funcdiff as fd
+from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.kernels.kernels import Kernel, kernel
 from funcdiff.backend.numbers import estimates, unrolling
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
@@ -170,11 +171,8 @@ def test_what_python_refuses_is_left_to_numpy() -> None:
 
 def test_an_attempt_that_fails_too_often_is_given_up() -> None:
     calls: list[float] = []
-
-    def quick(x: Any) -> Any:
-        calls.append(float(x))
-        return [1.0 / float(x)]
-
+    lines = ["calls.append(x)", "return [1.0 / x]"]
+    quick = Source(function("program", ["x"], lines), {"calls": calls}).function()
     attempt = Attempt(quick, lambda: lambda x: [np.divide(1.0, x)])
     assert attempt(2.0) == [0.5]
     for _ in range(30):

@@ -63,6 +63,9 @@ KEPT: Final = 1 << 28
 _MANY: Final = 2000
 """Elements from which on memory that is kept is quicker than memory that is new."""
 
+_MOST_LOOPS: Final = 64
+"""Loops of machine code in a program, each of which takes 10 ms to compile and 1 MB of memory."""
+
 _BOXES: Final = 16
 """Boxes of an array up to which it is looked which are still empty."""
 
@@ -135,7 +138,8 @@ class _Writer:
     ) -> None:
         steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
         if native:
-            steps = group(program, steps, lambda eq: formula(eq) is not None, is_worth_a_loop)
+            looped = group(program, steps, lambda eq: formula(eq) is not None, is_worth_a_loop)
+            steps = looped if sum(isinstance(s, Loop) for s in looped) <= _MOST_LOOPS else steps
         ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
         self._program, self._limits, self._steps, self._native = ordered, limits, steps, native
         self._calls = calls = Calls(ordered, self._quicker)

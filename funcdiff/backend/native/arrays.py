@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from funcdiff.backend.native.formulas import KINDS, MEMORY, Formula
 from funcdiff.backend.native.vectors import WIDTH, Code, Vector, joined, of_width
+from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Operation
 from funcdiff.core.types import ArrayType
 
@@ -158,8 +158,8 @@ class Function(Code):
         self.steps.append(Step(operation, place, tuple(operands), tuple(results)))
         held = self.add(f"getelementptr i8, ptr %work, i64 {place}")
         called = self.add(f"load ptr, ptr {held}")
-        ended, on = self.add(f"call i32 @step(ptr {called})"), self.name()[1:]
-        self.do(f"switch i32 {ended}, label %stop [ i32 0, label %{on} i32 1, label %fail ]")
+        failed, on = self.add(f"call i1 @step(ptr {called})"), self.name()[1:]
+        self.do(f"br i1 {failed}, label %stop, label %{on}")
         self.block(on)
 
     # ---- loops -----------------------------------------------------------------------------
@@ -370,7 +370,7 @@ class Pointwise:
     formula: Formula
     operands: tuple[Value, ...]
 
-    @cached_property
+    @computed
     def depth(self) -> int:
         """How many formulas are within each other."""
         return 1 + max([x.depth for x in self.operands if isinstance(x, Pointwise)], default=0)
@@ -383,21 +383,6 @@ class Pointwise:
             found = self.formula(*[x.at(place, width) for x in self.operands])
             self.code.known[key] = found
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class Counting:
-    """An array whose elements count along an axis."""
-
-    code: Function
-    type: ArrayType
-    axis: int
-
-    def at(self, place: Place, width: int) -> Vector:
-        """Return places along the axis."""
-        moves = self.axis == self.type.ndim - 1
-        places = [self.code.plus(place[self.axis], k if moves else 0) for k in range(width)]
-        return joined([Vector(self.code, str(i), "i64", 1) for i in places])
 
 
 def whole(code: Function, type_: ArrayType, base: str) -> View:

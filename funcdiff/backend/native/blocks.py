@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, Final
 
 from funcdiff.backend.native.arrays import (
-    Counting,
     Function,
     Index,
     Number,
@@ -32,10 +31,14 @@ from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.axes.indexing import Indexed
 from funcdiff.ops.structure.slicing import Slice
-from funcdiff.ops.structure.structural import Axis
+from funcdiff.ops.structure.structural import Axis, Iota
 
 _DEEPEST: Final = 64
 """Formulas within each other, at most: then the elements are stored."""
+
+_LONGEST: Final = 12_000
+"""Instructions up to which a program is written: LLVM takes a second for them, and for twice as
+many more than twice as long."""
 
 WRITES: Final = frozenset(("add_slice", "replace_slice", "scatter_add", "scatter"))
 """Primitives that change some elements of their first operand."""
@@ -84,6 +87,8 @@ class Block:
         return x if self.uses[x] == eq.operands.count(x) == 1 else None
 
     def _equation(self, eq: Equation) -> None:
+        if len(self.code.lines) > _LONGEST:
+            raise UncoveredError(eq)
         function = formula(eq)
         if function is not None:
             self._pointwise(eq, function)
@@ -226,9 +231,8 @@ class Block:
 
     def iota(self, eq: Equation) -> Value:
         """Count along an axis."""
-        (v,) = eq.results
-        place = self.memory(v)
-        store(self.code, Counting(self.code, v.type, eq.params.axis), place)  # type: ignore[attr-defined]
+        code, place, axis = self.code, self.memory(eq.results[0]), eq.params_as(Iota).axis
+        code.nest(place.type.shape, lambda at: place.put(at, Vector(code, str(at[axis]), "i64", 1)))
         return place
 
     def concatenate(self, eq: Equation) -> Value:

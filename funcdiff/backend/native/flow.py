@@ -252,23 +252,17 @@ class Flow(Sums):
     def demand(self, eq: Equation) -> Value:
         """Go on where no value is refused."""
         x, refused = eq.operands
-        self.values[refused] = self.operand(refused)
-        any_ = self._any(self.values[refused])
-        self.require(any_ ^ 1)
+        flags = self.values[refused] = self.operand(refused)
+        self.code.nest(flags.type.shape, lambda at: self.require(flags.at(at, 1) ^ 1))
         return self.operand(x)
 
-    def _any(self, flags: Value) -> Vector:
-        """Whether any flag of an array is set."""
-        code, place = self.code, self.code.memory(flags.type.with_shape(()))
-        place.put((), Vector(code, "false", "i1", 1))
-        code.nest(flags.type.shape, lambda at: place.put((), place.at((), 1) | flags.at(at, 1)))
-        return place.at((), 1)
-
     def checkpoint(self, eq: Equation) -> list[Value]:
-        """Write the equations of a program that stands for itself."""
+        """Write the equations of a program, whatever their derivative is."""
         inputs = [self.operand(atom) for atom in eq.operands]
         body: Program = eq.params.body  # type: ignore[attr-defined]
         return self._inner(body, inputs, set()).write([None for _ in body.outputs])
+
+    custom = checkpoint
 
 
 def _with_numbers(state: Sequence[View | Number], numbers: Sequence[Vector]) -> list[Any]:

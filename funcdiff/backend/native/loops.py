@@ -24,7 +24,7 @@ import numpy as np
 from funcdiff.backend.blocks.schedule import Loop
 from funcdiff.backend.native import formulas
 from funcdiff.backend.native.formulas import KINDS, MEMORY, OF_LIBRARY, Formula, is_function, key
-from funcdiff.backend.native.machine import machine_code, making
+from funcdiff.backend.native.machine import MachineCode
 from funcdiff.backend.native.vectors import WIDTH, Code, Vector
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
@@ -269,10 +269,9 @@ class Compiled:
     """
 
     def __init__(self, text: str, types: bytes, results: int) -> None:
-        with making:
-            self._engine, address = machine_code(text, "loop")
+        self._code = MachineCode(text, "loop")
         # NumPy looks into these as long as the ufunc lives
-        self._kept = ((ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(None), types)
+        self._kept = ((ctypes.c_void_p * 1)(self._code.address), (ctypes.c_void_p * 1)(None), types)
         # From operands, and arrays for the results, to these.
         self.function: Callable[..., Any] = _from_functions()(
             *self._kept, 1, len(types) - results, results, -1, b"loop", b"", 0

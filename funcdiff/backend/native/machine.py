@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from tempfile import mkstemp
-from threading import Lock
+from tempfile import TemporaryDirectory
 from typing import Any, Final
+from weakref import finalize
 
 from funcdiff.backend.native.formulas import LIBRARY
+from funcdiff.core.late import compiling, late_import
 from funcdiff.errors import InputError, user_location
 
 PYTHON: Final = (
     "PyFloat_AsDouble", "PyLong_AsLongLong", "PyLong_FromLong", "PyObject_IsTrue",
     "PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyEval_SaveThread",
-    "PyEval_RestoreThread", "PyObject_CallObject", "PyErr_Clear", "Py_DecRef",
-    "PyErr_ExceptionMatches",
+    "PyEval_RestoreThread", "PyObject_CallObject", "Py_DecRef",
 )  # fmt: skip
 """Functions of Python that texts declare."""
-
-making: Final = Lock()
-"""Held while machine code is made: LLVM has one context for all."""
 
 
 def require() -> None:
     """Raise InputError unless LLVM is installed."""
     try:
-        importlib.import_module("llvmlite.binding")
+        late_import("llvmlite.binding")
     except ImportError as error:
         raise InputError(
             "jit: engine='llvm' needs the package llvmlite, which is not installed, at "
@@ -43,26 +39,42 @@ def require() -> None:
 @lru_cache(maxsize=1)
 def _machine() -> Any:
     """Return LLVM, made ready for this processor."""
-    llvm = importlib.import_module("llvmlite.binding")
+    llvm = late_import("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     for name in PYTHON:
         llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    error = ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyExc_Exception")
-    llvm.add_symbol("PyExc_Exception", ctypes.addressof(error))
     for name in LIBRARY:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     return llvm
 
 
-def machine_code(text: str, name: str) -> tuple[Any, int]:
-    """Return what holds the machine code of a text, and the address of a function in it.
+class MachineCode:
+    """The machine code of a text, at the `address` of a function in it, as long as this lives."""
 
-    Small arrays move from the stack to registers.  All of LLVM's passes together would take as long
-    as the rest, and gain little, as the text says what loops share; its "new GVN", which llvmlite
-    has, aborts the process for some programs.
-    """
+    def __init__(self, text: str, name: str) -> None:
+        with compiling:
+            engine = _engine(text)
+            self.address: int = engine.get_function_address(name)
+
+        def close() -> None:
+            with compiling:
+                engine.close()
+
+        finalize(self, close).atexit = False
+
+
+_PASSES: Final = ("sroa", "instruction_combine")
+"""LLVM's passes that move small arrays from the stack to registers.
+
+All of them together would take as long as the rest, and gain little, as the text says what loops
+share; "new GVN", which llvmlite has, aborts the process for some programs.
+"""
+
+
+def _engine(text: str) -> Any:
+    """Return what holds the machine code of a text."""
     llvm = _machine()
     module = llvm.parse_assembly(text)
     module.verify()
@@ -76,12 +88,11 @@ def machine_code(text: str, name: str) -> tuple[Any, int]:
         engine.set_object_cache(lambda _, code: _keep(place, code), lambda _: kept)
     if kept is None:
         passes = llvm.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        options = llvm.create_pipeline_tuning_options()
-        passes.run(module, llvm.create_pass_builder(machine, options))
+        for name in _PASSES:
+            getattr(passes, f"add_{name}_pass")()
+        passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     engine.finalize_object()
-    return engine, engine.get_function_address(name)
+    return engine
 
 
 # ---- machine code on disk ------------------------------------------------------------------------
@@ -95,15 +106,16 @@ def _place(llvm: Any, *parts: str) -> Path | None:
     folder = os.environ.get("FUNCDIFF_CACHE")
     if not folder:
         return None
-    told = "\0".join(
-        [*parts, ".".join(map(str, llvm.llvm_version_info)), llvm.get_process_triple()]
-    )
+    version = ".".join(map(str, llvm.llvm_version_info))
+    told = "\0".join([*parts, *_PASSES, version, llvm.get_process_triple()])
     return Path(folder) / f"{sha256(told.encode()).hexdigest()}.o"
 
 
 def _read(place: Path | None) -> bytes | None:
+    if place is None:
+        return None
     try:
-        content = b"" if place is None else place.read_bytes()
+        content = place.read_bytes()
     except OSError:
         return None
     digest, code = content[:32], content[32:]
@@ -114,7 +126,6 @@ def _keep(place: Path, code: bytes) -> None:
     """Write a file, whole or not at all, whoever else writes it."""
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = mkstemp(dir=place.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(sha256(code).digest() + code)
-        os.replace(name, place)
+        with TemporaryDirectory(dir=place.parent) as folder:
+            (made := Path(folder) / place.name).write_bytes(sha256(code).digest() + code)
+            made.replace(place)

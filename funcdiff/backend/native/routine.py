@@ -25,7 +25,7 @@ from funcdiff.backend.native.arrays import (
 )
 from funcdiff.backend.native.costs import cost
 from funcdiff.backend.native.flow import FIRST_EXIT, Flow, begin_polling, is_step
-from funcdiff.backend.native.machine import machine_code, making
+from funcdiff.backend.native.machine import MachineCode
 from funcdiff.backend.native.vectors import Vector
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.evaluate import copy_aliased
@@ -38,7 +38,7 @@ _READY: Final = 0x101
 
 _FAILED, _ELSEWHERE, _STOPPED = 1, 2, 3
 """What is returned where NumPy is to compute everything; of arrays that are not ready; and where
-the user interrupts."""
+something was raised, by the user's interrupt or in a step."""
 
 _FLAGS: Final = 48
 """Bytes from where an array says where its elements are to where its flags are."""
@@ -79,28 +79,17 @@ declare i32 @PyErr_CheckSignals()
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyObject_CallObject(ptr, ptr)
-declare i32 @PyErr_ExceptionMatches(ptr)
-declare void @PyErr_Clear()
 declare void @Py_DecRef(ptr)
-@PyExc_Exception = external global ptr
 
-define internal i32 @step(ptr %called) noinline {
+define internal i1 @step(ptr %called) noinline {
   %result = call ptr @PyObject_CallObject(ptr %called, ptr null)
   %failed = icmp eq ptr %result, null
-  br i1 %failed, label %raised, label %done
-raised:
-  %kind = load ptr, ptr @PyExc_Exception
-  %usual = call i32 @PyErr_ExceptionMatches(ptr %kind)
-  %comes_again = icmp ne i32 %usual, 0
-  br i1 %comes_again, label %fail, label %stop
-fail:
-  call void @PyErr_Clear()
-  ret i32 1
-stop:
-  ret i32 2
+  br i1 %failed, label %end, label %done
 done:
   call void @Py_DecRef(ptr %result)
-  ret i32 0
+  br label %end
+end:
+  ret i1 %failed
 }
 
 define internal i1 @interrupted() noinline cold {
@@ -257,17 +246,15 @@ class _Method(ctypes.Structure):
 _FAST_CALL: Final = 0x80
 
 
-class Compiled:
-    """The machine code of a text as a function of Python, which lives as long as this."""
-
-    def __init__(self, text: str) -> None:
-        with making:
-            self._engine, address = machine_code(text, "entry")
-        self._method = _Method(b"program", address, _FAST_CALL, None)
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype = ctypes.py_object
-        make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        self.function: Callable[..., int] = make(ctypes.addressof(self._method), None, None)
+def python_function(text: str) -> Callable[..., int]:
+    """Return the machine code of a text as a function of Python, which holds what it needs."""
+    code = MachineCode(text, "entry")
+    method = _Method(b"program", code.address, _FAST_CALL, None)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    function: Callable[..., int] = make(ctypes.addressof(method), (code, method), None)
+    return function
 
 
 class _Memory:
@@ -304,16 +291,16 @@ class Routine(Attempt):
     def __init__(
         self, program: Program, text: Text, sure: Callable[[], Callable[..., Any]]
     ) -> None:
-        self._compiled, self._text = Compiled(text.text), text
+        self._text = text
         self._idle: list[_Memory] = []
-        self.source = self._source(program)
+        self.source = self._source(program, python_function(text.text))
         super().__init__(self.source.function(), lambda: _owning(sure()))
         self.warns = bool(text.steps)
 
-    def _source(self, program: Program) -> Source:
+    def _source(self, program: Program, run: Callable[..., int]) -> Source:
         names: dict[str, Any] = {
-            "empty": np.empty, "run": self._compiled.function, "leave": self._leave,
-            "idle": self._idle, "take": self._take, "machine_code": self._compiled,
+            "empty": np.empty, "run": run, "leave": self._leave, "idle": self._idle,
+            "take": self._take,
         }  # fmt: skip
         inputs = [f"x{k}" for k in range(len(program.inputs))]
         lines, given, outputs = list[str](), list(inputs), list[str]()
@@ -345,20 +332,17 @@ class Routine(Attempt):
 
     def _leave(self, status: int, work: _Memory, *arrays: Any) -> list[Any]:
         """Return the results of a call that did not come to its end, or raise."""
+        met = self._text.exits[status - FIRST_EXIT] if status >= FIRST_EXIT else Exit(0, (), ())
+        values = [
+            work.array(place, t).copy()[()] for place, t in zip(met.places, met.types, strict=True)
+        ]
+        self._idle.append(work)
         if status == _ELSEWHERE:
             results: list[Any] = self.quick(*[np.array(x, order="C") for x in arrays])
             return results
         if status == _FAILED:
             raise ArithmeticError("machine code cannot compute this")
-        number, places, types = self._text.exits[status - FIRST_EXIT]
-        outcome, *values = [
-            work.array(place, t).copy()[()] for place, t in zip(places, types, strict=True)
-        ]
-        raise Diverted(number, int(outcome), tuple(values))
-
-
-_MOST: Final = 2000
-"""Equations up to which a program is translated."""
+        raise Diverted(met.number, int(values[0]), tuple(values[1:]))
 
 
 def _owning(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
@@ -377,7 +361,7 @@ def routine(
 
     `always` asks for it even then.
     """
-    if program.equation_count > _MOST or not knows_arrays():
+    if not knows_arrays():
         return None
     work = cost(program, is_step)
     if not always and work.saved <= 0:

@@ -20,6 +20,7 @@ from funcdiff.core.computed import computed
 from funcdiff.core.program import Equation
 from funcdiff.core.quiet import quiet
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
+from funcdiff.errors import went_through_users_code
 from funcdiff.ops.structure.structural import convert_p
 
 _MAXIMUM: Final = "({0} if {0} > {1} or {0} != {0} else {1})"
@@ -153,8 +154,9 @@ class Attempt:
         if self._failures < _TRIES:
             try:
                 return self.quick(*operands)
-            except (ArithmeticError, ValueError):
-                pass
+            except (ArithmeticError, ValueError) as error:
+                if went_through_users_code(error):  # in a signal handler
+                    raise
         numbers = [np.float64(x) if type(x) is float else x for x in operands]
         results = quiet(self._fallback, *numbers)
         self._failures += 1  # unless it raises as well
