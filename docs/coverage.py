@@ -7,7 +7,6 @@ have is not listed otherwise.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -115,8 +114,6 @@ def aliases() -> dict[np.ufunc, list[str]]:
 
 def readable(formula: str) -> str:
     """Return a formula without the names that only the source knows."""
-    formula = re.sub(r"_over\((\w+), (\w+)\)", r"\1 / \2, 0 where \2 is 0", formula)
-    formula = re.sub(r"_ones\(\w+\)", "1", formula)
     for name, meaning in _CONSTANTS.items():
         formula = formula.replace(name, meaning)
     return formula.replace("|", "\\|")
@@ -127,7 +124,6 @@ _CONSTANTS: Final = {
     "DEGREE": "π / 180",
     "LN2": "ln 2",
     "LN10": "ln 10",
-    "_infinite_tie": "infinite_tie",
 }
 
 
@@ -273,7 +269,7 @@ def document() -> str:
         "## Ufuncs\n\nA formula is in the operands and the result: `y` if there is one operand, "
         "`z` if there are two.\n"
     )
-    parts.append(table(["ufunc", "partial derivatives"], ufunc_rows()))
+    parts.append(table(["ufunc", "partial derivatives, or what it computes"], ufunc_rows()))
     for title, rows in families().items():
         parts.append(f"## {title}\n")
         parts.append(table(["function", "derivative", "keywords", "refused", "what it does"], rows))

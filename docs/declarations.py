@@ -110,10 +110,47 @@ def _operands(partials: list[ast.expr]) -> list[str]:
     return []
 
 
+class _WrittenOut(ast.NodeTransformer):
+    """Writes the formulas with which docstrings begin in place of calls of functions."""
+
+    def __init__(self, named: dict[str, ast.FunctionDef]) -> None:
+        self.named = named
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Return the formula of a function of the module, of the arguments of the call."""
+        found = self.named.get(ast.unparse(node.func))
+        if found is None:
+            self.generic_visit(node)
+            return node
+        names = [a.arg for a in found.args.args]
+        values = [*node.args, *found.args.defaults[len(node.args) - len(names) :]]
+        formula = re.split(r",? which |, | of |;|\.$", ast.get_docstring(found) or "", maxsplit=1)[
+            0
+        ]
+        given = dict(zip(names, values, strict=False))
+        return _Replaced(given).visit(ast.parse(formula, mode="eval").body)
+
+
+class _Replaced(ast.NodeTransformer):
+    """Replaces names by expressions; a factor of 1 is left out."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return what stands for the name."""
+        return self.given.get(node.id, node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Return the product without a factor of 1."""
+        self.generic_visit(node)
+        return node.right if ast.unparse(node).startswith("1.0 * ") else node
+
+
 def _formula(partial: ast.expr, named: dict[str, ast.FunctionDef]) -> str:
     """Return the formula of one operand; of a function with a name, what its docstring says."""
     if isinstance(partial, ast.Lambda):
-        return f"`{ast.unparse(partial.body)}`"
+        return f"`{ast.unparse(_WrittenOut(named).visit(partial.body))}`"
     if isinstance(partial, ast.Name) and partial.id in named:
         described = ast.get_docstring(named[partial.id]) or partial.id
         return described.partition(";")[0].splitlines()[0].rstrip(".:")

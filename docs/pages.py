@@ -221,7 +221,15 @@ def _table(names: Sequence[str], folder: str) -> list[str]:
     rows = [
         f"| [`{shown_name(n)}`]({folder}{shown_name(n)}.md) | {_cell(summary(n))} |" for n in names
     ]
-    return ["| name | what it does |", "|---|---|", *rows]
+    return [
+        ":::{container} reference",
+        "",
+        "| name | what it does |",
+        "|---|---|",
+        *rows,
+        "",
+        ":::",
+    ]
 
 
 def _cell(text: str) -> str:

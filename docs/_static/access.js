@@ -1,6 +1,6 @@
 // What the theme leaves out for readers by keyboard and by ear.
 document.addEventListener("DOMContentLoaded", () => {
-  // On a phone pictures keep a size at which they can be read, and scroll.
+  // On a phone broad pictures keep a size at which they can be read, and scroll.
   for (const picture of document.querySelectorAll("article section img")) {
     const box = document.createElement("div");
     box.className = "picture-box";
@@ -8,6 +8,10 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!whole.closest(".sphx-glr-thumbnails, .thumbnails")) {
       whole.replaceWith(box);
       box.append(whole);
+      const sort = () =>
+        box.classList.toggle("broad", picture.naturalWidth > 1.3 * picture.naturalHeight);
+      picture.addEventListener("load", sort);
+      sort();
     }
   }
 

@@ -23,7 +23,9 @@ from funcdiff.adapting.copies import (
 )
 from funcdiff.adapting.function_code import rewritten
 from funcdiff.adapting.rewriting import Rewriter
+from funcdiff.api.calls.arguments import suggestion
 from funcdiff.api.calls.surroundings import TABLES
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 
 _OURS: Final = frozenset({"funcdiff", "numpy", "scipy"})
@@ -36,6 +38,7 @@ T = TypeVar("T")
 def adapt(obj: str) -> Any: ...
 @overload
 def adapt(obj: T) -> T: ...
+@public
 def adapt(obj: Any) -> Any:
     """Return a function, class, module or package whose Python code runs on traced arrays.
 
@@ -139,7 +142,10 @@ def _by_name(name: str) -> Any:
             rest = f"{last}.{rest}" if rest else last
     for part in rest.split(".") if rest else ():
         if not hasattr(found, part):
-            raise ModuleNotFoundError(f"{module} has no {rest!r}, for {name!r}", name=name)
+            meant = suggestion(part, dir(found), "Is it of another version?")
+            raise ModuleNotFoundError(
+                f"adapt: {module} has no {part!r}, at {user_location()}. {meant}", name=name
+            )
         found = getattr(found, part)
     return found
 

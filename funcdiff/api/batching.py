@@ -17,7 +17,7 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.functions import with_options
-from funcdiff.api.signatures.variables import P, Y
+from funcdiff.api.signatures.variables import MappedAxes, P, Y
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions, type_of_variable
@@ -37,8 +37,8 @@ from funcdiff.transforms.vmap import vmap as vmap_program
 @transform
 def vmap(
     f: Callable[P, Y],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: MappedAxes = 0,
+    out_axes: MappedAxes = 0,
     axis_size: int | None = None,
 ) -> Callable[P, Y]:
     """Return `f` applied to every example along an axis, as one program without a loop.

@@ -212,6 +212,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             self._hits.count + sum(x.hits for x in guarded),
             dict(misses.most_common()),
             sum(x.is_eager for x in guarded),
+            str(FunctionName(self._function)),
         )
 
     def clear_cache(self) -> None:

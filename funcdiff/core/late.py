@@ -17,6 +17,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any, Final
 
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import MissingDependencyError, user_location
 from funcdiff.pytree.registry import homes
 
@@ -71,6 +72,7 @@ def late_names(
     """
     home = {name: module for module, names in homes.items() for name in names.split()}
 
+    @public
     def find(name: str) -> Any:
         if name not in home:
             raise AttributeError(name if name.startswith("__") else missing(name))

@@ -7,13 +7,16 @@ frame of ours is left, too, where an error has no explanation of ours: it may be
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
+from inspect import signature
 from types import TracebackType
 from typing import Any, Final, TypeVar, cast
 
 from funcdiff.core.scope import innermost
-from funcdiff.errors import FuncdiffError, InternalError, is_ours, is_users_file
+from funcdiff.errors import FuncdiffError, InternalError, is_ours, is_users_file, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,10 +35,32 @@ def public(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
+            _note_parameters(error, function, args, kwargs)
             shorten(error)
             raise
 
     return cast("F", wrapper)
+
+
+def _note_parameters(
+    error: BaseException, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> None:
+    """Note how `function` calls an argument that does not take this, as its docstring tells."""
+    refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))
+    if not isinstance(error, TypeError) or refused is None:
+        return
+    given = {**dict(zip(signature(function).parameters, args, strict=False)), **kwargs}
+    for name, value in given.items():
+        told = re.search(rf"``{name}\(([^)]*)\)", function.__doc__ or "")
+        if told and refused[1] == getattr(value, "__qualname__", None):
+            names = [part for part in told[1].split(", ") if not part.startswith("*")]
+            with suppress(TypeError):  # another one of that name takes them
+                signature(value).bind(*names)
+                continue
+            error.add_note(
+                f"funcdiff: fd.{function.__name__} calls {name}({told[1]}), at {user_location()}: "
+                f"{name} takes these arguments."
+            )
 
 
 def shorten(error: BaseException) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from itertools import accumulate, pairwise
+from textwrap import shorten
 from typing import Any, Final
 
 import numpy as np
@@ -197,7 +198,8 @@ class _Unconstrained:
             if not fits:
                 raise InputError(
                     f"density: params{path} does not satisfy its bound, or is on it, at "
-                    f"{user_location()}. Give an array of shape {constraint.shape} that is inside."
+                    f"{user_location()}: it is {shorten(repr(x), 60)}. Give an array of shape "
+                    f"{constraint.shape} that is inside."
                 )
         return np.concatenate(parts)
 

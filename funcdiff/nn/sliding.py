@@ -447,7 +447,8 @@ def _check_channels(x: Any, kernel: Any, axes: int, groups: Any) -> None:
     if channels != groups * each:
         raise ValueError(
             f"nn.conv: x has {channels} channels, but the kernel takes {each} in each of groups="
-            f"{groups}, at {user_location()}"
+            f"{groups}, at {user_location()}. Make a kernel for "
+            f"{channels / groups:g}."
         )
 
 

@@ -19,10 +19,12 @@ def bound_vectors(bounds: Any, tree: Any, name: str, of: str) -> tuple[Any, Any]
     """
     if bounds is None:
         bounds = (None, None)
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+    pairs = isinstance(bounds, list) and all(isinstance(x, tuple) for x in bounds)  # as for SciPy
+    if pairs or not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        cure = " Of a pair for each element make it by tuple(np.transpose(pairs))." if pairs else ""
         raise InputError(
             f"nlp: {name} is {bounds!r}, at {user_location()}. Give a pair (low, high) of numbers, "
-            "of containers, or of None where there is no bound."
+            f"of containers, or of None where there is no bound.{cure}"
         )
     low, high = (
         _spread(end, tree, name, default)

@@ -94,6 +94,10 @@ class Structure:
             return "*"
         return self._kind.show(self._aux, [repr(child) for child in self._children])
 
+    def __str__(self) -> str:
+        """Say in messages what a value has to look like."""
+        return "one value" if self._kind is None else repr(self)
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         if self._kind is None:
             return "LEAF"

@@ -308,9 +308,7 @@ def _like(tree: Any, other: Any, what: str) -> Any:
     try:
         return pytree.unflatten(structure, leaves_like(structure, other))
     except MismatchError as error:
-        raise AssertionError(
-            f"{what}{error.path} has structure {error.found}, not {error.expected}"
-        ) from None
+        raise AssertionError(f"{what}{error.path} is {error.found}, not {error.expected}") from None
 
 
 def _same_value(expected: Any, got: Any, what: str) -> None:

@@ -52,8 +52,9 @@ class Coordinates:
         leaves, structure = pytree.flatten(tree)
         if structure != self.structure:
             raise InputError(
-                f"{what} has the structure {structure}, but the point has {self.structure}, at "
-                f"{user_location()}. Give one entry per leaf of the point."
+                f"{what} is {structure}, but the point is {self.structure}, at {user_location()}. "
+                "Give one entry per leaf of the point. A list is a container: the numbers of an "
+                "array go into np.array([...])."
             )
         found = np.zeros(self.size)
         for leaf, path, (part, shape) in zip(leaves, self.paths, self.places, strict=True):

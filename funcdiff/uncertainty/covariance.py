@@ -109,10 +109,11 @@ def _of_blocks(leaves: Sequence[Any], at: Coordinates, *, alike: bool) -> Any:
         else:
             fits = False
     if not fits:
+        shapes = ", ".join(str(np.shape(x)) for x in leaves)
         raise InputError(
-            f"cov= is neither a matrix of shape {whole.shape}, nor a container like the point, "
-            f"{at.structure}, nor such a container of such containers, at {user_location()}. Give "
-            "variances or blocks by leaf, or the matrix of all elements in the order of the leaves."
+            f"cov= has the shape {shapes}, but the point has {at.size} elements, at "
+            f"{user_location()}. Give a matrix of shape {whole.shape} in the order of the leaves, "
+            "or a container like the point with variances or with the blocks of each leaf."
         )
     return whole
 

@@ -251,7 +251,8 @@ def test_what_is_no_python_code_is_refused(bad: Any) -> None:
     [
         ("no_such_package", "No module named 'no_such_package'"),
         ("toy.lacking", "toy has no 'lacking'"),
-        ("toy.shapes.Shape.lacking", "toy.shapes has no 'Shape.lacking'"),
+        ("toy.shapes.Shap", "toy.shapes has no 'Shap', at .*Did you mean 'Shape'"),
+        ("toy.shapes.Shape.lacking", "toy.shapes has no 'lacking'"),
     ],
 )
 @pytest.mark.usefixtures("toy")

@@ -108,9 +108,23 @@ test_what_cannot_be_differentiated_is_refused = refused({
     "an output that is no real scalar": [
         (OutputError, "needs a function that returns a real scalar", lambda f=f: grad(f)(X))
         for f in (
-            lambda x: x, lambda x: x[:1], lambda x: (x[0], x[1]), lambda x: [x[0]], lambda x: None,
-            lambda x: "text", lambda x: x[0] > 0, lambda x: x[0] + 1j, lambda x: {"loss": x[0]},
+            lambda x: x, lambda x: x[:1], lambda x: (x[0], x[1]), lambda x: [x[0]],
+            lambda x: x[0] > 0, lambda x: x[0] + 1j, lambda x: {"loss": x[0]},
         )
+    ],
+    "a result without numbers": [
+        (OutputError, rf"^{name} needs .* numbers or arrays; .* returned {what}, .*{cure}", call)
+        for f, what, cure in (
+            (lambda x: None, "None", "without a return statement"),
+            (lambda x: "text", "str", "has_aux=True"),
+        )
+        for name, call in {
+            "grad": lambda f=f: grad(f)(X),
+            "jacobian": lambda f=f: fd.jacobian(f)(X),
+            "vjp": lambda f=f: fd.vjp(f, X),
+            "jvp": lambda f=f: fd.jvp(f, (X,), (X,)),
+            "linearize": lambda f=f: fd.linearize(f, X),
+        }.items()
     ],
 })  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The page of what is covered says what the tables say."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -31,6 +32,14 @@ def test_the_page_is_what_its_generator_writes() -> None:
     known = set(made.splitlines())
     stale = [row for name, row in rows("\n".join(written)) if row not in known and installed(name)]
     assert stale == [], "run python -m docs.coverage"
+
+
+def test_formulas_have_no_private_names() -> None:
+    shown = "".join(
+        row for _, row in rows(document().partition("## Ufuncs")[2].partition("## ")[0])
+    )
+    assert "x / np.hypot(x, y) ** 2" in shown
+    assert not re.search(r"\b_\w", shown)
 
 
 def test_functions_without_a_derivative_are_covered_functions() -> None:

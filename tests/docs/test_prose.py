@@ -37,6 +37,9 @@ RIDDLES = {
     r"\b[Hh]ere is what there is\b": "list it",
     r"^(?:Of|In|For) [^.,:;]*\bwhat\b[^.,]* (?:is|are)\b": "begin with the actor",
     r"[^.:]*: [^.:]*: [^.:]*:": "three colons: one thought a sentence",
+    r";[^;]*; ": "two semicolons: one thought a sentence",
+    r"; (?:else|then|what|where|without)\b": "make two sentences",
+    r"^[^,]* (?:of|for|by) which (?:an?|one|no|nothing)\b": "begin with the part",
 }
 """What a sentence must not have, and the cure."""
 
@@ -68,6 +71,9 @@ def test_a_page_is_written_in_plain_sentences(page: Path) -> None:
         ("A call costs 15 µs and its program, if it would do again what it did.", "say what is"),
         ("What is returned is that which was given.", "name the thing"),
         ("What needs no derivative is passed by keyword.", "begin with the thing"),
+        ("It runs alone; where it calls another one, it imports that.", "make two"),
+        ("A loop runs; it ends; the values stay.", "two semicolons"),
+        ("It is a product of which one operand is masked.", "begin with the part"),
         ("word " * 41, "41 words"),
         ("- One item of twenty words.\n- " + "word " * 41, "41 words"),
     ],

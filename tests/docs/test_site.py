@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import funcdiff as fd
-from docs import inventories, pages, pictures
+from docs import inventories, pages, pictures, site_check
 from tests.together import together
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors"
@@ -83,3 +83,18 @@ def test_the_inventories_hold_what_docstrings_link_to() -> None:
     assert f"numpy.linalg.norm py:function 1 {page} -" in numpy
     assert any(line.startswith("numpy.ndarray py:class") for line in numpy)
     assert any(line.startswith("scipy.sparse.csr_array py:class") for line in scipy)
+
+
+def test_dead_links_and_pictures_without_a_text_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1><h3>deep</h3><img src="b.html"><a href="b.html#there">b</a>'
+        '<a href="b.html#nowhere">b</a><a href="none.html">c</a><a href="https://example.org">d</a>'
+    )
+    (tmp_path / "b.html").write_text('<h2 id="there">B</h2><img src="a.html" alt=""><h3>c</h3>')
+    assert list(site_check.faults_of_text(tmp_path)) == [
+        "a.html: no place b.html#nowhere",
+        "a.html: no page none.html",
+        "a.html: no text for b.html",
+        "a.html: a heading of level 3 below none",
+    ]
+    assert site_check.main(str(tmp_path)) == 1

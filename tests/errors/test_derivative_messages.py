@@ -68,10 +68,10 @@ INTEGER_LEAVES: list[Mistake] = [
 ]  # fmt: skip
 
 TREES: list[Mistake] = [
-    (errors.CotangentError, lambda: fd.vjp(lambda x: {"y": x}, X)[1](X), "structure", "alike"),
+    (errors.CotangentError, lambda: fd.vjp(lambda x: {"y": x}, X)[1](X), "but the output", "alike"),
     (errors.CotangentError, lambda: fd.vjp(lambda x: {"y": x}, X)[1]({"y": X[:2]}),
      r"the cotangent\['y'\] has shape \(2,\)", "must be equal"),
-    (errors.CotangentError, lambda: fd.jvp(_loss, (P, X), ({"w": X}, X)), "structure", "alike"),
+    (errors.CotangentError, lambda: fd.jvp(_loss, (P, X), ({"w": X}, X)), "but the p", "alike"),
     (errors.CotangentError, lambda: fd.jvp(_loss, (P, X), ({"w": X, "b": X}, X)),
      r"tangents\[0\]\['b'\] has shape \(3,\)", "must be equal"),
     (errors.CotangentError, lambda: fd.hvp(np.sum, (X,), (X + 1j,)), "complex128", "real part"),

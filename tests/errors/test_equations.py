@@ -49,7 +49,9 @@ def test_equations_unlike_the_unknowns_are_refused_with_the_path() -> None:
             np.float64(1.0)  # a Python number would be weak, as in NumPy
         )
 
-    _raised(errors.OutputError, of(lambda u, a: u["w"] * a), r"returned \*", "one equation for")
+    _raised(
+        errors.OutputError, of(lambda u, a: u["w"] * a), "returned one value", "one equation for"
+    )
     _raised(
         errors.OutputError, of(lambda u, a: {"w": u["w"] * a * np.ones(2)}),
         r"result\['w'\].*f64\[2\]", r"unknown\['w'\].*f64\[\]",

@@ -28,6 +28,7 @@ from funcdiff.errors import (
     OutputError,
     UnsupportedNumPyError,
 )
+from funcdiff.scipy.integrate import odeint, solve_ivp
 from tests.together import together
 
 X = np.array([1.0, 2.0, 3.0])
@@ -100,6 +101,36 @@ OTHERS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         InputError,
         lambda: fd.grad(lambda p: p[0] * p[1])([1, 2.0]),
         r"such as 1\.0",
+    ),
+    "max of an array": (
+        ValueError,
+        lambda: fd.grad(lambda x: max(x, 0.0))(X),
+        r"np\.maximum\(a, b\) for `max`",
+    ),
+    "a traced shape": (
+        TypeError,
+        lambda: fd.grad(lambda x: np.sum(np.zeros(x)))(3.0),
+        r"a shape is made of integers",
+    ),
+    "arguments of a report": (
+        InputError,
+        lambda: fd.explain(np.sum, X),  # type: ignore[call-arg]
+        r"Arguments are given to what it returns: fd\.explain\(f\)\(x\)",
+    ),
+    "rates of solve_ivp": (
+        OutputError,
+        lambda: fd.grad(lambda k: np.sum(solve_ivp(lambda t, y: k * X, (0, 1), [1.0, 2.0]).y))(1.0),
+        r"fun\(t, y\) of solve_ivp has to return an array like y0, of size 2, .* shape \(3,\), at",
+    ),
+    "rates of odeint": (
+        OutputError,
+        lambda: fd.grad(lambda k: np.sum(odeint(lambda t, y: -k * y, [1.0, 2.0], X)))(1.0),
+        r"func\(y, t\) of odeint has to .* returned shape \(\), at .* in this order",
+    ),
+    "a loss of arrays": (
+        OutputError,
+        lambda: fd.gauss_newton_product(np.sin, (X,), (X,), loss=np.cos),
+        r"loss= of gauss_newton_product needs a function that returns a real scalar",
     ),
     "a norm as a method": (AttributeError, lambda: fd.grad(lambda x: x.norm())(X), "linalg.norm"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pdb
+import sys
 import traceback
 import types
 from collections.abc import Callable
@@ -156,6 +157,7 @@ WRONG: list[Callable[[], Any]] = [
     lambda: FD.jit(np.linalg.cholesky)(-np.eye(3)),
     lambda: FD.grad(lambda x: np.sum(np.linalg.inv(x * np.ones((2, 2)))))(1.0),
     lambda: FD.parse("no program"),
+    lambda: FD.adapt("no_such_package.module"),
     lambda: FD.ravel_pytree({"a": X})[1](ROWS),
     lambda: FD.evaluate(FD.trace(np.linalg.inv)(np.eye(2)), np.zeros((2, 2))),
     lambda: check_grads(lambda x: FD.stop_gradient(x) ** 2, (X,)),
@@ -262,3 +264,10 @@ def test_a_compiled_function_names_the_line_that_fails_with_these_values() -> No
             error = raised(lambda compiled=compiled, x=x: compiled(-x - 2.0))  # type: ignore[misc]
             assert f"line {f.__code__.co_firstlineno + 2}, in f" in error.__notes__[-1]
             assert error.__context__ is None  # it is shown once
+
+
+def test_a_module_that_cannot_be_imported_is_told_without_the_way_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "funcdiff.scipy.optimize", None)
+    assert len(own(raised(lambda: FD.scipy.optimize))) <= 1

@@ -206,6 +206,26 @@ def test_a_function_that_a_transform_returned_is_an_object_like_any_other() -> N
         g.whatever  # noqa: B018
 
 
+# ---- functions that take other arguments ---------------------------------------------------------
+
+OTHER_ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "fori_loop calls body_fun(i, val)": lambda: FD.fori_loop(0, 3, lambda x: 2 * x, X),
+    "while_loop calls cond_fun(val)": lambda: FD.while_loop(lambda: True, np.sin, X),
+    "scan calls f(carry, x)": lambda: FD.scan(lambda c: c, 1.0, X),
+    "custom_root calls f(x)": lambda: FD.custom_root(lambda x, y: x, 1.0, lambda f, x: x),
+    "custom_root calls solve(f, initial_guess)": lambda: FD.custom_root(np.sin, 1.0, lambda x: x),
+    "fixed_point calls f(x, *args)": lambda: FD.fixed_point(lambda x, y: x, 1.0),
+}
+
+
+@pytest.mark.parametrize("said", OTHER_ARGUMENTS)
+def test_a_function_that_takes_other_arguments_is_told_how_it_is_called(said: str) -> None:
+    with pytest.raises(TypeError, match=r"lambda.*\(\) (missing|takes)") as caught:
+        OTHER_ARGUMENTS[said]()
+    (note,) = caught.value.__notes__
+    assert re.match(rf"funcdiff: fd\.{re.escape(said)}, at '.*{HERE}', line \d+", note)
+
+
 # ---- functions that are none of NumPy's ----------------------------------------------------------
 
 test_functions_of_plain_numbers_are_told_by_their_names = refused(

@@ -78,7 +78,7 @@ test_what_is_no_cotangent_is_refused = refused({
         for v in OF_ARRAYS
     ],
     "a wrong tree": [
-        (CotangentError, "structure", lambda v=v: _pulled(lambda x: (x[0], x[1]), X, v))
+        (CotangentError, "have to be alike", lambda v=v: _pulled(lambda x: (x[0], x[1]), X, v))
         for v in OF_PAIRS
     ],
     "more than one": (

@@ -324,9 +324,9 @@ def test_wrong_structures_are_named_by_path() -> None:
         return p["a"] * p["b"][0]
 
     args = ({"a": 1.5, "b": [2.5]},)
-    with pytest.raises(AssertionError, match=r"the gradient of f .*\[0\]\['b'\] has structure \*"):
+    with pytest.raises(AssertionError, match=r"the gradient of f .*\[0\]\['b'\] is one value, not"):
         check_vjp(f, lambda p: (f(p), lambda v: ({"a": v, "b": v},)), args)
-    with pytest.raises(AssertionError, match=r"the tangent of f .* has structure \(\*,\), not \*"):
+    with pytest.raises(AssertionError, match=r"the tangent of f .* is \(\*,\), not one value"):
         check_jvp(f, lambda primals, _: (f(*primals), (1.0,)), args)
     with pytest.raises(AssertionError, match=r"returned a list, not a pair \(y, ty\)"):
         check_jvp(f, lambda primals, _: [f(*primals)], args)  # type: ignore[arg-type, return-value]

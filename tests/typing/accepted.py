@@ -186,7 +186,9 @@ def names_of_parameters_keep_the_whole_signature() -> None:
     fd.hessian(loss, argnames="params")(params=params, x=x, weight=2.0)
     fd.derivative(three, argnames="y", n=2)(x, y=2.0, z=params)
     fd.vjp(field_of_two, x, y=2.0, argnames=("x", "y"))
-    assert_type(fd.vjp(field_of_two, x, 2.0, argnums=0), Any)
+    value, pullback = fd.vjp(field_of_two, x, 2.0, argnums=0)
+    assert_type(value, Vector)
+    assert_type(pullback(value), tuple[Any, ...])
     assert_type(fd.linearize(field_of_two, x, 2.0, argnums=0), Any)
     fd.hvp(loss, (params, x), (params,), argnames="params", weight=2.0)
 
@@ -257,7 +259,7 @@ def forward_products_keep_both_types() -> None:
     fd.jvp(lambda a: 2 * a, (x,), (x,))
     assert_type(fd.jvp(with_aux, (x, 2.0), (x, 1.0), has_aux=True),
                 tuple[np.float64, np.float64, Params])  # fmt: skip
-    assert_type(fd.jvp(field_of_two, (x, 2.0), (1.0,), argnums=1), Any)
+    assert_type(fd.jvp(field_of_two, (x, 2.0), (1.0,), argnums=1), tuple[Vector, Vector])
     assert_type(fd.directional_derivative(field_of_two, (x, 2.0), (x, 1.0)), Vector)
     assert_type(
         fd.directional_derivative(with_aux, (x, 2.0), (x, 1.0), has_aux=True),
@@ -341,6 +343,7 @@ def sparse_jacobians_have_the_type_of_their_format() -> None:
     fd.jacobian(tree, sparse=True)(x)
     chosen: bool = len(x) > 3
     fd.jacobian(field, sparse=chosen)(x)
+    fd.vmap(field_of_two, in_axes=[0, None])(x, 2.0)
 
 
 def the_other_transforms_keep_signatures() -> None:

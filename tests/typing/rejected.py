@@ -95,6 +95,9 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.value_grad_and_hessian(total)()  # E: [call-arg] Too few arguments
     fd.elementwise_grad(field)(params)  # E: [arg-type] Argument 1
     fd.derivative(square)(x)  # E: [arg-type] Argument 1
+    fd.vmap(field, in_axes="0")  # E: [call-overload] No overload variant
+    fd.vjp(total, x, argnums="x")  # E: [arg-type] expected "int | Sequence[int]"
+    fd.jvp(total, (x,), (x,), argnums=0)[1].v()  # E: [attr-defined] has no attribute "v"
     fd.vmap(field)(x, x)  # E: [call-arg] Too many arguments
     fd.trace(loss)(params)  # E: [call-arg] Too few arguments
     fd.jacobian(field)()  # E: [call-arg] Too few arguments

@@ -83,7 +83,7 @@ def _match_leaves(tree: Any, structure: pytree.Structure, what: str, target: str
     except MismatchError as error:
         place = f"{target} at {error.path}" if error.path else target
         raise CotangentError(
-            f"{what}{error.path} has structure {error.found}, {place} has {error.expected}, at "
+            f"{what}{error.path} is {error.found}, but {place} is {error.expected}, at "
             f"{user_location()}. They have to be alike: the same containers, keys and lengths."
             f"{_none_for(tree, what)}{_array_of(tree, structure)}"
         ) from None

@@ -12,6 +12,7 @@ from funcdiff.api.calls.inputs import Inputs, inputs_of
 from funcdiff.api.calls.repeated import known_call, trace_again
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
+from funcdiff.api.calls.wrong_calls import refuse_nothing
 from funcdiff.core.policy import Policy
 from funcdiff.errors import InputError, OutputError, user_location
 
@@ -19,7 +20,7 @@ from funcdiff.errors import InputError, OutputError, user_location
 class SplitCall:
     """A call of `f`, as a function of the leaves of its differentiated arguments, the `inputs`."""
 
-    __slots__ = ("_args", "_f", "_kwargs", "_places", "inputs")
+    __slots__ = ("_args", "_f", "_kwargs", "_places", "_selection", "inputs")
 
     def __init__(
         self,
@@ -28,7 +29,7 @@ class SplitCall:
         args: Sequence[Any],
         kwargs: dict[str, Any],
     ) -> None:
-        self._f, self._args, self._kwargs = f, args, kwargs
+        self._f, self._args, self._kwargs, self._selection = f, args, kwargs, selection
         self._places = places = selection.places(args, kwargs)
         chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
         self.inputs = inputs_of(chosen, lambda k: selection.argument(places[k]))
@@ -55,7 +56,10 @@ class SplitCall:
             given += [x for item in kwargs.items() if item[0] not in places for x in item]
         kind = (policy, has_aux, places, len(args), *kwargs)
         known = known_call(f, inputs, given, kind)
-        return record_call() if known is None else trace_again(*known, record_call)
+        trace = record_call() if known is None else trace_again(*known, record_call)
+        if not any(trace.numeric):
+            refuse_nothing(trace.structure, trace.others, self._selection)
+        return trace
 
 
 def trace_call(

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 import numpy as np
 
+from funcdiff.api.calls.selection import Selection
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracebacks import shorten
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.pytree.structure import LEAF, Structure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,7 +90,19 @@ def _explanation(transform: Callable[..., Any], error: TypeError) -> str:
         near = close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
         cure = f"Did you mean {near[0]}=?" if near else f"It has {', '.join(known)}."
         return f"{name} has no keyword {unknown[1]}=, at {place}. {cure}"
-    return f"{name}: {str(error).partition('() ')[2] or error}, at {place}."
+    given = "" if len(known) > 1 else f" Arguments are given to what it returns: {name}(f)(x)."
+    return f"{name}: {str(error).partition('() ')[2] or error}, at {place}.{given}"
+
+
+def refuse_nothing(structure: Structure, leaves: Sequence[Any], selection: Selection) -> None:
+    """Refuse a result that is no number, array or container, as of a forgotten return."""
+    got = type(leaves[0]).__name__ if structure is LEAF else str(structure)
+    if structure is LEAF or got == "None":
+        raise OutputError(
+            f"{selection.transform} needs a function that returns numbers or arrays; "
+            f"{selection.name} returned {got}, at {user_location()}. Return the result: a function "
+            "without a return statement returns None. Other things go beside it, with has_aux=True."
+        )
 
 
 # ---- functions that were not called --------------------------------------------------------------

@@ -75,7 +75,7 @@ class Statics:
             raise InputError(
                 f"jit: {FunctionName(self._function)} has the parameters {', '.join(parameters)}, "
                 f"but static ones were named {', '.join(map(str, [*unknown, *outside]))}, at "
-                f"{user_location()}."
+                f"{user_location()}. Name those that are."
             )
         positions = {k % len(parameters) for k in numbers if parameters} if not outside else {
             k for k in numbers if k >= 0

@@ -41,16 +41,15 @@ class JitInfo(NamedTuple):
 
     Attributes
     ----------
-    kinds
-        For how many kinds of arguments it was traced.
-    leaves
-        How many programs it has: more than one for a kind if Python decides by values.
-    hits
-        How many calls with such a kind found their program.
-    misses
-        By place in the user's code: how often a call had an outcome there that none had before.
+    kinds, leaves
+        For how many kinds of arguments it was traced; how many programs it has, which are several
+        for a kind if Python decides by values.
+    hits, misses
+        How many calls found their program; how many had a new outcome, by place in the user's code.
     eager
         How many kinds are run as without `jit`, since they had ever new outcomes.
+    function
+        The user's function, with its file and line.
     """
 
     kinds: int
@@ -58,14 +57,26 @@ class JitInfo(NamedTuple):
     hits: int
     misses: dict[str, int]
     eager: int
+    function: str
+
+    def _rows(self) -> list[tuple[str, int]]:
+        """Return each count behind what it counts."""
+        return [
+            ("kinds of arguments that it was traced for", self.kinds),
+            ("programs that it keeps: one for each kind and each outcome of an if", self.leaves),
+            ("hits: calls that found their program", self.hits),
+            *((f"misses: calls with a new outcome at {x}", n) for x, n in self.misses.items()),
+            ("kinds that run as without jit, as their outcomes do not repeat", self.eager),
+        ]
+
+    def __str__(self) -> str:
+        """Return the counts in words."""
+        lines = [f"{count:8}  {text}" for text, count in self._rows()]
+        return "\n".join([f"jit of {self.function}", *lines])
 
     def _repr_html_(self) -> str:
         """Return how a notebook shows it."""
-        rows = [("kinds of arguments", self.kinds), ("programs", self.leaves), ("hits", self.hits)]
-        rows += [(f"new outcome: {place}", count) for place, count in self.misses.items()]
         shown: str = late_import("funcdiff.reading.tables").records_html(
-            "a jitted function",
-            ("kept", "count"),
-            [*rows, ("kinds run as without jit", self.eager)],
+            f"jit of {self.function}", ("what", "count"), self._rows()
         )
         return shown

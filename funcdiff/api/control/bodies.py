@@ -109,14 +109,11 @@ def difference(name: str, expected: pytree.Structure, found: pytree.Structure) -
     try:
         leaves_like(expected, pytree.unflatten(found, range(found.leaf_count)))
     except MismatchError as error:
-        return f"{name}{error.path} was {_show(error.expected)} and is {_show(error.found)}"
+        before, now = (
+            shorten(str(s), 80, placeholder=" ...") for s in (error.expected, error.found)
+        )
+        return f"{name}{error.path} was {before} and is {now}"
     return "its keys are in another order"
-
-
-def _show(structure: pytree.Structure) -> str:
-    if structure == pytree.LEAF:
-        return "one value"
-    return shorten(str(structure), 80, placeholder=" ...")
 
 
 class Carry(Operands):

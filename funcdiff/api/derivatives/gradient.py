@@ -21,7 +21,6 @@ from funcdiff.api.signatures.variables import Argnames, Argnums, typed_as
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
 from funcdiff.ops.user.custom_known import RuleFailure
-from funcdiff.pytree import LEAF
 
 _OF_SEVERAL: Final = {
     "grad": ", or use fd.jacobian or fd.vjp",
@@ -202,10 +201,8 @@ def _unsuitable(
     several = _OF_SEVERAL.get(selection.transform, "")
     cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
     if output is None or not trace.is_alone:
-        got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
+        got = trace.structure
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
-        if str(got) == "None":
-            cure = f"Return the {wanted}: a function without a return statement returns None."
     elif output.size == 1 and output.shape and not elementwise:
         cure = f"It has one element: return that, y[{', '.join('0' for _ in output.shape)}]."
     elif elementwise or not output.shape:

@@ -382,7 +382,7 @@ def gauss_newton_product(
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
     pushed, pullback = vjp(f_jvp, *ts)
     if loss is not None:
-        _, pushed = jvp(_gradient("gauss_newton_product", loss), (y,), (pushed,))
+        _, pushed = jvp(_gradient(f"loss= of {name}", loss), (y,), (pushed,))
     pulled = pullback(pushed)
     value = selection.of(pulled)
     return (value, *aux) if has_aux else value

@@ -57,8 +57,8 @@ def custom_root(
     Parameters
     ----------
     f
-        Function of the unknown that returns what is to vanish, like the unknown in structure,
-        shapes and dtypes.  It may close over traced arrays.  It is traced, without values.
+        ``f(x)`` returns what is to vanish, like the unknown x in structure, shapes and dtypes.
+        It may close over traced arrays.  It is traced, without values.
     initial_guess
         Where the solver starts: container of floating or complex arrays.  The derivative by it
         is zero.
@@ -194,8 +194,8 @@ def fixed_point(
     Parameters
     ----------
     f
-        Function that returns what is like its first argument in structure, shapes and dtypes.
-        It is traced, without values.
+        ``f(x, *args)`` returns what is like x in structure, shapes and dtypes.  It is traced,
+        without values.
     x0
         Where to start: container of floating or complex arrays.  The derivative by it is zero.
     *args

@@ -30,10 +30,9 @@ from funcdiff.api.signatures.variables import (
     Aux,
     B,
     ComplexScalar,
+    Compressed,
     Coo,
     Coordinates,
-    Csc,
-    Csr,
     Differentiable,
     DifferentiableOrPair,
     First,
@@ -277,28 +276,15 @@ class Matrices(Function, Generic[K, S, F, M]):
     def __call__(
         self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],
         argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
-        sparse: Yes, format: Csr = None, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csr_array]: ...
+        sparse: Yes, format: Compressed = None, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csr_array | csc_array]: ...
     @overload
     def __call__(
         self: Hessians[K], f: Callable[Concatenate[ArrayArg, P], ScalarOrPair],
         argnums: First = None, *,
-        has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Csr = None,
+        has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Compressed = None,
         sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csr_array]: ...
-    @overload
-    def __call__(
-        self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],
-        argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
-        sparse: Yes, format: Csc, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csc_array]: ...
-    @overload
-    def __call__(
-        self: Hessians[K], f: Callable[Concatenate[ArrayArg, P], ScalarOrPair],
-        argnums: First = None, *,
-        has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Csc,
-        sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csc_array]: ...
+    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csr_array | csc_array]: ...
     @overload
     def __call__(
         self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],

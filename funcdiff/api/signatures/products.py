@@ -58,6 +58,11 @@ class Products(Function, Generic[K, S, Loss]):
     ) -> tuple[Y, Callable[[Y], tuple[*Primals]], Aux]: ...
     @overload
     def __call__(
+        self: Vjp, f: Callable[..., Y], *primals: Any, argnums: Argnums, has_aux: No = False,
+        argnames: Argnames | None = None, **kwargs: Any
+    ) -> tuple[Y, Callable[[Y], tuple[Any, ...]]]: ...
+    @overload
+    def __call__(
         self: Linearize, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
         argnames: None = None, has_aux: No = False, **kwargs: Any
     ) -> tuple[Y, Callable[[*Primals], Y]]: ...
@@ -78,6 +83,12 @@ class Products(Function, Generic[K, S, Loss]):
         tangents: tuple[*Primals], *, argnums: None = None, argnames: None = None, has_aux: Yes,
         **kwargs: Any
     ) -> tuple[Y, Y, Aux]: ...
+    @overload
+    def __call__(
+        self: Jvp, f: Callable[[*Primals], Y], primals: tuple[*Primals],
+        tangents: tuple[Any, ...], *, argnums: Argnums, argnames: Argnames | None = None,
+        has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, Y]: ...
     @overload
     def __call__(
         self: DirectionalDerivative, f: Callable[[*Primals], Y], primals: tuple[*Primals],

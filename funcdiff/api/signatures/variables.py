@@ -18,8 +18,17 @@ of transforms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    TypeVarTuple,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +77,26 @@ Argnums = int | Sequence[int]
 Argnames = str | Sequence[str]
 """Which arguments are differentiated, by name."""
 
+
+class HasFields(Protocol):
+    """A dataclass of axes, beside a dataclass of arrays."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+MappedAxes = int | None | tuple[Any, ...] | list[Any] | Mapping[Any, Any] | HasFields
+"""Which axes `vmap` maps over: one for all, or containers of them."""
+
 First = Literal[0] | None
 """The argument that is differentiated if none is chosen."""
 
 Mode = Literal["forward", "reverse"] | None
 """How a Jacobian is computed; None for the cheaper way."""
 
-Csr = Literal["csr"] | None
-Csc = Literal["csc"]
+Compressed = Literal["csr", "csc"] | None
 Coo = Literal["coo"]
 
-Format = Csr | Csc | Coo
+Format = Compressed | Coo
 """Of sparse matrices; None for rows one after another."""
 
 Coordinates = tuple[Array, tuple[Array, Array]]

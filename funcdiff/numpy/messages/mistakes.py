@@ -481,8 +481,12 @@ _CURES_OF_OUTSIDERS: Final = {
         f"struct and the like write plain numbers, not traced arrays. {_OUTSIDE}.item()"
     ),
     r"[tT]ruth value of an array": (
-        "`if` and `and` take one boolean: use np.where(mask, a, b) for arrays, & for `and`, or "
-        "np.any(mask), np.all(mask)"
+        "`if`, `and`, `max` and `min` take one boolean: use np.where(mask, a, b) for arrays, & for "
+        "`and`, np.maximum(a, b) for `max`, or np.any(mask), np.all(mask)"
+    ),
+    r"expected a sequence of integers or a single integer": (
+        "a shape is made of integers that are known before: write x.shape, len(x) or int(n) of a "
+        "plain n"
     ),
     r"a bytes-like object is required": (
         "a traced array has no memory that could be read: declare compiled code with fd.primitive. "

@@ -128,7 +128,7 @@ logistic: Callable[..., Any] = elementwise(
 
 
 def _share(x: Any, y: Any, scale: float = 1.0) -> Any:
-    """eˣ/(eˣ + eʸ), to the base that has the logarithm `scale`; half each at equal infinities."""
+    """1 / (1 + np.exp(scale * (y - x))), the share of x; half at equal infinities."""
     difference = np.where(_infinite_tie(x, y), 0, x - y)
     return logistic(difference if scale == 1 else scale * difference)
 
@@ -217,7 +217,7 @@ hypot = elementwise("hypot", np.hypot, lambda x, y, z: _cosine(x, z), lambda x, 
 
 
 def _slope_of_angle(x: Any, radius: Any) -> Any:
-    """x / radius², divided twice so that the square cannot overflow; 0 at infinity."""
+    """x / radius**2, divided twice so that the square cannot overflow; 0 at infinity."""
     return np.where(np.isinf(radius), 0, x) / radius / radius
 
 
@@ -243,10 +243,12 @@ frexp_mantissa = elementwise(
 
 
 def _ones(x: Any) -> Any:
+    """1, of the type of x."""
     return constant(1, x.type)
 
 
 def _half(x: Any) -> Any:
+    """0.5, of the type of x."""
     return constant(0.5, x.type)
 
 

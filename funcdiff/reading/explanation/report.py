@@ -184,6 +184,10 @@ def document(title: str, body: str) -> str:
     )
 
 
+_CODE: Final = "text-align: left; white-space: pre"
+"""Stands in the cells: notebooks that are not trusted drop the style of the page."""
+
+
 def fragment(heading: str, found: Sequence[Mark], lines: Sequence[LineCost]) -> str:
     """Return the page as part of another one."""
     costs = {line.place: line for line in lines}
@@ -230,7 +234,7 @@ def _rows(
         numbers_text = cells(cost) if cost is not None else ("", "", "")
         yield (
             f'<tr class="line{kind}"{shade}><td class="number">{number}</td>'
-            f'<td class="source">{escape(source)}</td>'
+            f'<td class="source" style="{_CODE}">{escape(source)}</td>'
             + "".join(f"<td>{escape(cell)}</td>" for cell in numbers_text)
             + "</tr>"
         )
@@ -246,8 +250,8 @@ def _lines_to_show(numbers: Sequence[int], count: int) -> list[int]:
 def _note(mark: Mark) -> str:
     kind = _CLASSES[mark.kind]
     return (
-        f'<tr class="note {kind}"><td></td><td colspan="4"><span><b>{escape(mark.kind)}</b> '
-        f"{escape(mark.sentence)}</span></td></tr>"
+        f'<tr class="note {kind}"><td></td><td colspan="4" style="text-align: left">'
+        f"<span><b>{escape(mark.kind)}</b> {escape(mark.sentence)}</span></td></tr>"
     )
 
 

@@ -21,6 +21,7 @@ from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.core.walk import inline
+from funcdiff.errors import OutputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow
 from funcdiff.scipy.covered import cover, load
@@ -77,6 +78,15 @@ def attempt(trace: Callable[[], Any], *others: Any) -> Any:
             raise
         forgive()
         return error
+
+
+def require_rates(found: Any, call: str, *counts: int) -> None:
+    """Refuse rates of another number than the elements of the state; `call` says who wants them."""
+    if found.size not in counts:
+        raise OutputError(
+            f"{call} has to return an array like y0, of size {counts[0]}, but returned shape "
+            f"{found.shape}, at {user_location()}. Its arguments come in this order."
+        )
 
 
 def refuse_tracing(f: Callable[..., Any], error: Exception) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ from funcdiff.scipy.integrate.closures import (
     entry,
     has_tracer,
     refuse_tracing,
+    require_rates,
 )
 from funcdiff.scipy.integrate.initial_value import maker_of, problem_of, whole
 from funcdiff.scipy.integrate.quadrature import static
@@ -69,7 +70,11 @@ def odeint(
     def reorder(f: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
         def call(time: Any, y: Any) -> Any:
             found = array(f(*((time, y) if tfirst else (y, time)), *args)).astype(FLOAT)
-            return found if shape == () else np.reshape(found, shape)
+            if shape == ():
+                return found
+            order = "func(t, y)" if tfirst else "func(y, t)"
+            require_rates(found, f"the function {order} of odeint", state.size)
+            return np.reshape(found, shape)
 
         return call
 

@@ -23,6 +23,7 @@ from funcdiff.scipy.integrate.closures import (
     entry,
     has_tracer,
     refuse_tracing,
+    require_rates,
     scipys,
 )
 from funcdiff.scipy.integrate.continuous import ContinuousSolution
@@ -166,6 +167,7 @@ def _rate(fun: Rate, args: tuple[Any, ...], type_: ArrayType, *, vectorized: boo
 
     def rate(t: Any, y: Any) -> Any:
         found = array(fun(t, y[:, None] if vectorized else y, *args))
+        require_rates(found, "the function fun(t, y) of solve_ivp", type_.size, 1)
         found = np.reshape(found, -1) if vectorized else found
         if found.dtype.kind == "c" and type_.dtype.kind != "c":
             raise InputError(

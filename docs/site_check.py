@@ -1,0 +1,103 @@
+"""Check the pages of the site: ``python -m docs.site_check FOLDER [AXE]``.
+
+Links and anchors between pages lead somewhere, pictures have a text, and headings an order.  AXE is
+the file ``axe.min.js`` of the npm package axe-core: with it, and with the package playwright and
+Chromium, every page is checked for accessibility, light on a screen and dark on a phone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+_NOT_OURS: Final = ("_static", "_sources", "_downloads", "_modules")
+_HEADINGS: Final = tuple(f"h{k}" for k in range(1, 7))
+
+
+class Page(HTMLParser):
+    """What a page links to, and what links to it may name."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.headings: list[int] = []
+        self.without_text: list[str] = []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag links to, is called or lacks."""
+        given = dict(attrs)
+        self.links += [x for x in (given.get("href"), given.get("src")) if x]
+        self.ids += [given["id"]] if given.get("id") else []
+        if tag in _HEADINGS:
+            self.headings.append(int(tag[1]))
+        if tag == "img" and "alt" not in given:
+            self.without_text.append(str(given.get("src")))
+
+
+def faults_of_text(folder: Path) -> Iterator[str]:
+    """Give the faults that the text of the pages shows."""
+    pages = {file: Page(file) for file in html_files(folder)}
+    for file, page in pages.items():
+        name = file.relative_to(folder)
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (
+                Path(os.path.normpath(file.parent / unquote(parts.path))) if parts.path else file
+            )
+            anchor = unquote(parts.fragment)
+            if not target.exists():
+                yield f"{name}: no page {link}"
+            elif anchor and target in pages and anchor not in pages[target].ids:
+                yield f"{name}: no place {link}"
+        yield from (f"{name}: no text for {x}" for x in page.without_text)
+        jumps = [b for a, b in pairwise(page.headings) if b > a + 1]
+        yield from (f"{name}: a heading of level {level} below none" for level in jumps)
+
+
+def html_files(folder: Path) -> list[Path]:
+    """Return the pages of the site, without what themes and other builds put beside them."""
+    files = sorted(folder.rglob("*.html"))
+    return [f for f in files if f.relative_to(folder).parts[0] not in _NOT_OURS]
+
+
+def faults_by_axe(folder: Path, axe: Path) -> Iterator[str]:
+    """Give what axe-core finds in a browser, once for each rule and page."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (for this check alone)
+
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for scheme, width in (("light", 1400), ("dark", 390)):
+            sheet: Any = browser.new_context(
+                viewport={"width": width, "height": 900}, color_scheme=scheme
+            ).new_page()
+            for file in html_files(folder):
+                sheet.goto(file.as_uri(), wait_until="load")
+                sheet.add_script_tag(path=str(axe))
+                for found in sheet.evaluate("axe.run(document)")["violations"]:
+                    where = "; ".join(node["target"][0] for node in found["nodes"][:3])
+                    yield f"{file.relative_to(folder)} ({scheme}): {found['help']}: {where}"
+
+
+def main(folder: str, axe: str = "") -> int:
+    """Print the faults, and return whether there are any."""
+    found = list(faults_of_text(Path(folder)))
+    found += faults_by_axe(Path(folder), Path(axe)) if axe else []
+    print("\n".join([*found, f"{len(html_files(Path(folder)))} pages, {len(found)} faults"]))  # noqa: T201
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
