@@ -269,5 +269,6 @@ def test_a_compiled_function_names_the_line_that_fails_with_these_values() -> No
 def test_a_module_that_cannot_be_imported_is_told_without_the_way_to_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delitem(vars(FD.scipy), "optimize", raising=False)  # imported by another test
     monkeypatch.setitem(sys.modules, "funcdiff.scipy.optimize", None)
     assert len(own(raised(lambda: FD.scipy.optimize))) <= 1
