@@ -11,7 +11,7 @@ So no outcome is taken for granted, and a branch needs no look at what was decid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -223,15 +223,11 @@ class Branch:
     @computed
     def _constants(self) -> list[int]:
         constants = self._numbering.constants
-        used = {v for eq in self._order for v in self._operands_of(eq)}
+        made = [self._numbering.made[first] for first in self._order]
+        used: set[Value] = {v for eq in made if eq is not None for v in eq.operands}
         used |= {v for fork in self.forks for v in (fork.predicate, *fork.handed)}
-        used |= {v for v in self._outputs if not isinstance(v, Literal)}
+        used.update(self._outputs)
         return [v for v in constants if v in used]
-
-    def _operands_of(self, first: int) -> Iterator[int]:
-        made = self._numbering.made[first]
-        assert made is not None
-        return (v for v in made.operands if not isinstance(v, Literal))
 
     def inputs(self, arguments: int) -> list[int]:
         """Return the values that the program takes before its captures, in order."""

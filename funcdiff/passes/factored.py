@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import chain
 from math import prod
 from typing import TypeAlias
 
@@ -192,17 +192,13 @@ def _summed(access: Access, place: int, xs: Sequence[Value]) -> Tracer:
     return _product(x, tuple(own[k] for k in kept), out, factors[0] if factors else None)
 
 
-def _numbers(x: Factored, used: Labels) -> Labels:
-    free = count(max(used, default=0) + 1)
-    return tuple(next(free) for _ in x.shape)
-
-
 def _product(x: Factored, own: Labels, out: Labels, other: tuple[Tracer, Labels] | None) -> Tracer:
     """Return the contraction of all stacked arrays with another one: of three arrays, at last.
 
     Two of the three are multiplied first: those whose product has fewest elements.
     """
-    numbers = _numbers(x, (*own, *(other[1] if other else ())))
+    first = 1 + max((*own, *(other[1] if other else ())), default=0)
+    numbers = tuple(range(first, first + len(x.shape)))
     sides = list(zip((x.first, x.second), x.labels(own, numbers), strict=True))
     sides += [other] if other else []
     out = (*numbers, *out)

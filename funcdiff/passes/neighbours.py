@@ -207,14 +207,9 @@ def _groups(equations: Sequence[Equation], parts: Mapping[Atom, _Part]) -> Itera
                 alike[key].append(eq)
     for candidates in alike.values():
         for row in _rows(candidates, lambda eq: _part_of(eq, parts)):
-            if len(row) > 1 and not _are_few(row):
+            numbers = not any(eq.results[0].type.shape for eq in row)
+            if len(row) >= (_FEWEST_NUMBERS if numbers else 2):
                 yield _group(row, parts)
-
-
-def _are_few(row: Sequence[Equation]) -> bool:
-    """Whether equations are of few single numbers."""
-    numbers = not any(eq.results[0].type.shape for eq in row)
-    return numbers and len(row) < _FEWEST_NUMBERS
 
 
 def _part_of(eq: Equation, parts: Mapping[Atom, _Part]) -> _Part:

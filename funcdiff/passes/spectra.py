@@ -95,16 +95,16 @@ class Body:
         if _long_axes(x) != _long_axes(self.w) or len(self.copies) > _LONGEST:
             return None
         parameter = self._parameter(x)
-        made = self._copy_equation(x) if parameter is None else self._as_parameter(parameter)
+        if parameter is None:
+            made = self._copy_equation(x)
+        else:
+            self.parameters.append(parameter)
+            with self.builder:
+                taken = self.builder.input(parameter.type)
+                made = broadcast(taken, self.w.shape, tuple(range(taken.ndim)))
         if made is not None:
             self.copies[x.atom] = made
         return made
-
-    def _as_parameter(self, parameter: Tracer) -> Tracer:
-        self.parameters.append(parameter)
-        with self.builder:
-            taken = self.builder.input(parameter.type)
-            return broadcast(taken, self.w.shape, tuple(range(taken.ndim)))
 
     def _parameter(self, x: Tracer) -> Tracer | None:
         """Return what to take as a parameter: an input, or what is equal for all eigenvalues.

@@ -108,7 +108,6 @@ def recursion(x: Any) -> Any:
 
 def test_long_programs_are_functions_of_bounded_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unrolling, "PART", 7)
-    monkeypatch.setattr(unrolling, "PART", 7)
     x = np.linspace(-1.0, 2.0, 30)
     for f in (
         fd.grad(recursion),

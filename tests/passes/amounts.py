@@ -105,26 +105,6 @@ broadcast_later(%0: f64[3], %1: f64[3], %2: f64[])
   %11: f64[2,3] = add %3, %4
   return %6, %8, %10, %11
 
-_sum_of_repeated(%0: f64[3], %1: f64[2])
-  %2: f64[4,3,2] = broadcast{shape=(4, 3, 2), axes=(1,)} %0
-  %3: f64[3] = reduce_sum{axes=(0, 2)} %2
-  %4: f64[3,2] = reduce_sum{axes=(0,)} %2
-  %5: f64[4,2] = reduce_sum{axes=(1,)} %2
-  %6: f64[3,2] = broadcast{shape=(3, 2), axes=(1,)} %1
-  %7: f64[2] = reduce_sum{axes=(0,)} %6
-  %8: f64[1,2] = broadcast{shape=(1, 2), axes=(1,)} %1
-  %9: f64[2] = reduce_sum{axes=(0,)} %8
-  return %3, %4, %5, %7, %9
-=>
-  %2: f64[4,3,2] = broadcast{shape=(4, 3, 2), axes=(1,)} %0
-  %3: f64[3] = mul %0, 8.0:f64[3]
-  %4: f64[3] = mul %0, 4.0:f64[3]
-  %5: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %4
-  %6: f64[4,2] = reduce_sum{axes=(1,)} %2
-  %7: f64[3,2] = broadcast{shape=(3, 2), axes=(1,)} %1
-  %8: f64[2] = reduce_sum{axes=(0,)} %7
-  return %3, %5, %6, %8, %1
-
 accumulate(%0: f64[4], %1: f64[2], %2: f64[3])
   %3: f64[4] = add_slice{starts=(1,), stops=(3,), steps=(1,)} %0, %1
   %4: f64[4] = add_slice{starts=(0,), stops=(3,), steps=(1,)} 0.0:f64[4], %2
@@ -139,7 +119,7 @@ accumulate(%0: f64[4], %1: f64[2], %2: f64[3])
   %6: f64[4] = add_slice{starts=(0,), stops=(3,), steps=(1,)} %0, %2
   return %5, %6
 
-_join_slices(%0: f64[2,1], %1: f64[2,3], %2: f64[2,4])
+_join_pieces(%0: f64[2,1], %1: f64[2,3], %2: f64[2,4])
   %3: f64[2,4] = add_slice{starts=(0, 1), stops=(2, 4), steps=(1, 1)} 0.0:f64[2,4], %1
   %4: f64[2,4] = add_slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %3, %0
   %5: f64[2,4] = add_slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %2, %0
@@ -254,26 +234,4 @@ _regroup(%0: f64[9,9], %1: f64[9,1], %2: f64[8,1], %3: f64[9,9], %4: f64[9,9])
   %7: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %3, %4
   %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %7
   return %6, %8
-
-_distribute(%0: f64[9,9], %1: f64[9], %2: f64[9,1], %3: f64[9,9])
-  %4: f64[81] = add_slice{starts=(0,), stops=(81,), steps=(10,)} 0.0:f64[81], %1
-  %5: f64[9,9] = reshape{shape=(9, 9)} %4
-  %6: f64[9,9] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %2, %2
-  %7: f64[9,9] = add %5, %6
-  %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(2, 0)} %0, %7
-  %9: f64[9,9] = add %5, %3
-  %10: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(2, 0)} %0, %9
-  return %8, %10
-=>
-  %4: f64[81] = add_slice{starts=(0,), stops=(81,), steps=(10,)} 0.0:f64[81], %1
-  %5: f64[9,9] = reshape{shape=(9, 9)} %4
-  %6: f64[9,9] = permute{axes=(1, 0)} %0
-  %7: f64[9,9] = broadcast{shape=(9, 9), axes=(0,)} %1
-  %8: f64[9,9] = mul %6, %7
-  %9: f64[9,1] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %2
-  %10: f64[9,9] = contract{left=(0, 1), right=(2, 1), out=(2, 0)} %9, %2
-  %11: f64[9,9] = add %8, %10
-  %12: f64[9,9] = add %5, %3
-  %13: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(2, 0)} %0, %12
-  return %11, %13
 """)

@@ -84,6 +84,18 @@ undone(%0: c128[3])
 """)
 
 LOGIC = rewrites("""
+_select_negated(%0: bool[3], %1: f64[3], %2: f64[3])
+  %3: bool[3] = logical_not %0
+  %4: f64[3] = select %3, %1, %2
+  %5: bool[3] = logical_not %1
+  %6: f64[3] = select %5, %1, %2
+  return %4, %6
+=>
+  %3: f64[3] = select %0, %2, %1
+  %4: bool[3] = logical_not %1
+  %5: f64[3] = select %4, %1, %2
+  return %3, %5
+
 _infinite_number(%0: f64[3])
   %1: bool[3] = isinf %0
   %2: bool[3] = equal 2.0:f64[3], %0
@@ -152,29 +164,4 @@ _select_booleans(%0: bool[3], %1: bool[3])
   %2: bool[3] = logical_not %0
   %3: bool[3] = select %0, %1, False:bool[3]
   return %0, %2, %3
-
-_select_negated(%0: bool[3], %1: f64[3], %2: f64[3])
-  %3: bool[3] = logical_not %0
-  %4: f64[3] = select %3, %1, %2
-  %5: bool[3] = logical_not %1
-  %6: f64[3] = select %5, %1, %2
-  return %4, %6
-=>
-  %3: f64[3] = select %0, %2, %1
-  %4: bool[3] = logical_not %1
-  %5: f64[3] = select %4, %1, %2
-  return %3, %5
-
-_select_nested(%0: bool[3], %1: f64[3], %2: f64[3], %3: bool[3])
-  %4: f64[3] = select %0, %1, %2
-  %5: f64[3] = select %0, %4, nan:f64[3]
-  %6: f64[3] = select %0, -0.0:f64[3], %4
-  %7: f64[3] = select %3, %4, %2
-  return %5, %6, %7
-=>
-  %4: f64[3] = select %0, %1, %2
-  %5: f64[3] = select %0, %1, nan:f64[3]
-  %6: f64[3] = select %0, -0.0:f64[3], %2
-  %7: f64[3] = select %3, %4, %2
-  return %5, %6, %7
 """)

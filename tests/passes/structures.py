@@ -154,37 +154,15 @@ _slice_joined(%0: f64[2,2], %1: f64[2,3])
   %5: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %2
   return %3, %4, %5
 
-_convert_twice(%0: f64[3], %1: i64[3], %2: c128[3], %3: f32[3], %4: bool[3], %5: i16[3])
-  %6: f64[3] = convert{dtype=f64} %0
-  %7: c128[3] = convert{dtype=c128} %6
-  %8: f64[3] = convert{dtype=f64} %7
-  %9: f64[3] = convert{dtype=f64} %1
-  %10: i64[3] = convert{dtype=i64} %9
-  %11: f64[3] = convert{dtype=f64} %2
-  %12: c128[3] = convert{dtype=c128} %11
-  %13: f64[3] = convert{dtype=f64} %3
-  %14: f32[3] = convert{dtype=f32} %13
-  %15: f16[3] = convert{dtype=f16} %13
-  %16: i32[3] = convert{dtype=i32} %13
-  %17: i64[3] = convert{dtype=i64} %4
-  %18: f64[3] = convert{dtype=f64} %17
-  %19: f32[3] = convert{dtype=f32} %5
-  %20: i16[3] = convert{dtype=i16} %19
-  %21: f32[3] = convert{dtype=f32} %0
-  %22: f64[3] = convert{dtype=f64} %21
-  return %8, %10, %12, %14, %15, %16, %18, %20, %22
+_convert_to_same(%0: f64[3], %1: i64[3])
+  %2: f64[3] = convert{dtype=f64} %0
+  %3: f64[3] = convert{dtype=f64} %1
+  %4: i64[3] = convert{dtype=i64} %3
+  return %2, %4
 =>
-  %6: f64[3] = convert{dtype=f64} %1
-  %7: i64[3] = convert{dtype=i64} %6
-  %8: f64[3] = convert{dtype=f64} %2
-  %9: c128[3] = convert{dtype=c128} %8
-  %10: f64[3] = convert{dtype=f64} %3
-  %11: f16[3] = convert{dtype=f16} %3
-  %12: i32[3] = convert{dtype=i32} %10
-  %13: f64[3] = convert{dtype=f64} %4
-  %14: f32[3] = convert{dtype=f32} %0
-  %15: f64[3] = convert{dtype=f64} %14
-  return %0, %7, %9, %3, %11, %12, %13, %5, %15
+  %2: f64[3] = convert{dtype=f64} %1
+  %3: i64[3] = convert{dtype=i64} %2
+  return %0, %3
 
 _contract_permuted(%0: f64[2,3], %1: f64[4,3])
   %2: f64[3,4] = permute{axes=(1, 0)} %1
@@ -195,22 +173,4 @@ _contract_permuted(%0: f64[2,3], %1: f64[4,3])
 =>
   %2: f64[2,4] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %0, %1
   return %2, %2
-
-_sum_of_number(%0: f64[2])
-  %1: f64[2] = reduce_sum{axes=(0,)} 0.5:f64[1000,2]
-  %2: f64[2] = add %0, %1
-  %3: f32[] = reduce_sum{axes=(0, 1)} -1.0:f32[7,5]
-  %4: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
-  %5: f64[] = reduce_sum{axes=(0,)} -0.0:f64[4]
-  %6: f64[] = reduce_sum{axes=(0,)} nan:f64[4]
-  %7: f32[] = reduce_sum{axes=(0,)} 16777215.0:f32[4]
-  %8: i64[] = reduce_sum{axes=(0,)} 3:i64[4]
-  return %2, %3, %4, %5, %6, %7, %8
-=>
-  %1: f64[2] = add %0, 500.0:f64[2]
-  %2: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
-  %3: f64[] = reduce_sum{axes=(0,)} nan:f64[4]
-  %4: f32[] = reduce_sum{axes=(0,)} 16777215.0:f32[4]
-  %5: i64[] = reduce_sum{axes=(0,)} 3:i64[4]
-  return %1, -35.0:f32[], %2, 0.0:f64[], %3, %4, %5
 """)

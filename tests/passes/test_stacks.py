@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 from tests.properties.calling import every_call
+from tests.properties.every_way import assert_every_way_agrees
 
 W = np.random.default_rng(0).normal(size=(5, 6))
 V = np.random.default_rng(1).normal(size=(6, 4))
@@ -98,6 +99,31 @@ def test_random_stencils_have_the_jacobian_of_dense_unit_vectors(steps: Any, mod
     x = np.linspace(-0.9, 0.8, 7)
     found = every_call(fd.jacobian(f, mode=mode), x)
     np.testing.assert_allclose(found, fd.jacobian(f, mode=mode, chunk_size=1)(x), atol=1e-11)
+
+
+MOVES: dict[str, Callable[[Any], Any]] = {
+    "rolled": lambda y: np.roll(y, 1, 1),
+    "rolled as a vector": lambda y: np.roll(y, 2),
+    "flipped": lambda y: y[::-1],
+    "transposed": lambda y: y.T,
+    "rotated": np.rot90,
+    "cut and padded": lambda y: np.pad(y[1:, :-1], ((0, 1), (1, 0))),
+    "every other row": lambda y: np.repeat(y[::2], 2, 0)[:3],
+    "added to sums": lambda y: y + np.sum(y, 0),
+    "added to itself elsewhere": lambda y: y[::-1] + np.roll(y, 1, 0),
+    "multiplied": lambda y: y * np.sin(y),
+}
+
+
+@pytest.mark.slow
+@given(st.lists(st.sampled_from(sorted(MOVES)), min_size=1, max_size=4))
+def test_all_ways_to_derivatives_of_what_moves_in_a_grid_agree(names: list[str]) -> None:
+    def f(x: Any) -> list[Any]:
+        for name in names:
+            x = MOVES[name](x)
+        return [x]
+
+    assert_every_way_agrees(f, [np.linspace(-0.9, 0.8, 9).reshape(3, 3)], order=2)
 
 
 def test_two_arguments_are_one_space() -> None:

@@ -41,9 +41,9 @@ from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.structural import convert, permute, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.assembly import (
+    FullPattern,
     Pattern,
     block_entries,
-    full_pattern,
     numbers_of,
     pattern_of,
 )
@@ -580,7 +580,7 @@ def _patterns(derivative: _Derivative) -> Patterns:
             for pattern in images.junctions.patterns(parts, y.size, sizes)
         ]
     except DensePatternError:
-        blocks = [full_pattern(y.size, n) for y in derivative.ys for n in sizes]
+        blocks = [FullPattern(y.size, n) for y in derivative.ys for n in sizes]
         return Patterns(blocks, certain=False)
     return Patterns(blocks, images.certain)
 

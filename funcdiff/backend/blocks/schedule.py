@@ -152,7 +152,8 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
             others = (atoms for other, atoms in used.items() if other != place)
             needed = set(program.outputs).union(*others)
             region = _region(place[1], equations, needed, limits, again[place])
-            if _bytes_saved(region) >= limits.saved:
+            moved = [a for eq in region.equations for a in (*eq.operands, *eq.results)]
+            if _bytes(moved) - _bytes((*region.operands, *region.results)) >= limits.saved:
                 steps.append(region)
                 continue
         steps += equations
@@ -206,7 +207,8 @@ def _repeated(
         small = (
             _SMALLER * a.type.size <= v.type.size or short.get(a) == at[1] for a in operands
         )  # fmt: skip
-        if at[1] and _is_quick(eq) and all(small):
+        quick = eq.primitive.facts.elements == "moved" or eq.operation.function in _QUICK
+        if at[1] and quick and all(small):
             short[v] = at[1]
     again: dict[_Place, list[Equation]] = {}
     for place, equations in members.items():
@@ -219,10 +221,6 @@ def _repeated(
                 pending += made[a][0].operands
         again[place] = [eq for eq in program.equations if found and eq.results[0] in found]
     return again
-
-
-def _is_quick(eq: Equation) -> bool:
-    return eq.primitive.facts.elements == "moved" or eq.operation.function in _QUICK
 
 
 def _length(eq: Equation, how: Rows | None) -> int:
@@ -255,12 +253,6 @@ def _first_stage(values: dict[int, _Value], eq: Equation, how: Rows, length: int
         else:
             stage = max(stage, made + 2)
     return stage
-
-
-def _bytes_saved(region: Region) -> int:
-    """Return how many bytes of what the equations read and write stay in the cache."""
-    moved = [a for eq in region.equations for a in (*eq.operands, *eq.results)]
-    return _bytes(moved) - _bytes((*region.operands, *region.results))
 
 
 def _bytes(atoms: Sequence[Atom]) -> int:

@@ -55,7 +55,8 @@ def turn(program: Program) -> Program:
         v.type.shape[0]
         for eq in program.equations
         for v in eq.results
-        if _is_tall(v.type) and eq.primitive.pointwise
+        if v.type.ndim > 1 and v.type.shape[0] >= LONG and eq.primitive.pointwise
+        if 1 < prod(v.type.shape[1:]) <= _SHORT
     )
     for length, _ in lengths.most_common(1):
         with Builder("columns", CLOSED) as builder:
@@ -64,10 +65,6 @@ def turn(program: Program) -> Program:
             if turner.saved > 2 * turner.spent:
                 return builder.program(outputs)
     return program
-
-
-def _is_tall(type_: ArrayType) -> bool:
-    return type_.ndim > 1 and type_.shape[0] >= LONG and 1 < prod(type_.shape[1:]) <= _SHORT
 
 
 class _Turner:

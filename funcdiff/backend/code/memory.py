@@ -106,7 +106,8 @@ def _assign(
     slots = _Slots(kind)
     for index, step in enumerate(steps):
         gone = [number for number in ending[index] if number in slots.of]
-        wanted = [v for v in _targets(step) if kind(v) is not None] if writes(step) else []
+        targets = step.results if isinstance(step, Equation) else step.stored
+        wanted = [v for v in targets if kind(v) is not None] if writes(step) else []
         if kept:
             wanted = [v for v in wanted if last[v.number] < len(steps)]
         if isinstance(step, Equation) and is_ufunc(step) and step.results[0].type.size > 1:
@@ -175,11 +176,6 @@ class _Slots:
                 self._held.remove(number)
                 slot = self.of[number]
                 self._free[self._kind(self._holder[slot])].append(slot)
-
-
-def _targets(step: Step) -> Sequence[Var]:
-    """Return the results that could be written to given memory."""
-    return step.results if isinstance(step, Equation) else step.stored
 
 
 def _is_fresh(step: Step) -> bool:

@@ -114,8 +114,9 @@ class Calls:
         ]
         if all(isinstance(atom, Literal) for atom in eq.operands):
             operands[0] = self.operand(eq.operands[0])
-        if place:
-            operands.append(f"out={place}" if _is_out_by_keyword(eq) else place)
+        if place:  # by position, NumPy deprecates it for these
+            by_keyword = eq.operation.function in (np.maximum, np.minimum)
+            operands.append(f"out={place}" if by_keyword else place)
         return f"{self._function(eq)}({', '.join(operands)})"
 
     def view(self, eq: Equation) -> str:
@@ -190,11 +191,6 @@ class Calls:
             self._known[key] = name
             self.names[name] = value
         return self._known[key]
-
-
-def _is_out_by_keyword(eq: Equation) -> bool:
-    """Whether NumPy deprecates the memory for the result by position."""
-    return eq.operation.function in (np.maximum, np.minimum)
 
 
 def source(program: Program) -> Source:

@@ -9,8 +9,9 @@ Before, repeated equations are rolled into loops where that is quicker.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from textwrap import wrap
 from types import FunctionType
 from typing import Any, Final, TypeAlias, cast
@@ -140,7 +141,8 @@ class _Writer:
         if native:
             looped = group(program, steps, lambda eq: formula(eq) is not None, is_worth_a_loop)
             steps = looped if sum(isinstance(s, Loop) for s in looped) <= _MOST_LOOPS else steps
-        ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
+        members = [(s,) if isinstance(s, Equation) else s.equations for s in steps]
+        ordered = Program(program.inputs, tuple(chain(*members)), program.outputs)
         self._program, self._limits, self._steps, self._native = ordered, limits, steps, native
         self._calls = calls = Calls(ordered, self._quicker)
         self._triangles = triangles(ordered)
@@ -343,11 +345,6 @@ def _comment(what: str, names: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
-    for step in steps:
-        yield from (step,) if isinstance(step, Equation) else step.equations
-
-
 def _is_of_numbers(eq: Equation) -> bool:
     """Whether Python's operators compute what the equation's ufunc does."""
     return eq.operation.function in OPERATORS and all(
@@ -465,15 +462,14 @@ def _owns_results(program: Program) -> bool:
             varying.update(eq.results)
         if is_fresh(eq):
             owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
-        elif eq.primitive.implementation.view and _is_most(eq):
+        elif (
+            eq.primitive.implementation.view
+            and eq.primitive.facts.elements == "moved"
+            and eq.primitive is not broadcast_p
+        ):
             owner = owners.get(eq.operands[0])
-            if owner is not None and owner in varying:
+            most = 2 * eq.results[0].type.size > eq.operands[0].type.size  # of them, each once
+            if owner is not None and owner in varying and most:
                 owners[eq.results[0]] = owner
     found = [owners.get(atom) for atom in program.outputs]
     return None not in found and len(set(found)) == len(found)
-
-
-def _is_most(eq: Equation) -> bool:
-    """Whether a view has most of the elements of its operand, each of them once."""
-    once = eq.primitive.facts.elements == "moved" and eq.primitive is not broadcast_p
-    return once and 2 * eq.results[0].type.size > eq.operands[0].type.size

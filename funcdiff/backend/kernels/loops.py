@@ -85,7 +85,9 @@ def scan(p: Scan, body: Body) -> Callable[..., Any]:
         ys = {k: np.empty((p.length, *types[k].shape), types[k].dtype) for k in stacked}
         buffers = [_start(p, types[k], carry[k]) for k in places.kept]
         # one is written while the other is read
-        memory, spare = (_memory([types[k] for k in places.carried]) for _ in range(2))
+        memory, spare = (
+            [np.empty(types[k].shape, types[k].dtype) for k in places.carried] for _ in range(2)
+        )
         walked = [*xs, *(ys[k] for k in places.rows)]
         walked += [buffer[: p.length] if p.reverse else buffer[1:] for buffer in buffers]
         rows = zip(*[x[::-1] if p.reverse else x for x in walked], strict=True)
@@ -110,7 +112,3 @@ def _start(p: Scan, type_: ArrayType, start: Any) -> Any:
     buffer = np.empty((p.length + 1, *type_.shape), type_.dtype)
     buffer[p.length if p.reverse else 0] = start
     return buffer
-
-
-def _memory(types: Sequence[ArrayType]) -> list[Any]:
-    return [np.empty(t.shape, t.dtype) for t in types]

@@ -36,6 +36,10 @@ _UFUNC: Final = 700.0
 _WRITTEN: Final = 7.0
 """A statement of floats, which takes 7 µs to write and compile, if a thousand calls make up for it.
 """
+_TAKEN: Final = 150.0
+"""The statement that takes a list of elements apart."""
+_MADE: Final = 300.0
+"""The call that makes an array of elements."""
 _LOOP: Final = 5000.0
 """A loop, without its iterations."""
 _MOVED: Final = 25.0
@@ -65,11 +69,23 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
         unrolled, called = unrolled + times[0], called + times[1]
     if not any(v.type.shape for eq in program.equations for v in eq.results):
         return not any(v.type.shape for v in program.inputs) or unrolled < called
-    # one statement takes a list of elements apart, and one call makes an array of them
-    taken = sum(_time_of_elements(v, 0 if flat else 150, 1) for v in program.inputs)
-    made = sum(_time_of_elements(atom, 0 if flat else 300, 1) for atom in program.outputs)
-    written = 0.0 if flat else _WRITTEN * sum(map(_statements, program.equations))
-    return 1.25 * (unrolled + taken + made) + written < called
+    moved = _OPERATOR * sum(a.type.size for a in (*program.inputs, *program.outputs))
+    if not flat:
+        moved += _TAKEN * sum(bool(v.type.shape) for v in program.inputs)
+        moved += _MADE * sum(bool(atom.type.shape) for atom in program.outputs)
+    statements = (
+        0
+        if flat
+        else sum(
+            eq.operands[1].type.size
+            if eq.primitive is add_slice_p
+            else 0
+            if is_rearranging(eq)
+            else eq.results[0].type.size
+            for eq in program.equations
+        )
+    )
+    return 1.25 * (unrolled + moved) + _WRITTEN * statements < called
 
 
 def _is_number(atom: Atom) -> bool:
@@ -79,13 +95,6 @@ def _is_number(atom: Atom) -> bool:
 def is_handed_on(atom: Atom) -> bool:
     """Whether Python code may take a value, and return it: an integer chooses a branch."""
     return _is_number(atom) or atom.type == ArrayType((), INT)
-
-
-def _statements(eq: Equation) -> int:
-    """Return how many statements of floats an equation is."""
-    if eq.primitive is add_slice_p:
-        return eq.operands[1].type.size
-    return 0 if is_rearranging(eq) else eq.results[0].type.size
 
 
 def estimate_time(program: Program) -> float:
@@ -151,8 +160,3 @@ def _times_of_choice(eq: Equation, branches: Sequence[Program]) -> tuple[float, 
         return None
     python, called = (max(sum(pair[k] for pair in pairs) for pairs in known) for k in (0, 1))
     return python + _OPERATOR, called + _CALL
-
-
-def _time_of_elements(atom: Atom, call: float, operators: int) -> float:
-    """Return the time of taking an argument apart, or of making a result."""
-    return (call if atom.type.shape else 0) + operators * _OPERATOR * atom.type.size

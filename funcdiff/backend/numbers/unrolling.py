@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, starmap
 from struct import pack_into
 from typing import Any, Final, NamedTuple
 
@@ -41,9 +42,6 @@ from funcdiff.space import Axes
 PART: Final = 4000
 """Statements in one function."""
 
-KEPT: Final = "kept"
-"""The list by which functions hand numbers to each other."""
-
 
 class Statement(NamedTuple):
     """``name = template.format(*operands)``."""
@@ -52,13 +50,9 @@ class Statement(NamedTuple):
     template: str
     operands: Sequence[str]
 
-    def text(self) -> str:
-        """Return the statement."""
-        return f"{self.name} = {self.template.format(*self.operands)}"
-
     def lines(self) -> list[str]:
         """Return the statement, in one line."""
-        return [self.text()]
+        return [f"{self.name} = {self.template.format(*self.operands)}"]
 
 
 class Alternative(NamedTuple):
@@ -88,45 +82,23 @@ def lines_of(statements: Iterable[Statement | Alternative]) -> list[str]:
     return [line for statement in statements for line in statement.lines()]
 
 
-class Parts:
-    """Functions that run some statements one after the other, and keep what is needed later.
+def _in_functions(statements: Sequence[Statement], needed: Iterable[str]) -> list[str]:
+    """Return the lines of functions that run so many statements each, one after the other.
 
-    Each statement assigns to a name of its own; `kept` are those that are needed in the end.
+    The names that one of them gives and another reads, or that are `needed` in the end, are those
+    of the function around them.
     """
-
-    def __init__(self, statements: Sequence[Statement], kept: Iterable[str]) -> None:
-        self._statements = statements
-        self._part = {s.name: k // PART for k, s in enumerate(statements)}
-        # Index in the list of what is kept: those in `kept` come first, in order.
-        self.place = {name: k for k, name in enumerate(kept)}
-        for k, statement in enumerate(statements):
-            for operand in statement.operands:
-                if self._part.get(operand, k // PART) != k // PART:
-                    self.place.setdefault(operand, len(self.place))
-
-    def functions(self, parameters: Sequence[str], header: Sequence[str]) -> list[str]:
-        """Return the text of the functions, which are called ``part_0`` and so on.
-
-        They take what is kept, and `parameters`; each begins with the statements of `header`.
-        """
-        return [
-            function(
-                f"part_{first // PART}",
-                [KEPT, *parameters],
-                [*header, *map(self._text, self._statements[first : first + PART])],
-            )
-            for first in range(0, len(self._statements), PART)
-        ]
-
-    def _text(self, statement: Statement) -> str:
-        here = self._part[statement.name]
-        operands = [
-            x if self._part.get(x, here) == here else f"{KEPT}[{self.place[x]}]"
-            for x in statement.operands
-        ]
-        text = statement._replace(operands=operands).text()
-        place = self.place.get(statement.name)
-        return text if place is None else f"{KEPT}[{place}] = {text}"
+    place = {s.name: k // PART for k, s in enumerate(statements)}
+    read = {x for k, s in enumerate(statements) for x in s.operands if place.get(x) != k // PART}
+    shared = place.keys() & read.union(needed)
+    lines: list[str] = []
+    for k in range(0, len(statements), PART):
+        part = statements[k : k + PART]
+        given = [s.name for s in part if s.name in shared]
+        body = [f"nonlocal {', '.join(given)}"] if given else []
+        lines += [" = ".join([*given, "None"]), f"def part_{k // PART}():"]
+        lines += [*(f"    {line}" for line in body + lines_of(part)), f"part_{k // PART}()"]
+    return lines
 
 
 # ---- elements ------------------------------------------------------------------------------------
@@ -374,62 +346,23 @@ class _Unroller:
         return Body(elements, self._statements, outputs, self._names.known)
 
     def source(self) -> Source:
-        """Return the code: one function, or one that calls others for a part of it each."""
-        if len(self._statements) > PART:
-            return Source(self._in_parts(), self._names.known)
-        outputs = [
-            self._output(atom, _elements(self._read(atom))) for atom in self._program.outputs
-        ]
-        lines = [
-            *map(_conversion, self._program.inputs),
-            *self._unpacking(),
-            *lines_of(self._statements),
-            f"return [{', '.join(outputs)}]",
-        ]
-        return Source(function("program", self._parameters, lines), self._names.known)
-
-    def _in_parts(self) -> str:
-        """Return the code as several functions; elements of one output are kept side by side."""
-        statements = [s for s in self._statements if isinstance(s, Statement)]
-        computed = {statement.name for statement in statements}  # in loops only there are others
-        kept: dict[str, None] = {}
-        for atom in self._program.outputs:
-            for element in _elements(self._read(atom)):
-                name = element
-                if element not in computed or element in kept:
-                    name = self._assign(f"y{len(kept)}", "{}", (element,))
-                kept[name] = None
-        statements = [s for s in self._statements if isinstance(s, Statement)]
-        parts = Parts(statements, kept)
-        functions = parts.functions(self._parameters, self._unpacking())
-        arguments = ", ".join([KEPT, *self._parameters])
-        lines = [*map(_conversion, self._program.inputs)]
-        lines.append(f"{KEPT} = [None] * {len(parts.place)}")
-        lines += [f"part_{k}({arguments})" for k in range(len(functions))]
-        outputs, place = [], 0
-        for atom in self._program.outputs:
-            size = atom.type.size
-            taken = f"*{KEPT}[{place}:{place + size}]" if atom.type.shape else f"{KEPT}[{place}]"
-            outputs.append(self._output(atom, [taken]))
-            place += size
-        lines.append(f"return [{', '.join(outputs)}]")
-        return "\n".join([*functions, function("program", self._parameters, lines)])
-
-    @property
-    def _parameters(self) -> list[str]:
-        return [f"x{v.number}" for v in self._program.inputs]
-
-    def _unpacking(self) -> list[str]:
-        """Return the statements that name the elements of short arguments."""
-        return [
+        """Return the code: one function, with others in it if there are many statements."""
+        outputs = [(atom, _elements(self._read(atom))) for atom in self._program.outputs]
+        inputs = self._program.inputs
+        lines = list(map(_conversion, inputs))
+        lines += [  # short arguments are taken apart at once
             f"[{', '.join(self._elements[v.number].flat)}] = x{v.number}"
-            for v in self._program.inputs
+            for v in inputs
             if v.type.shape and 0 < v.type.size <= _UNPACKED
         ]
-
-    def _output(self, atom: Atom, elements: Iterable[str]) -> str:
-        """Return an output as it is returned."""
-        return _as_array(atom, elements)
+        statements = [s for s in self._statements if isinstance(s, Statement)]  # of no choices
+        if len(statements) > PART:
+            lines += _in_functions(statements, chain(*(elements for _, elements in outputs)))
+        else:
+            lines += lines_of(statements)
+        lines.append(f"return [{', '.join(starmap(_as_array, outputs))}]")
+        text = function("program", [f"x{v.number}" for v in inputs], lines)
+        return Source(text, self._names.known)
 
 
 def _as_array(atom: Atom, elements: Iterable[str]) -> str:

@@ -127,7 +127,11 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
     found = None
     if op.primitive.pointwise and op.params is NONE and shape:
         numbers = tuple([t.with_shape(()) for t in op.operands])
-        derived = _of_numbers(operation(op.primitive, NONE, numbers), active, present)
+        number = operation(op.primitive, NONE, numbers)  # whose derivative serves for all shapes
+        steps, key = _steps(number), (active, present, "numbers")
+        derived: Derived | None = steps.get(key)
+        if derived is None:
+            derived = steps[key] = _derive(number, active, present)
         found = _step(derived._replace(program=_spread(derived.program, shape)))
     elif facts.model is not None:
         model = operation(op.primitive, facts.model(op.params), op.operands)
@@ -210,15 +214,6 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
-
-
-def _of_numbers(op: Operation, active: Mask, present: Mask | None) -> Derived:
-    """Return the derivative of an operation on numbers, which serves for arrays."""
-    steps, key = _steps(op), (active, present, "numbers")
-    found: Derived | None = steps.get(key)
-    if found is None:
-        found = steps[key] = _derive(op, active, present)
-    return found
 
 
 def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:

@@ -263,16 +263,11 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
     if _has_new_operations(entries):
         return True
     often = runs_before([entry[0].size for entry in entries if entry], len(entries))
-    return seen > often or (seen > _SIGHTS_OF_A_LOOP and _is_loop(recording))
-
-
-def _is_loop(recording: Recording) -> bool:
-    """Whether a recording is long, and its program short."""
-    count = len(recording[0])
-    return (
-        count >= passes.recorded.LONG
-        and len(passes.recorded.recorded(recording).equations) * _ROLLED <= count
-    )
+    if seen > often:
+        return True
+    if seen <= _SIGHTS_OF_A_LOOP or len(entries) < passes.recorded.LONG:
+        return False
+    return len(passes.recorded.recorded(recording).equations) * _ROLLED <= len(entries)
 
 
 def _has_new_operations(entries: Sequence[Entry]) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.structure.slicing import Slice, add_slice, take_slice
+from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along, take_slice
 from funcdiff.ops.structure.structural import concatenate, permute, reshape, reverse
+from funcdiff.space import kept_axes, without
 
 _WIDEST: Final = 8
 """Elements of a box along the axis on which it moves, at most."""
@@ -24,28 +24,24 @@ class Path(NamedTuple):
     step: int  # by how much; negative if backwards
     length: int  # how many there are
 
+    def at(self, start: int, stop: int, step: int) -> Slice:
+        """Return a box that is elsewhere along the line."""
+        ranges = self.box.ranges
+        ranges[self.axis] = start, stop, step
+        return Slice(*zip(*ranges, strict=True))
+
     def turn_around(self) -> Path:
         """Return the same boxes, the last one first."""
-        start = self.box.starts[self.axis] + self.step * (self.length - 1)
-        span = self.box.stops[self.axis] - self.box.starts[self.axis]
-        last = Slice(
-            _with_value(self.box.starts, self.axis, start),
-            _with_value(self.box.stops, self.axis, start + span),
-            self.box.steps,
-        )
+        start, stop, step = self.box.ranges[self.axis]
+        moved = self.step * (self.length - 1)
+        last = self.at(start + moved, stop + moved, step)
         return Path(last, self.axis, -self.step, self.length)
 
     def places(self, offset: int) -> Slice:
         """Return the slice of what is at an offset in each box, in the order of places."""
-        box, axis = self.box, self.axis
-        first = box.starts[axis] + offset * box.steps[axis]
+        first = self.box.starts[self.axis] + offset * self.box.steps[self.axis]
         last = first + self.step * (self.length - 1)
-        low, high = min(first, last), max(first, last)
-        return Slice(
-            _with_value(box.starts, axis, low),
-            _with_value(box.stops, axis, high + 1),
-            _with_value(box.steps, axis, abs(self.step)),
-        )
+        return self.at(min(first, last), max(first, last) + 1, abs(self.step))
 
 
 def path(boxes: Sequence[Slice]) -> Path | None:
@@ -63,11 +59,10 @@ def path(boxes: Sequence[Slice]) -> Path | None:
 def take_boxes(x: Tracer, p: Path) -> Tracer:
     """Return the boxes of an array, stacked."""
     axis, pieces = p.axis, []
+    shape = (*p.box.lengths[:axis], 1, *p.box.lengths[axis + 1 :])
     for offset in range(p.box.lengths[axis]):
         line = take_slice(x, p.places(offset))
-        order = (axis, *(k for k in range(x.ndim) if k != axis))
-        rows = permute(line, order)
-        shape = _with_value(p.box.lengths, axis, 1)
+        rows = permute(line, (axis, *kept_axes(x.ndim, (axis,))))
         pieces.append(reshape(rows, (p.length, *shape)))
     stacked = pieces[0] if len(pieces) == 1 else concatenate(pieces, axis + 1)
     return reverse(stacked, (0,)) if p.step < 0 else stacked
@@ -79,22 +74,8 @@ def add_boxes(x: Tracer, rows: Tracer, p: Path) -> Tracer:
     if p.step < 0:
         rows = reverse(rows, (0,))
     for offset in range(p.box.lengths[axis]):
-        every = Slice((0,) * rows.ndim, rows.shape, (1,) * rows.ndim)
-        one = replace(
-            every,
-            starts=_with_value(every.starts, axis + 1, offset),
-            stops=_with_value(every.stops, axis + 1, offset + 1),
-        )
-        line = take_slice(rows, one)
-        others = [n for k, n in enumerate(p.box.lengths) if k != axis]
-        flat = reshape(line, (p.length, *others))
-        order = [k + 1 for k in range(len(others))]
-        order.insert(axis, 0)
-        x = add_slice(x, permute(flat, tuple(order)), p.places(offset))
+        line = slice_along(rows, axis + 1, offset, offset + 1)
+        flat = reshape(line, without(line.shape, (axis + 1,)))
+        order = (*range(1, axis + 1), 0, *range(axis + 1, flat.ndim))
+        x = add_slice(x, permute(flat, order), p.places(offset))
     return x
-
-
-def _with_value(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
-    changed = list(values)
-    changed[axis] = value
-    return tuple(changed)

@@ -134,7 +134,8 @@ def _mark_late(p: Scan, kinds: list[str], sums: dict[int, list[Term]]) -> None:
         eq = equations[k]
         if kinds[k] != "core":
             continue
-        late = is_batchable(eq, p.length) or _is_summed_product(eq, products)
+        summed = eq.operation.contracts and eq.results[0] in products
+        late = is_batchable(eq, p.length) or summed
         if late and needed.isdisjoint(eq.results):
             kinds[k] = "late"
         else:
@@ -164,10 +165,6 @@ def _slices_of_stacks(p: Scan, found: Stages) -> list[int]:
         or 2 * sum(p.body.equations[k].results[0].type.size for k in places) >= whole.type.size
         for k in places
     ]
-
-
-def _is_summed_product(eq: Equation, added: set[Atom]) -> bool:
-    return eq.operation.contracts and eq.results[0] in added
 
 
 def _sums(p: Scan) -> dict[int, list[Term]]:
@@ -266,11 +263,8 @@ def distribute(program: Program) -> Program:
             return _distribute(p, xs, [v in used for v in eq.results])
         return _rewriter.emit(eq.primitive, map_nested(distribute, p), *xs)
 
-    return _simplify(_walk(program, rule))
-
-
-def _simplify(program: Program) -> Program:
-    return _walk(program, lambda eq, xs: _rewriter.emit(eq.primitive, eq.params, *xs))
+    made = _walk(program, rule)
+    return _walk(made, lambda eq, xs: _rewriter.emit(eq.primitive, eq.params, *xs))
 
 
 def _walk(program: Program, rule: Rule) -> Program:

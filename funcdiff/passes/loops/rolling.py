@@ -22,7 +22,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
-from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p, take_slice
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
 from funcdiff.passes.loops.boxes import Path, add_boxes, path, take_boxes
 from funcdiff.passes.loops.distribution import can_batch
@@ -274,7 +274,10 @@ class _Analysis:
                 count = len(self._equation(0, place).operands)
                 plan[place] = [self._source(self._atoms(place, k)) for k in range(count)]
             else:
-                self._moving[place] = (self._same(place), boxes)
+                atoms = self._atoms(place, 0)  # which must be there before the loop
+                if any(atom != atoms[0] for atom in atoms) or self._find(atoms[0]) is not None:
+                    raise _NoLoopError
+                self._moving[place] = (atoms[0], boxes)
         terms = {t for chain in chains for _, t, _ in chain.terms if isinstance(t, int)}
         outside = [k for k in plan if k in terms or self._is_needed_outside(k)]
         return Iterations(
@@ -323,13 +326,6 @@ class _Analysis:
             return _Source("local", place)
         key = (place, first)
         return _Source("carry", self._carries.setdefault(key, len(self._carries)))
-
-    def _same(self, place: int) -> Atom:
-        """Return what the slices at a place are of, which must be there before the loop."""
-        atoms = self._atoms(place, 0)
-        if any(atom != atoms[0] for atom in atoms) or self._find(atoms[0]) is not None:
-            raise _NoLoopError
-        return atoms[0]
 
     def _boxes(self, place: int) -> Path | None:
         """Return on which path the boxes at a place move; None if they do not."""
@@ -491,7 +487,9 @@ class _Roller:
                         continue
                     self._copy(range(place, guess.start))
                     place = guess.start
-                    if self._has_few_pieces(loop):
+                    terms = [term for chain in loop.sums for _, term, _ in chain.terms]
+                    rows = [*loop.rows, *(t for t in terms if isinstance(t, tuple))]
+                    if all(map(self._are_few, rows)):
                         self._record(self._turn(loop))
                         place = guess.stop
                         break
@@ -509,13 +507,10 @@ class _Roller:
             return constant(atom.value, atom.type)
         if atom not in self._env:
             key, row = self._made[atom]
-            self._env[atom] = reshape(_cut(self._stacks[key], row, row + 1, 1), atom.type.shape)
+            self._env[atom] = reshape(
+                slice_along(self._stacks[key], 0, row, row + 1, 1), atom.type.shape
+            )
         return self._env[atom]
-
-    def _has_few_pieces(self, loop: Iterations) -> bool:
-        """Whether the rows that a loop walks along come from few places."""
-        terms = [term for chain in loop.sums for _, term, _ in chain.terms]
-        return all(map(self._are_few, [*loop.rows, *(t for t in terms if isinstance(t, tuple))]))
 
     def _turn(self, loop: Iterations) -> Iterations:
         """Return a loop in the direction in which its rows are stacked."""
@@ -554,14 +549,12 @@ class _Roller:
             total = self._read(chain.start)
             for place, term, box in chain.terms:
                 us = stacks[term] if isinstance(term, int) else self._rows(term)
-                total = add_boxes(total, us, box) if box else self._plus(total, us, place, run)
+                if box is None:
+                    eq = program.equations[run.start + place]
+                    (total,) = bind(eq.primitive, eq.params, total, reduce_sum(us, (0,)))
+                else:
+                    total = add_boxes(total, us, box)
             self._env[program.equations[last + chain.terms[-1][0]].results[0]] = total
-
-    def _plus(self, total: Tracer, rows: Tracer, place: int, run: Run) -> Tracer:
-        """Return a total with all rows added, as the equation at a place adds one."""
-        eq = self._program.equations[run.start + place]
-        (y,) = bind(eq.primitive, eq.params, total, reduce_sum(rows, (0,)))
-        return y
 
     def _rows(self, atoms: Sequence[Atom]) -> Tracer:
         """Return values from before a loop, stacked."""
@@ -602,11 +595,5 @@ class _Roller:
 def _line(stack: Tracer, first: int, step: int, count: int) -> Tracer:
     """Return rows of a stack that are some steps apart, backwards if the step is negative."""
     last = first + step * (count - 1)
-    rows = _cut(stack, min(first, last), max(first, last) + 1, abs(step))
+    rows = slice_along(stack, 0, min(first, last), max(first, last) + 1, abs(step))
     return reverse(rows, (0,)) if step < 0 else rows
-
-
-def _cut(x: Tracer, start: int, stop: int, step: int) -> Tracer:
-    others = x.shape[1:]
-    p = Slice((start, *(0 for _ in others)), (stop, *others), (step, *(1 for _ in others)))
-    return x if p.lengths == x.shape else take_slice(x, p)

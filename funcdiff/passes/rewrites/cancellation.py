@@ -180,7 +180,9 @@ def _sum_term(powers: _Powers, factor: float, lengths: Mapping[_Place, int]) -> 
     """Return the sum of one term over axes of the given lengths, one after the other."""
     left = list(lengths)
     while left:
-        inside = {place: _powers_at(powers, place) for place in left}
+        inside = {
+            place: frozenset((x, power) for x, power in powers if place in _at(x)) for place in left
+        }
         # that of the fewest factors first, so that its sum may meet a divisor; of those the last
         place = min(reversed(left), key=lambda k: len(inside[k]))
         left.remove(place)
@@ -191,11 +193,6 @@ def _sum_term(powers: _Powers, factor: float, lengths: Mapping[_Place, int]) -> 
         total = (_SUM, _rename(inside[place], place, name))
         powers = _product(powers - inside[place], frozenset({(total, 1)}))
     return {powers: factor}
-
-
-def _powers_at(powers: _Powers, place: _Place) -> _Powers:
-    """Return the powers that depend on a place."""
-    return frozenset((x, power) for x, power in powers if place in _at(x))
 
 
 def _height(unknown: _Unknown) -> int:
@@ -269,13 +266,10 @@ def _number(type_: ArrayType, read: Callable[[_Reader], _Polynomial | None]) -> 
         return None
     if terms is None or not terms.keys() <= {_ONE}:
         return None
-    return constant(_round(terms.get(_ONE, 0.0)), type_)
-
-
-def _round(factor: float) -> float:
-    """Return the integer that a product of factors is but for rounding errors."""
-    near = float(np.round(factor))
-    return near if abs(factor - near) <= 8 * np.finfo(float).eps * abs(near) else factor
+    factor = terms.get(_ONE, 0.0)
+    near = float(np.round(factor))  # of products of factors, but for rounding errors
+    is_near = abs(factor - near) <= 8 * np.finfo(float).eps * abs(near)
+    return constant(near if is_near else factor, type_)
 
 
 rules: Final[Rules] = {

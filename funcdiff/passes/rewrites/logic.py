@@ -78,18 +78,6 @@ def _select_negated(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -
     return emit(select_p, p, found[1][0], y, x)
 
 
-def _select_nested(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, select(m, x, y), z) = select(m, x, z), and the same on the other side."""
-    sides = [x, y]
-    for k, side in enumerate(sides):
-        found = made_by(side, select_p)
-        if found and is_same(found[1][0], mask):
-            sides[k] = found[1][1 + k]
-    if is_same(sides[0], x) and is_same(sides[1], y):
-        return None
-    return emit(select_p, p, mask, *sides)
-
-
 def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, true, false) = m, select(m, false, true) = ¬m."""
     sides = splat(x), splat(y)
@@ -134,5 +122,4 @@ rules: Final[Rules] = {
     (_not_p, _not_p): (undone_rule(_not_p),),
     select_p: (_select_same, _select_booleans),
     (select_p, _not_p): (_select_negated,),
-    (select_p, select_p): (_select_nested,),
 }

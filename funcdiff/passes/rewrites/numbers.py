@@ -8,7 +8,6 @@ Without it Rosenbrock's gradient in a loop takes 1.7 times as long, bundle adjus
 
 from __future__ import annotations
 
-import math
 from operator import le, sub
 from typing import Any, Final
 
@@ -26,15 +25,12 @@ from funcdiff.ops.structure.structural import Axis, concatenate_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
 from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules, is_same
 from funcdiff.space import (
-    Axes,
-    Broadcast,
     add_p,
     broadcast_p,
-    kept_axes,
     mul_p,
     neg_p,
-    reduce_sum_p,
     splat,
+    without,
 )
 
 # ---- factors -------------------------------------------------------------------------------------
@@ -139,28 +135,15 @@ def _broadcast_later_rule(primitive: Primitive[Any]) -> Rule:
     return broadcast_later
 
 
-def _sum_of_repeated(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
-    """Σ broadcast(x) over n = 2ᵏ copies is n · x: then no partial sum is rounded."""
-    found = made_by(x, broadcast_p)
-    count = math.prod(x.shape[axis] for axis in p.axes)
-    if not found or set(p.axes) & set(found[0].axes) or count & (count - 1) or not count:
-        return None
-    (origin,), kept = found[1], kept_axes(x.ndim, p.axes)
-    scaled = emit(mul_p, NONE, origin, constant(count, origin.type))
-    if len(kept) == origin.ndim:
-        return scaled
-    shape = tuple(x.shape[axis] for axis in kept)
-    spread = Broadcast(shape, tuple(kept.index(axis) for axis in found[0].axes))
-    return emit(broadcast_p, spread, scaled)
-
-
 # ---- sums of pieces ------------------------------------------------------------------------------
 
 
 def _accumulate_rule(primitive: Primitive[Any]) -> Rule:
     def accumulate(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
         """x + add_slice(0, u) = add_slice(x, u), in place if x can be; so for scatter_add."""
-        for total, padded in ((x, y), (y, x)) if _is_written(x) else ((y, x), (x, y)):
+        head = maker(x)
+        is_written = head is not None and head.primitive.implementation.in_place is not None
+        for total, padded in ((x, y), (y, x)) if is_written else ((y, x), (x, y)):
             found = made_by(padded, primitive)
             if found and splat(found[1][0]) == 0:
                 return emit(primitive, found[0], total, *found[1][1:])
@@ -174,33 +157,23 @@ def _add_nothing(_emit: Emit, _p: Params, x: Tracer, u: Tracer, *_: Tracer) -> T
     return x if splat(u) == 0 else None
 
 
-def _is_written(x: Tracer) -> bool:
-    head = maker(x)
-    return head is not None and head.primitive.implementation.in_place is not None
-
-
 _FEW: Final = 16
 """Pieces up to which they are joined."""
 
 
-def _join_slices(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
-    """add_slice(add_slice(0, u), v) = concatenate(u, v), as `join_pieces`, for a v that is long."""
-    long = all(n <= _FEW * m for n, m in zip(x.shape, u.shape, strict=True))
-    return join_pieces(emit, p, x, u) if long else None
-
-
-def join_pieces(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
+def _join_pieces(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
     """add_slice(add_slice(0, u), v) = concatenate(u, v), if the slices make up the array."""
     cut = [axis for axis, (n, m) in enumerate(zip(u.shape, x.shape, strict=True)) if n != m]
-    if len(cut) != 1:
+    if len(cut) != 1 or any(n > _FEW * m for n, m in zip(x.shape, u.shape, strict=True)):
         return None
     (axis,) = cut
+    others = without(x.shape, (axis,))
     pieces: dict[int, tuple[int, Tracer]] = {}
     box, piece = p, u
     while True:
         first, last = box.starts[axis], box.stops[axis]
         if first != last:  # else nothing was added, wherever that was
-            if first in pieces or box.steps[axis] != 1 or _has_other_cut(piece, x, axis):
+            if first in pieces or box.steps[axis] != 1 or without(piece.shape, (axis,)) != others:
                 return None
             pieces[first] = last, piece
         found = made_by(x, add_slice_p)
@@ -232,12 +205,6 @@ def _slice_of_padded(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     return u if inside.lengths == u.shape else emit(slice_p, inside, u)
 
 
-def _has_other_cut(piece: Tracer, other: Tracer, axis: int) -> bool:
-    """Whether two pieces differ along an axis other than `axis`."""
-    pairs = zip(piece.shape, other.shape, strict=True)
-    return any(n != m for k, (n, m) in enumerate(pairs) if k != axis)
-
-
 repeated: Final[Rules] = {
     (op.primitive, broadcast_p): (_broadcast_later_rule(op.primitive),) for op in by_ufunc.values()
 }
@@ -255,9 +222,8 @@ rules: Final[Rules] = {
     add_p: (_add_zero, _add_same),
     add_slice_p: (_add_nothing,),
     scatter_add_p: (_add_nothing,),
-    (reduce_sum_p, broadcast_p): (_sum_of_repeated,),
     **{(add_p, p): (_accumulate_rule(p),) for p in (add_slice_p, scatter_add_p)},
-    (add_slice_p, add_slice_p): (_join_slices,),
+    (add_slice_p, add_slice_p): (_join_pieces,),
 }
 
 coefficients: Final[Rules] = {

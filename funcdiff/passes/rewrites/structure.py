@@ -6,13 +6,8 @@ order of axes by itself.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
@@ -35,14 +30,10 @@ from funcdiff.ops.structure.structural import (
 )
 from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules, is_same, undone_rule
 from funcdiff.space import (
-    Axes,
     Broadcast,
     broadcast_p,
     mul_p,
     neg_p,
-    reduce_sum_p,
-    splat,
-    without,
 )
 
 # ---- views ---------------------------------------------------------------------------------------
@@ -144,15 +135,12 @@ def _join(emit: Emit, axis: int, x: Tracer, y: Tracer) -> Tracer | None:
     if not (first and second and is_same(first[1][0], second[1][0])):
         return None
     p, q = first[0], second[0]
-    end = p.starts[axis] + p.steps[axis] * p.lengths[axis]
-    following = Slice(_with(p.starts, axis, end), _with(p.stops, axis, q.stops[axis]), p.steps)
-    if following != q or not p.lengths[axis]:
+    mine, other = p.ranges, q.ranges
+    (start, _, step), (end, _, stride) = mine.pop(axis), other.pop(axis)
+    length = p.lengths[axis]
+    if mine != other or step != stride or not length or end != start + step * length:
         return None
-    return emit(slice_p, Slice(p.starts, following.stops, p.steps), first[1][0])
-
-
-def _with(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
-    return (*values[:axis], value, *values[axis + 1 :])
+    return emit(slice_p, Slice(p.starts, q.stops, p.steps), first[1][0])
 
 
 def _reshape_later_rule(primitive: Primitive[Any]) -> Rule:
@@ -174,27 +162,9 @@ def _reshape_later_rule(primitive: Primitive[Any]) -> Rule:
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-def _convert_twice(emit: Emit, p: Dtype, x: Tracer) -> Tracer | None:
-    """convert(convert(x)) = convert(x) if the first loses nothing, and x for its own dtype."""
-    if p.dtype == x.dtype:
-        return x
-    found = made_by(x, convert_p)
-    if not found:
-        return None
-    (origin,) = found[1]
-    if not _holds(x.dtype, origin.dtype):
-        return None
-    # of what does not fit an integer, the route decides what it becomes
-    if p.dtype == origin.dtype or p.dtype.kind in "fcb" or origin.dtype.kind == "b":
-        return emit(convert_p, p, origin)
-    return None
-
-
-def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
-    """Whether every number of a dtype is one of the other, too."""
-    if narrow.kind in "iu" and wide.kind in "fc":
-        return 8 * narrow.itemsize <= np.finfo(wide).nmant
-    return np.can_cast(narrow, wide, "safe")
+def _convert_to_same(_emit: Emit, p: Dtype, x: Tracer) -> Tracer | None:
+    """convert(x) = x for its own dtype."""
+    return x if p.dtype == x.dtype else None
 
 
 def _real_of_real(_emit: Emit, _p: Params, z: Tracer) -> Tracer | None:
@@ -239,23 +209,6 @@ def _contract_permuted(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Trac
     return emit(contract_p, contraction(sides[0], sides[1], p.out), *operands)
 
 
-def _sum_of_number(_emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
-    """Σ c = n · c for n times the number c, if no partial sum is rounded."""
-    number = splat(x)
-    if number is None or x.dtype not in _EXACT:
-        return None
-    count = math.prod(x.shape[axis] for axis in p.axes)
-    numerator, _ = float(number).as_integer_ratio() if np.isfinite(number) else (1, 0)
-    odd = numerator // (numerator & -numerator) if numerator else 0
-    total = number * x.dtype.type(count)
-    if count * abs(odd) >= 2 ** np.finfo(x.dtype).nmant or not np.isfinite(total):
-        return None
-    return constant(total + 0, x.type.with_shape(without(x.shape, p.axes)))  # NumPy adds to 0
-
-
-_EXACT: Final = (np.dtype(np.float32), np.dtype(np.float64))
-
-
 rules: Final[Rules] = {
     reshape_p: (_reshape_twice,),
     permute_p: (_permute_twice,),
@@ -270,11 +223,10 @@ rules: Final[Rules] = {
         if ufunc.nin == 1 and op.primitive is not neg_p  # of which the sign goes outwards
     },
     (concatenate_p, slice_p): (_neighbours_joined,),
-    convert_p: (_convert_twice,),
+    convert_p: (_convert_to_same,),
     (real_p, convert_p): (_real_of_real,),
     (real_p, join_p): (_real_of_real,),
     (imag_p, join_p): (_imaginary_of_pair,),
     contract_p: (_contract_with_number,),
     (contract_p, permute_p): (_contract_permuted,),
-    reduce_sum_p: (_sum_of_number,),
 }

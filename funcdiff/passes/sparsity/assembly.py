@@ -126,11 +126,6 @@ class FullPattern(Pattern):
         return FullPattern(*self.shape[::-1])
 
 
-def full_pattern(height: int, width: int) -> Pattern:
-    """Return the pattern of a matrix without zeros."""
-    return FullPattern(height, width)
-
-
 def pattern_of_keys(keys: Array, shape: tuple[int, int], *, ordered: bool = False) -> Pattern:
     """Return the pattern of places that are numbered row by row, in any order, or in order."""
     if not ordered:

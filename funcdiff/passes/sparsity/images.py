@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -44,7 +43,7 @@ from funcdiff.passes.sparsity.parts import (
     Entries,
     Part,
     Term,
-    combined,
+    added,
     emit,
     linked,
     linked_count,
@@ -133,10 +132,6 @@ class Images:
             return Builder.handle(None, atom, atom.type)
         return self.others[atom]
 
-    def _sum(self, parts: Parts) -> Parts:
-        """Return a sum with fewer parts."""
-        return combined(parts)
-
     def _join(self, parts: Parts, t: ArrayType) -> Parts:
         """Return parts with what many inputs make joined, if only patterns are asked for.
 
@@ -170,7 +165,7 @@ class Images:
         if isinstance(eq.params, Cond):
             inner = [(self._inside(b, eq.operands[1:]), b) for b in eq.params.branches]
             branches = [self._run_inside(images, b) for images, b in inner]
-            return [self._sum(list(chain(*found))) for found in zip(*branches, strict=True)]
+            return [added(list(chain(*found))) for found in zip(*branches, strict=True)]
         if isinstance(eq.params, Scan):
             return self._follow_scan(eq, eq.params)
         return [self._by_support(eq, k) for k in range(len(eq.results))]
@@ -187,7 +182,7 @@ class Images:
         if facts.elements == "scaled" and not self.with_data:
             return self.of(eq.operands[0])
         if eq.primitive.pointwise and (facts.elements not in ("summed", "added") or all(linear)):
-            return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
+            return added([part for k in places for part in self._pointwise(eq, k, linear)])
         known = [
             None if flag else self.known.value(atom)
             for atom, flag in zip(eq.operands, linear, strict=True)
@@ -195,7 +190,7 @@ class Images:
         if eq.primitive.pointwise and any(
             v is None and not f for v, f in zip(known, linear, strict=True)
         ):
-            return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
+            return added([part for k in places for part in self._pointwise(eq, k, linear)])
         found: Parts = []
         for k in places:
             if facts.elements == "added" and k == 0:
@@ -206,7 +201,7 @@ class Images:
             if way is None:
                 return self._by_support(eq, 0)
             found += self._link(eq, k, linear, way)
-        return self._sum(found)
+        return added(found)
 
     def _product(self, eq: Equation, place: int) -> Links:
         """Return the links of a factor of a product, but for zeros of the other factor."""
@@ -226,11 +221,24 @@ class Images:
         if isinstance(way, Blocks):
             pairs = way.pair_count
             if pairs > max(_FEW, 8 * (way.rows.size + way.sources.size)):
-                return self._mix(parts, way, eq.results[result].type.shape)
+                assert self.junctions is not None
+                rows, columns = places(parts)
+                count = 1 + int(max(way.rows.max(initial=-1), way.sources.max(initial=-1)))
+                numbers = self.junctions.joined(way.sources[rows], columns, count)
+                shape = eq.results[result].type.shape
+                return [Term(numbers[way.rows].reshape(shape), None)]
             way = way.pairs()
         if isinstance(way, Sums) and way.factors is not None and self.with_data:
             factor = self.tracer(eq.operands[way.other])
-        apply, dtype = partial(self._apply, eq, place, linear), eq.results[result].type.dtype
+        dtype = eq.results[result].type.dtype
+
+        def apply(data: Tracer) -> Tracer:  # the equation, to this operand alone
+            operands = [
+                data if k == place else zeros(atom.type) if flag else self.tracer(atom)
+                for k, (atom, flag) in enumerate(zip(eq.operands, linear, strict=True))
+            ]
+            return emit(eq.primitive, eq.params, *operands)
+
         found = [self._image(part, way, apply, factor) for part in parts]
         return [p if p.data is None else replace(p, data=convert(p.data, dtype)) for p in found]
 
@@ -244,14 +252,6 @@ class Images:
             return moved(part, way, apply)
         self._check_count(linked_count(part, way.sources))
         return linked(part, way, factor)
-
-    def _mix(self, parts: Parts, blocks: Blocks, shape: tuple[int, ...]) -> Parts:
-        """Return what becomes of parts where each result depends on all elements of a block."""
-        assert self.junctions is not None
-        rows, columns = places(parts)
-        count = 1 + int(max(blocks.rows.max(initial=-1), blocks.sources.max(initial=-1)))
-        numbers = self.junctions.joined(blocks.sources[rows], columns, count)
-        return [Term(numbers[blocks.rows].reshape(shape), None)]
 
     def _pointwise(self, eq: Equation, place: int, linear: Sequence[bool]) -> Parts:
         parts = self.of(eq.operands[place])
@@ -278,14 +278,6 @@ class Images:
 
         return [scaled(part) for part in parts]
 
-    def _apply(self, eq: Equation, place: int, linear: Sequence[bool], data: Tracer) -> Tracer:
-        """Return what an equation makes of a linear operand alone."""
-        operands = [
-            data if k == place else zeros(atom.type) if flag else self.tracer(atom)
-            for k, (atom, flag) in enumerate(zip(eq.operands, linear, strict=True))
-        ]
-        return emit(eq.primitive, eq.params, *operands)
-
     def _by_support(self, eq: Equation, result: int) -> Parts:
         """Return the pattern of a result by what its support tells."""
         if self.with_data:
@@ -297,7 +289,7 @@ class Images:
             if flag:
                 way = asked(eq, k, result, linear)
                 found += self._link(eq, k, linear, way, result)
-        return self._sum(found)
+        return added(found)
 
     # ---- programs in equations -------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.passes.sparsity.assembly import Pattern, full_pattern, pattern_of_keys
+from funcdiff.passes.sparsity.assembly import FullPattern, Pattern, pattern_of_keys
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.passes.sparsity.links import spans
 from funcdiff.passes.sparsity.parts import Entries, Part, distinct, places
@@ -118,7 +118,7 @@ class _Members:
         if size <= MOST_PAIRS and total > size // 8:
             return self._mark(keys, users, used, shape)
         if total > MOST_PAIRS:
-            return full_pattern(*shape)
+            return FullPattern(*shape)
         counts = self.counts[used]
         columns = self.columns[spans(self.starts[used], counts)]
         pairs = np.repeat(users, counts) * shape[1] + columns

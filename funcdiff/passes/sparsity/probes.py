@@ -37,8 +37,10 @@ def asked(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Sums
     batch = shared_axes(eq, place, result)
     inside = x.size // max(batch.size, 1)
     too_many = inside * y.size > MOST_PROBED
-    if reach is None or too_many or _mixes(x.shape, batch, inside, reach):
+    if reach is None or too_many:
         return batch.blocks(x.shape, y.shape)
+    if inside > 2 and np.all(reach(_units(x.shape, batch, [0, inside - 1]))):
+        return batch.blocks(x.shape, y.shape)  # two elements of an example reach all of its results
     return _within(x.shape, y.shape, batch, reach)
 
 
@@ -79,11 +81,6 @@ def _units(x: tuple[int, ...], batch: Shared, numbers: Sequence[int]) -> Array:
     shape = [1 if axis in batch.operands else n for axis, n in enumerate(x)]
     units = np.equal.outer(np.array(numbers, int), np.arange(prod(shape)))
     return np.broadcast_to(units.reshape(len(numbers), *shape), (len(numbers), *x))
-
-
-def _mixes(x: tuple[int, ...], batch: Shared, inside: int, reach: Reach) -> bool:
-    """Whether the first and the last element of an example reach all of its results."""
-    return inside > 2 and bool(np.all(reach(_units(x, batch, [0, inside - 1]))))
 
 
 def _within(x: tuple[int, ...], y: tuple[int, ...], batch: Shared, reach: Reach) -> Sums:

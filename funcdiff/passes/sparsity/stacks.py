@@ -19,12 +19,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import following
 from funcdiff.ops.products.contract import Contraction
-from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along
+from funcdiff.ops.structure.slicing import add_slice, along, slice_along
 from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.passes import factored
 from funcdiff.passes.factored import Factored
 from funcdiff.passes.sparsity.images import Images, Parts, UnknownImageError, unit_parts
-from funcdiff.passes.sparsity.parts import Entries, Term, added, progression_step, write
+from funcdiff.passes.sparsity.parts import Entries, Term, progression_step, write
 from funcdiff.space import broadcast, mul, splat, zeros
 from funcdiff.transforms.vmap import batch_equation
 
@@ -97,12 +97,9 @@ class Stacks(Images):
 
     # ---- equations ---------------------------------------------------------------------------
 
-    def _depends(self, atom: Atom) -> bool:
-        return atom in self.parts or atom in self.stacks
-
     def _rule(self, eq: Equation, _xs: list[Any]) -> Sequence[Any]:
         """Follow an equation; return its results, for what is noted of them."""
-        flags = [self._depends(atom) for atom in eq.operands]
+        flags = [atom in self.parts or atom in self.stacks for atom in eq.operands]
         if not any(flags):
             self.copy(eq)
             return [self.others[v] for v in eq.results]
@@ -116,8 +113,11 @@ class Stacks(Images):
             self.stacks.update(zip(eq.results, ys, strict=True))
             return ys
         (v,) = eq.results
-        if isinstance(image, list) and not self._is_short(image, v.type):
-            image = self._stacked(image, v.type)
+        if isinstance(image, list):
+            terms = sum(isinstance(part, Term) for part in image)
+            listed = [part for part in image if terms > _MOST or isinstance(part, Entries)]
+            if 4 * sum(part.columns.size for part in listed) > self.size * v.type.size:
+                image = self._stacked(image, v.type)
         if isinstance(image, list):
             self.parts[v] = image
         else:
@@ -146,16 +146,6 @@ class Stacks(Images):
         except UnknownImageError:
             return None
         return parts
-
-    def _sum(self, parts: Parts) -> Parts:
-        return added(parts)
-
-    def _is_short(self, parts: Parts, t: ArrayType) -> bool:
-        terms = sum(isinstance(part, Term) for part in parts)
-        entries = sum(
-            part.columns.size for part in parts if terms > _MOST or isinstance(part, Entries)
-        )
-        return 4 * entries <= self.size * t.size
 
     def _product_of(self, eq: Equation, flags: Sequence[bool]) -> Tracer | Factored | None:
         """Return the product of what is kept by parts with an array."""
@@ -223,9 +213,7 @@ def _add_rows(x: Tracer, part: Tracer, first: int, step: int) -> Tracer:
     if part.type is x.type and splat(x) == 0:
         return part
     stop = first + (part.shape[0] - 1) * step + 1
-    rest = part.shape[1:]
-    place = Slice((first, *(0 for _ in rest)), (stop, *rest), (step, *(1 for _ in rest)))
-    return add_slice(x, part, place)
+    return add_slice(x, part, along(x.shape, 0, first, stop, step))
 
 
 def _written(

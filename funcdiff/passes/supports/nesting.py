@@ -165,10 +165,6 @@ def _first_supports(
     ]
 
 
-def _boolean(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [t.with_dtype(BOOL) for t in select_marked(values, flags)]
-
-
 # ---- loops of fixed length -----------------------------------------------------------------------
 
 
@@ -206,7 +202,8 @@ def _scan_body(
         supports: list[Tracer] = []
         for group, has, want in zip(types, given, (given[0], carried, given[2]), strict=True):
             xs += [builder.input(t) for t in group]
-            masks = [builder.input(t) for t in _boolean(group, want)]
+            marked = select_marked(group, want)
+            masks = [builder.input(t.with_dtype(BOOL)) for t in marked]
             supports += select_marked(masks, select_marked(has, want))
         results = inline(found.program, [*xs, *supports])
         ys, rest = results[:count], iter(results[count:])
