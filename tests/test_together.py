@@ -1,5 +1,6 @@
 """One test for a table runs every case, and names every one that fails."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,6 +47,23 @@ def test_a_thinned_table_runs_all_cases_with_the_slow_tests_alone(
     assert 15 < len(seen) < 35 if by_default else seen == list(range(100))
     assert table.does_less_by_default  # type: ignore[attr-defined]  # and is slow, too
     assert not table.pytestmark  # type: ignore[attr-defined]  # which would leave out the test
+
+
+def test_cases_are_named_by_their_ids_or_alike_in_every_process() -> None:
+    functions = [abs, lambda x: -x, partial(max, 3), object()]
+
+    @together
+    @pytest.mark.parametrize("n", [1, 2], ids=lambda n: f"n = {n}" if n > 1 else None)
+    @pytest.mark.parametrize("f", functions)
+    def table(f: Any, n: int) -> None:
+        raise AssertionError(f, n)
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        table()
+    partials = "functools.partial(<built-in function max>, 3)"
+    assert [failure.__notes__[0] for failure in raised.value.exceptions] == [
+        f"in the case {f}-{n}" for f in ("abs", "f1", partials, "f3") for n in ("1", "n = 2")
+    ]
 
 
 def test_a_table_without_a_case_left_fails(monkeypatch: pytest.MonkeyPatch) -> None:

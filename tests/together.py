@@ -67,19 +67,31 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
 def _cases(mark: pytest.Mark) -> Iterator[Case]:
     """Yield name and values of the cases of a table."""
     names, rows = mark.args
-    names = names.split(",") if isinstance(names, str) else names
-    ids = mark.kwargs.get("ids")
-    labels = ids if not callable(ids) and ids is not None else [None] * len(rows)
-    for row, label in zip(list(rows), labels, strict=True):
+    names = list(map(str.strip, names.split(","))) if isinstance(names, str) else names
+    rows, ids = list(rows), mark.kwargs.get("ids")
+    labels = [None] * len(rows) if callable(ids) or ids is None else ids
+    tell = ids if callable(ids) else _nothing
+    for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
         if isinstance(row, ParameterSet):
             assert not row.marks, "a case of its own marks is a test of its own"
             values: Sequence[Any] = row.values
             label = row.id or label
         else:
             values = (row,) if len(names) == 1 else row
-        told = label if label is not None else "-".join(map(_told, values))
-        yield str(told), dict(zip(map(str.strip, names), values, strict=True))
+        if label is None:
+            told = [tell(value) for value in values]
+            label = "-".join(
+                _told(name, place, value) if given is None else str(given)
+                for name, value, given in zip(names, values, told, strict=True)
+            )
+        yield str(label), dict(zip(names, values, strict=True))
 
 
-def _told(value: Any) -> str:
-    return str(getattr(value, "__name__", None) or repr(value))
+def _nothing(_value: Any) -> None:
+    """Leave it to us to name a value."""
+
+
+def _told(name: str, place: int, value: Any) -> str:
+    """Name a value, the same in every process, as what is thinned follows from the names."""
+    told = str(getattr(value, "__name__", None) or repr(value))
+    return f"{name}{place}" if told == "<lambda>" or " at 0x" in told else told

@@ -41,31 +41,10 @@ def _count(program: Program, name: str) -> int:
 # ---- values and derivatives ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layer", CHECKPOINTED, ids=ids)
-@pytest.mark.parametrize("transform", [fd.grad, fd.jacfwd, fd.jacrev, fd.hessian])
-def test_every_transform_gives_what_it_gives_of_the_function_itself(
-    layer: Callable[..., Any], transform: Callable[..., Any]
-) -> None:
-    for k in (0, 1):
-        expected = transform(_loss(_layer), k)(W, X)
-        np.testing.assert_allclose(transform(_loss(layer), k)(W, X), expected, rtol=1e-12)
-
-
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("layer", CHECKPOINTED, ids=ids)
 def test_derivatives_of_a_checkpoint_are_right_to_the_third_order(layer: Any) -> None:
     fd.testing.check_grads(_loss(layer), (W, X), order=3)
-
-
-@pytest.mark.parametrize("layer", CHECKPOINTED, ids=ids)
-def test_a_batch_of_a_checkpoint_is_a_loop(layer: Any) -> None:
-    xs = RANDOM.normal(size=(4, 3))
-    expected = np.stack([fd.grad(_loss(_layer), 1)(W, x) for x in xs])
-    batched = fd.vmap(fd.grad(_loss(layer), 1), in_axes=(None, 0))(W, xs)
-    np.testing.assert_allclose(batched, expected, rtol=1e-13)
-    summed = fd.grad(lambda w: np.sum(fd.vmap(layer, in_axes=(None, 0))(w, xs)))(W)
-    plain = fd.grad(lambda w: np.sum(np.stack([_layer(w, x) for x in xs])))(W)
-    np.testing.assert_allclose(summed, plain, rtol=1e-13)
 
 
 def test_containers_keywords_and_other_values_pass_through() -> None:
@@ -87,27 +66,9 @@ def test_containers_keywords_and_other_values_pass_through() -> None:
     np.testing.assert_allclose(by_scale, 12 * np.sum(X**2))
 
 
-def test_derivatives_go_to_what_a_checkpoint_closes_over() -> None:
-    gradient = fd.grad(lambda w: np.sum(fd.checkpoint(lambda x: np.sin(w @ x))(X)))(W)
-    np.testing.assert_array_equal(gradient, fd.grad(lambda w: np.sum(np.sin(w @ X)))(W))
-
-
 def test_a_checkpoint_decides_by_values_in_an_eager_trace() -> None:
     f = fd.checkpoint(lambda x: x**2 if x > 0 else -x)
     assert [fd.grad(f)(3.0), fd.grad(f)(-3.0)] == [6.0, -1.0]
-
-
-def test_checkpoints_in_checkpoints_and_in_scans_have_the_same_gradient() -> None:
-    inner = fd.checkpoint(_layer)
-    nested = fd.checkpoint(lambda w, x: inner(w, inner(w, x)))
-    np.testing.assert_allclose(
-        fd.grad(lambda w: np.sum(nested(w, X)))(W),
-        fd.grad(lambda w: np.sum(_layer(w, _layer(w, X))))(W),
-        rtol=1e-13,
-    )
-    looped = fd.grad(lambda w: np.sum(fd.scan(lambda x, _: (inner(w, x), None), X, length=4)[0]))
-    plain = fd.grad(lambda w: np.sum(fd.scan(lambda x, _: (_layer(w, x), None), X, length=4)[0]))
-    np.testing.assert_allclose(looped(W), plain(W), rtol=1e-13)
 
 
 def test_a_linear_checkpoint_can_be_transposed() -> None:

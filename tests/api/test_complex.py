@@ -108,17 +108,6 @@ def test_a_holomorphic_function_has_its_complex_derivative(f: Any, derivative: A
     np.testing.assert_allclose(found, slope, rtol=1e-13)
 
 
-@pytest.mark.parametrize("f", [
-    lambda z: z * z.conj() + z,
-    lambda z: np.exp(z.conj()) * z.real,
-    lambda z: np.abs(z) * 1j + z.imag,
-])  # fmt: skip
-def test_pushing_and_pulling_are_adjoint_over_the_reals(f: Any) -> None:
-    t = V[::-1] * 1j
-    pushed, pulled = fd.jvp(f, (Z,), (t,))[1], _pulled(f, Z, V)
-    assert abs(np.vdot(V, pushed).real - np.vdot(pulled, t).real) < 1e-12
-
-
 def test_a_real_argument_has_a_real_gradient() -> None:
     ct = _pulled(lambda x: x * (2 + 3j), 1.5, 1j)
     assert type(ct) is np.float64

@@ -35,22 +35,6 @@ def test_the_gradient_of_cond_is_that_of_the_branch_taken(sign: float) -> None:
     )
 
 
-def test_branches_may_close_over_traced_arrays() -> None:
-    def f(x: Any, y: Any) -> Any:
-        return fd.cond(x > 0, lambda: x * y, lambda: y**2)
-
-    assert fd.grad(f, (0, 1))(2.0, 3.0) == (3, 2)
-    assert fd.grad(f, (0, 1))(-2.0, 3.0) == (0, 6)
-
-
-def test_the_untaken_branch_is_not_evaluated_into_the_derivative() -> None:
-    def f(x: Any) -> Any:
-        return fd.cond(x > 0, np.sqrt, lambda x: 0 * x, x)
-
-    assert fd.grad(f)(0.0) == 0
-    assert fd.grad(fd.grad(f))(-1.0) == 0
-
-
 def test_branches_that_return_different_things_are_an_error() -> None:
     def f(other: Any) -> Any:
         return fd.grad(lambda x: fd.cond(x > 0, lambda x: x, other, x))(1.0)
@@ -137,39 +121,6 @@ def test_scan_is_a_loop(reverse: bool) -> None:
     expected = _by_hand(np.ones(3), ROWS, reverse=reverse)
     np.testing.assert_allclose(carry, expected[0], rtol=1e-14)
     np.testing.assert_allclose(ys, expected[1], rtol=1e-14)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("argnums", [0, 1])
-def test_the_derivatives_of_scan_are_those_of_the_loop(reverse: bool, argnums: int) -> None:
-    def loss(loop: Any) -> Any:
-        def f(init: Any, rows: Any) -> Any:
-            carry, ys = loop(init, rows)
-            return np.sum(carry * np.arange(3.0)) + np.sum(ys * np.arange(5.0))
-
-        return f
-
-    scanned = loss(lambda init, rows: fd.scan(_step, init, rows, reverse=reverse))
-    looped = loss(lambda init, rows: _by_hand(init, rows, reverse=reverse))
-    point = (np.full(3, 0.2), ROWS)
-    for derivative in (fd.grad, fd.jacfwd, fd.jacrev, fd.hessian):
-        np.testing.assert_allclose(
-            derivative(scanned, argnums)(*point),
-            derivative(looped, argnums)(*point),
-            rtol=1e-11,
-            atol=1e-13,
-        )
-
-
-def test_scan_may_close_over_traced_arrays() -> None:
-    def f(w: Any) -> Any:
-        carry, _ = fd.scan(lambda c, x: (w * c + x, None), 1.0, np.array([1.0, 2.0, 3.0]))
-        return carry
-
-    w = 0.5
-    assert f(w) == w**3 + w**2 + 2 * w + 3
-    assert fd.grad(f)(w) == 3 * w**2 + 2 * w + 2
-    assert fd.grad(fd.grad(f))(w) == 6 * w + 2
 
 
 def test_scan_without_rows_needs_a_length() -> None:

@@ -56,17 +56,6 @@ def test_the_derivatives_of_exp_are_exp() -> None:
         assert _count(f, 0.7) == 1
 
 
-def test_the_sixth_derivatives_are_exact() -> None:
-    product: Any = lambda x: np.sin(x) * np.exp(x)
-    quintic: Any = lambda x: x**5
-    for _ in range(6):
-        product, quintic = fd.grad(product), fd.grad(quintic)
-    x = 0.7
-    # the fourth derivative is -4 times the function
-    np.testing.assert_allclose(product(x), -4 * 2 * np.exp(x) * np.cos(x), rtol=1e-13)
-    assert quintic(x) == 0
-
-
 # ---- first derivatives -----------------------------------------------------------------------
 
 

@@ -51,41 +51,6 @@ def by_vjp() -> Any:
     return f
 
 
-def plain(x: Any, y: Any) -> Any:
-    return np.sin(x) * y
-
-
-@pytest.mark.parametrize("make", [by_jvp, by_vjp])
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: fd.grad(f),
-        lambda f: fd.hessian(f),
-        lambda f: fd.jacfwd(fd.jacfwd(f)),
-        lambda f: fd.jacrev(fd.jacrev(f)),
-        lambda f: fd.jacrev(fd.jacfwd(f)),
-        lambda f: lambda x: fd.jvp(f, (x,), (np.ones(2),)),
-        lambda f: lambda x: fd.linearize(f, x)[1](np.ones(2)),
-        lambda f: fd.vmap(fd.grad(lambda x: f(x * X))),
-        lambda f: fd.grad(lambda x: fd.vmap(lambda a: f(a * x))(X).sum()),
-        lambda f: fd.jacfwd(lambda x: fd.vmap(lambda a: f(a * x))(X)),
-        lambda f: fd.grad(lambda x: fd.scan(lambda c, a: (c + f(a * x), c), 0.0, X)[0]),
-        lambda f: fd.grad(lambda x: fd.cond(x[0] > 0, f, lambda x: f(2 * x), x)),
-        lambda f: fd.hessian(lambda x: fd.cond(x[0] > 1, f, lambda x: f(2 * x), x)),
-    ],
-)
-def test_either_rule_gives_every_mode_and_order(
-    make: Callable[[], Any], transform: Callable[..., Any]
-) -> None:
-    f = make()
-    found = transform(lambda x: f(x, x * x).sum())(X)
-    expected = transform(lambda x: plain(x, x * x).sum())(X)
-    for a, b in zip(
-        fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True
-    ):  # fmt: skip
-        np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
 @pytest.mark.parametrize("make", [by_jvp, by_vjp])
 def test_derivatives_agree_with_differences(make: Callable[[], Any]) -> None:
     fd.testing.check_grads(make(), (X, Y), order=3)

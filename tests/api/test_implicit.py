@@ -55,30 +55,6 @@ def test_a_value_is_the_same_in_a_trace_and_outside() -> None:
     assert np.array_equal(fd.vjp(solved_by_cg, DEFINITE, B)[0], solved_by_cg(DEFINITE, B))
 
 
-def test_herons_square_root_has_every_derivative_of_the_square_root() -> None:
-    def root(a: Any) -> Any:
-        return fd.fixed_point(lambda x, a: (x + a / x) / 2, 1.0, a)
-
-    f: Callable[..., Any] = root
-    exact = [2.0, 1 / 4, -1 / 32, 3 / 256, -15 / 2048]
-    for expected in exact:
-        close(f(4.0), expected)
-        f = fd.grad(f)
-
-
-def test_an_equilibrium_has_the_derivative_of_the_unrolled_iteration() -> None:
-    def loss(state: Any) -> Any:
-        return lambda W, b: np.sum(WEIGHTS * state(W, b) ** 2)
-
-    for argnums in (0, 1):
-        ours = fd.grad(loss(equilibrium), argnums=argnums)(W, B)
-        close(ours, fd.grad(loss(unrolled), argnums=argnums)(W, B))
-        close(fd.jacfwd(equilibrium, argnums)(W, B), fd.jacfwd(unrolled, argnums)(W, B))
-        close(fd.jacrev(equilibrium, argnums)(W, B), fd.jacfwd(unrolled, argnums)(W, B))
-    close(fd.hessian(loss(equilibrium), 1)(W, B), fd.hessian(loss(unrolled), 1)(W, B))
-    check_grads(equilibrium, (W, B), order=2)
-
-
 @pytest.mark.parametrize("solve", [solved_by_cg, solved_by_gmres, solved_densely])
 def test_a_linear_solution_has_the_derivatives_of_solve(solve: Any) -> None:
     b = np.array([1.0, -2.0, 0.5])
@@ -226,30 +202,6 @@ def test_a_map_with_a_constant_term_is_solved_with_it() -> None:
 # ---- compositions ------------------------------------------------------------------------------
 
 
-def test_batches_are_solved_one_by_one() -> None:
-    means, eccentricities = np.array([0.4, 1.2]), np.array([0.1, 0.3, 0.6])
-    table = fd.vmap(fd.vmap(kepler, in_axes=(None, 0)), in_axes=(0, None))
-    expected = [[kepler(m, e) for e in eccentricities] for m in means]
-    assert np.array_equal(table(means, eccentricities), expected)
-    check_grads(table, (means, eccentricities), order=2)
-    slopes = fd.vmap(fd.grad(kepler), in_axes=(0, None))(means, 0.3)
-    close(slopes, [fd.grad(kepler)(m, 0.3) for m in means])
-
-
-@pytest.mark.parametrize("solve", [solved_by_cg, solved_by_gmres, solved_densely])
-def test_batches_of_linear_equations_have_the_derivatives_of_each(solve: Any) -> None:
-    As = np.stack([DEFINITE, DEFINITE + np.eye(3)])
-    bs = np.stack([B, WEIGHTS])
-    for axes in ((0, 0), (0, None), (None, 0)):
-        args = (As if axes[0] == 0 else DEFINITE, bs if axes[1] == 0 else B)
-        ours, exact = fd.vmap(solve, in_axes=axes), fd.vmap(np.linalg.solve, in_axes=axes)
-        close(ours(*args), exact(*args))
-        for argnums in (0, 1):
-            total = fd.grad(lambda *xs, f=ours: np.sum(f(*xs) ** 2), argnums)(*args)
-            wanted = fd.grad(lambda *xs, f=exact: np.sum(f(*xs) ** 2), argnums)(*args)
-            close(total, wanted)
-
-
 def test_equations_stand_in_loops_and_branches() -> None:
     def orbit(mean: Any) -> Any:
         def step(carry: Any, x: Any) -> Any:
@@ -271,17 +223,6 @@ def test_equations_stand_in_loops_and_branches() -> None:
     branch: Any = lambda m: fd.cond(m > 0, lambda: kepler(m, 0.3), lambda: m)
     check_grads(branch, (1.2,), order=2)
     close(fd.vmap(fd.grad(branch))(np.array([1.2, -0.5])), [fd.grad(kepler)(1.2, 0.3), 1.0])
-
-
-def test_equations_stand_in_equations() -> None:
-    def outer(a: Any) -> Any:
-        def f(x: Any) -> Any:
-            inner = fd.fixed_point(lambda y: np.cos(x * y) * a / 2, 0.5)
-            return np.sin(x + inner) / 3 + a / 4
-
-        return fd.fixed_point(f, 0.0)
-
-    check_grads(outer, (0.8,), order=2)
 
 
 def test_the_function_may_have_a_rule_of_its_own() -> None:
@@ -307,12 +248,6 @@ def test_the_value_may_decide_a_branch() -> None:
 
     close(fd.grad(f)(1.2), 2 * fd.grad(kepler)(1.2, 0.3))
     close(fd.grad(f)(0.2), fd.grad(kepler)(0.2, 0.3))
-
-
-def test_compiled_equations_are_solved_and_differentiated() -> None:
-    close(fd.jit(kepler)(1.2, 0.3), kepler(1.2, 0.3))
-    close(fd.jit(fd.grad(kepler))(1.2, 0.3), fd.grad(kepler)(1.2, 0.3))
-    close(fd.grad(fd.jit(kepler))(1.2, 0.3), fd.grad(kepler)(1.2, 0.3))
 
 
 def test_the_solution_has_the_type_of_the_unknown() -> None:

@@ -84,18 +84,6 @@ def test_a_body_may_change_its_carry_in_place() -> None:
 # ---- derivatives -----------------------------------------------------------------------------
 
 
-def test_the_derivatives_of_a_loop_are_those_of_pythons() -> None:
-    for derivative in (fd.jacfwd, fd.jacrev):
-        np.testing.assert_allclose(
-            derivative(_grown)(X), derivative(_grown_in_python)(X), rtol=1e-13
-        )
-    weights = np.array([0.3, -0.2, 0.7])
-    first, second = (
-        fd.hessian(lambda x, f=f: f(x) @ weights)(X) for f in (_grown, _grown_in_python)
-    )
-    np.testing.assert_allclose(first, second, rtol=1e-11)
-
-
 def test_a_loop_agrees_with_differences_in_both_modes() -> None:
     check_grads(_newton, (2.3,), order=2)
     check_grads(_grown, (X,), order=2)
@@ -126,78 +114,10 @@ def test_integers_and_booleans_may_be_carried() -> None:
     assert fd.grad(fd.grad(fd.grad(f)))(3.0) == 6
 
 
-def test_complex_carries_have_the_complex_derivative() -> None:
-    def f(z: Any) -> Any:
-        return fd.while_loop(lambda w: np.abs(w) < 10, lambda w: w * w + z, z)
-
-    def looped(z: Any) -> Any:
-        w = z
-        while np.abs(w) < 10:
-            w = w * w + z
-        return w
-
-    z = 0.9 + 0.7j
-    slope, expected = (fd.grad(g, holomorphic=True)(z) for g in (f, looped))
-    np.testing.assert_allclose(slope, expected, rtol=1e-13)
-
-
-def _inner(start: Any, x: Any) -> Any:
-    return fd.while_loop(lambda s: s < 1.5, lambda s: s * 1.3 + np.sin(s) * x * 0.1, start)
-
-
-def _nested(x: Any) -> Any:
-    def step(s: Any) -> Any:
-        return s[0] + 1, np.sin(_inner(s[1] * 0.5 + 0.2, x)) + 0.1 * x * s[1]
-
-    return fd.while_loop(lambda s: s[0] < 3, step, (0, x))[1]
-
-
-def _nested_in_python(x: Any) -> Any:
-    s = x
-    for _ in range(3):
-        c = s * 0.5 + 0.2
-        while c < 1.5:
-            c = c * 1.3 + np.sin(c) * x * 0.1
-        s = np.sin(c) + 0.1 * x * s
-    return s
-
-
 def _times(transform: Callable[[Any], Any], order: int, f: Any) -> Any:
     for _ in range(order):
         f = transform(f)
     return f
-
-
-def _forward(f: Any) -> Any:
-    return lambda x: fd.jvp(f, (x,), (1.0,))[1]
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("transform", [fd.grad, _forward])
-def test_loops_in_loops_have_third_derivatives(transform: Any, order: int) -> None:
-    got = _times(transform, order, _nested)(0.4)
-    assert got == pytest.approx(_times(fd.grad, order, _nested_in_python)(0.4), rel=1e-12)
-
-
-def test_a_third_derivative_of_a_loop_under_vmap_is_that_of_each_example() -> None:
-    x = np.array([0.4, 0.1, 0.9])
-    third = _times(fd.grad, 3, _nested)
-    np.testing.assert_allclose(fd.vmap(third)(x), [third(v) for v in x], rtol=1e-11)
-
-
-def test_loops_stand_in_the_branches_and_bodies_of_others() -> None:
-    def f(x: Any) -> Any:
-        def step(c: Any, row: Any) -> Any:
-            y = fd.cond(c > row, lambda: fd.while_loop(lambda s: s > row, np.sin, c), lambda: c**2)
-            return y + 0.3 * x, y
-
-        last, ys = fd.scan(step, x, np.array([0.5, 0.8, 0.2]))
-        return last + np.sum(ys)
-
-    check_grads(f, (0.9,), order=2)
-    x = np.array([0.9, 0.3, 1.4])
-    slope = fd.grad(fd.grad(f))
-    np.testing.assert_allclose(fd.vmap(slope)(x), [slope(v) for v in x], rtol=1e-12)
 
 
 # ---- batches ---------------------------------------------------------------------------------
@@ -228,18 +148,6 @@ def test_examples_that_have_ended_leave_no_nan_in_the_derivative_of_a_batch() ->
     second = [fd.grad(fd.grad(_halved))(x) for x in EXAMPLES]
     np.testing.assert_allclose(np.diag(fd.hessian(total)(EXAMPLES)), second, rtol=1e-13)
     np.testing.assert_allclose(np.diag(fd.jacfwd(fd.jacfwd(total))(EXAMPLES)), second, rtol=1e-13)
-
-
-def test_a_batch_in_a_batch_of_loops() -> None:
-    def f(x: Any, w: Any) -> Any:
-        return fd.while_loop(lambda y: y < w, lambda y: y * 1.5 + x**2, x)
-
-    w = np.array([1.0, 5.0, 30.0])
-    inner = fd.vmap(f, in_axes=(None, 0))
-    result = fd.vmap(inner, in_axes=(0, None))(X, w)
-    np.testing.assert_allclose(result, [[f(a, b) for b in w] for a in X], rtol=1e-14)
-    slopes = fd.vmap(fd.vmap(fd.grad(f), (None, 0)), (0, None))(X, w)
-    np.testing.assert_allclose(slopes, [[fd.grad(f)(a, b) for b in w] for a in X], rtol=1e-13)
 
 
 def test_a_shared_condition_is_no_mask() -> None:

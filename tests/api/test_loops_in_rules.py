@@ -106,33 +106,6 @@ MAKERS = [
 ]  # fmt: skip
 
 
-def numbers(f: Any) -> Callable[[Any], Any]:
-    return lambda x: np.sum(V * f(x) ** 2)
-
-
-@pytest.mark.thinned(5)
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: fd.jvp(f, (X,), (V,))[1],
-        lambda f: fd.vjp(f, X)[1](V)[0],
-        lambda f: fd.linearize(f, X)[1](V),
-        lambda f: fd.hessian(numbers(f))(X),
-        lambda f: fd.grad(lambda x: fd.jvp(f, (x,), (1.0,))[1])(0.3),
-        lambda f: fd.vmap(lambda x: fd.grad(fd.grad(f))(x))(X),
-        lambda f: fd.grad(lambda x: np.sum(V * fd.vmap(f)(x)))(X),
-        lambda f: fd.jit(fd.grad(numbers(f)))(X),
-        lambda f: fd.jit(fd.hessian(numbers(f)))(X),
-        lambda f: fd.jacobian(lambda c: fd.scan(lambda y, _: (0.5 * f(y), None), c, None, 2)[0])(X),
-    ],
-)
-@pytest.mark.parametrize("make", MAKERS)
-def test_a_loop_in_either_rule_gives_every_mode(
-    make: Callable[[], Any], transform: Callable[[Any], Any]
-) -> None:
-    np.testing.assert_allclose(transform(make()), transform(repeated), rtol=1e-12)
-
-
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_loop_in_a_rule_agrees_with_differences(make: Callable[[], Any]) -> None:
     check_grads(make(), (X,), order=2)

@@ -101,29 +101,6 @@ def test_a_concrete_branch_and_a_stopped_value_leave_the_argument_alone() -> Non
     np.testing.assert_array_equal(x, X)
 
 
-def test_a_copy_is_in_c_order_and_its_reshape_a_view() -> None:
-    def f(x: Any) -> Any:
-        y = x.T.copy()
-        r = y.reshape(-1)
-        r *= 2
-        return y.sum()
-
-    value, gradient = fd.value_and_grad(f)(MATRIX)
-    assert value == f(MATRIX) == 132
-    np.testing.assert_array_equal(gradient, np.full((3, 4), 2.0))
-
-
-def test_a_view_that_depends_on_an_unknown_layout_is_refused() -> None:
-    def f(x: Any) -> Any:
-        y = x.T * 1
-        r = y.ravel()
-        r *= 2
-        return y
-
-    with pytest.raises(UnsupportedNumPyError, match="by its layout in memory"):
-        fd.vmap(f)(np.ones((2, 3, 4)))
-
-
 @pytest.mark.parametrize("make", [
     lambda x: np.select([x.T > -1], [x.T]),
     lambda x: np.delete(x.T, 0, 0),

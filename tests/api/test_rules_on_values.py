@@ -636,19 +636,3 @@ def test_what_the_arguments_of_rules_need_is_not_computed_again(
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
     assert "custom_known_tangent" in ran
     assert "tanh" not in ran
-
-
-def test_rules_inside_of_what_has_no_values_are_traced_as_ever() -> None:
-    f = fd.custom_vjp(np.sin)
-    f.defvjp(lambda x: (np.sin(x), x), lambda x, ct: (ct * np.cos(x),))
-    expected = np.cos(X)
-    for g in (
-        lambda x: np.sum(fd.vmap(f)(x)),
-        lambda x: np.sum(fd.jit(f)(x)),
-        lambda x: np.sum(fd.checkpoint(f)(x)),
-        lambda x: fd.scan(lambda c, v: (c + f(v), None), 0.0, x)[0],
-        lambda x: fd.cond(np.sum(x) > 0, lambda x: np.sum(f(x)), np.sum, x),
-        lambda x: np.sum(fd.tap("y", f(x))),
-    ):
-        np.testing.assert_allclose(fd.grad(g)(X), expected)
-    np.testing.assert_allclose(fd.hessian(lambda x: np.sum(f(x)))(X), np.diag(-np.sin(X)))

@@ -106,20 +106,6 @@ def test_an_auxiliary_result_comes_out_beside_the_derivative(transform: Any) -> 
         assert aux == {"b": 5.0}
 
 
-@ALL
-def test_a_number_out_of_range_or_a_name_not_given_is_an_error(transform: Any) -> None:
-    with pytest.raises(InputError, match="out of range"):
-        transform(_f, 2)(X, 5.0)
-    with pytest.raises(InputError, match="out of range"):
-        transform(_f, -1)(a=X, b=5.0)
-    with pytest.raises(InputError, match=r"scale was not given.*default is not differentiated"):
-        transform(_f, argnames="scale")(X, 5.0)
-    with pytest.raises(InputError, match=r"no parameter 'sclae'.*Did you mean 'scale'"):
-        transform(_f, argnames="sclae")(X, 5.0)
-    with pytest.raises(InputError, match="twice"):
-        transform(_f, 0, argnames="a")(X, 5.0)
-
-
 # ---- products: primals by position, further arguments by keyword ------------------------------
 
 

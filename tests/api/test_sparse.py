@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import NonlinearConstraint, least_squares, minimize
 
@@ -186,33 +184,6 @@ def test_every_call_of_a_compiled_jacobian_is_that_of_the_first(name: str) -> No
         expected = fd.jacobian(f)(x).reshape(-1, 6)
         np.testing.assert_allclose(derive(x).toarray(), expected, 1e-9, 1e-12)
         np.testing.assert_allclose(compiled(x).toarray(), expected, 1e-9, 1e-12)
-
-
-@given(st.lists(st.sampled_from(range(8)), max_size=6), st.integers(0, 5), st.booleans())
-def test_random_moves_and_products_are_followed(steps: list[int], n: int, flip: bool) -> None:
-    moves: list[Callable[[Any], Any]] = [
-        lambda x: np.roll(x, 1),
-        lambda x: x * x[::-1],
-        lambda x: np.append(x[1:], 0.0) - x,
-        lambda x: np.sin(x),
-        lambda x: x + np.sum(x[:1]),
-        lambda x: np.where(np.arange(len(x)) % 2 == 0, x, 0.0),
-        lambda x: x[np.arange(len(x)) // 2],
-        lambda x: np.concatenate([x[:2] * 2, x[2:]]),
-    ]
-
-    def f(x: Any) -> Any:
-        if n == 0:
-            steps[:] = [k for k in steps if k in (1, 3, 4, 5)]
-        for k in steps:
-            x = moves[k](x)
-        return x
-
-    x = np.linspace(0.3, 0.9, 2 * n)[:: -2 if flip else 2]
-    expected = fd.jacobian(f)(x)
-    assert fd.sparsity(f)(x).toarray()[expected != 0].all()
-    found = fd.jacobian(f, sparse=True)(x)
-    np.testing.assert_allclose(found.toarray(), expected, 1e-12, 1e-12)
 
 
 def rosenbrock(x: Any) -> Any:

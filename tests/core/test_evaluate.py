@@ -23,11 +23,10 @@ from funcdiff.ops.axes.indexing import scatter_add
 from funcdiff.ops.elementwise.mathematics import cos, sin
 from funcdiff.ops.structure.slicing import Slice, add_slice
 from funcdiff.ops.structure.structural import iota, reverse
-from funcdiff.space import add, mul, neg, zeros
+from funcdiff.space import add, mul, neg
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize
-from funcdiff.transforms.transpose import transpose
-from tests.core.programs import calling, programs, recorded, temporary, type_named
+from tests.core.programs import programs, recorded, temporary, type_named
 from tests.properties.calling import EAGER
 
 FIRST = Slice((0,), (1,), (1,))
@@ -45,23 +44,6 @@ def test_outputs_come_in_order_inputs_and_literals_among_them() -> None:
     assert not np.shares_memory(fourth, x)
     assert np.array_equal(fifth, x)
     assert not np.shares_memory(fifth, fourth)
-
-
-def test_an_equation_may_have_no_operands_one_two_or_many_and_several_results() -> None:
-    def split(x: Tracer, y: Tracer, z: Tracer) -> Any:
-        return bind(p, NONE, x, y, z)
-
-    primitive = Primitive(
-        "sorted3",
-        Params,
-        abstract=lambda _p, *types: types,
-        impl=lambda _p: lambda *xs: tuple(np.sort(xs)),
-    )
-    with temporary(primitive) as p:
-        program = recorded(lambda x, y, z: [iota((2,), 0), *split(x, y, z)], *["f64[]"] * 3)
-        position, *ordered = evaluate(program, [3.0, 1.0, 2.0])
-    assert np.array_equal(position, [0, 1])
-    assert ordered == [1.0, 2.0, 3.0]
 
 
 def test_results_that_nothing_uses_do_not_disturb_others() -> None:
@@ -155,16 +137,6 @@ def test_a_chain_of_updates_uses_one_buffer() -> None:
     assert not np.shares_memory(x, y)
 
 
-def test_a_chain_never_writes_to_a_literal() -> None:
-    program = recorded(
-        lambda u: [add_slice(add_slice(zeros(type_named("f64[3]")), u, FIRST), u, LAST)], "f64[1]"
-    )
-    run = Executable(program)
-    for _ in range(2):
-        (y,) = run(np.ones(1))
-        assert np.array_equal(y, [1, 0, 1])
-
-
 def _branching(x: Tracer, u: Tracer) -> list[Tracer]:
     first = add_slice(x, u, FIRST)
     return [add_slice(first, u, FIRST), add_slice(first, u, LAST)]
@@ -216,29 +188,6 @@ def chain_of(length: int) -> Program:
         return builder.program([y])
 
 
-@pytest.mark.slow
-def test_fifty_thousand_equations_run_without_recursion() -> None:
-    program = chain_of(50_000)
-    assert len(program.equations) == 50_000
-    (y,) = evaluate(program, [0.5])
-    expected = np.float64(0.5)
-    for k in range(25_000):
-        expected = np.sin(expected) + 0.5 if k % 2 else -np.cos(expected)
-    assert y == expected
-
-
-@pytest.mark.slow
-def test_long_programs_are_differentiated_without_recursion() -> None:
-    program = chain_of(10_000)
-    split = linearize(program, (True,))
-    pulled = transpose(split.linear, (True,) + (False,) * split.residuals)
-    value, *residuals = evaluate(split.primal, [0.5])
-    (backward,) = evaluate(pulled, [*residuals, 1.0])
-    _, forward = evaluate(jvp(program, (True,))[0], [0.5, 1.0])
-    assert np.isfinite(value)
-    assert forward == pytest.approx(backward, rel=1e-9)
-
-
 def calls(f: Callable[[], object]) -> int:
     """Return how many calls, Python's and C's, a function makes."""
     count = 0
@@ -283,10 +232,3 @@ def test_four_times_the_equations_are_four_times_the_work(
 def test_building_a_program_is_linear_in_its_equations() -> None:
     chain_of(400)
     assert calls(lambda: chain_of(1600)) < 4.4 * calls(lambda: chain_of(400))
-
-
-def test_a_program_in_a_program_is_run() -> None:
-    with calling() as p:
-        inner = recorded(lambda x: [sin(x)], "f64[]")
-        program = recorded(lambda x: bind(p, p.params(inner), x), "f64[]")
-        assert evaluate(program, [0.5]) == [np.sin(0.5)]

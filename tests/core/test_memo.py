@@ -13,13 +13,10 @@ import pytest
 
 from funcdiff.core import memo
 from funcdiff.core import primitive as records
-from funcdiff.core.builder import Builder
 from funcdiff.core.memo import Memoised, caches, memoised
 from funcdiff.core.parse import parse
-from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import NONE, Operation, operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.mathematics import sin
@@ -35,15 +32,6 @@ def chain(length: int) -> Program:
         return [x]
 
     return recorded(f, "f64[]")
-
-
-def recording(length: int) -> Recording:
-    """Return a recording of one input and some equations."""
-    with Builder("test", CLOSED) as builder:
-        x = builder.input(type_named("f64[]"))
-        for _ in range(length):
-            x = sin(x)
-        return builder.recording([x])
 
 
 class Counted:
@@ -113,62 +101,7 @@ def test_further_arguments_and_keywords_tell_results_apart(counted: Counted) -> 
     assert counted.computed == [2, 2, 2, 2]
 
 
-def test_none_is_a_result_like_any_other() -> None:
-    calls = []
-    function = memoised(lambda program: calls.append(program))
-    try:
-        program = chain(1)
-        assert function(program) is function(program) is None
-        assert len(calls) == 1
-    finally:
-        discard(function)
-
-
-def test_an_exception_is_not_kept() -> None:
-    calls: list[Program] = []
-
-    def failing(program: Program) -> None:
-        calls.append(program)
-        raise ValueError("no result")
-
-    function = memoised(failing)
-    try:
-        for _ in range(2):
-            with pytest.raises(ValueError, match="no result"):
-                function(chain(1))
-        assert len(calls) == 2
-        assert function.weight == 0
-    finally:
-        discard(function)
-
-
-def test_a_memoised_function_keeps_its_name_and_docstring() -> None:
-    def identity(program: Program) -> Program:
-        """Return the program."""
-        return program
-
-    function: Any = memoised(identity)
-    discard(function)
-    assert (function.__name__, function.__doc__) == ("identity", "Return the program.")
-
-
 # ---- the bound -----------------------------------------------------------------------------------
-
-
-def test_an_entry_weighs_its_equations_and_one(counted: Counted) -> None:
-    counted(chain(3))
-    counted(chain(5))
-    counted(chain(5))
-    assert counted.function.weight == 4 + 6
-
-
-def test_a_recording_weighs_its_entries() -> None:
-    function = memoised(lambda recording: len(recording[0]))
-    try:
-        assert function(recording(3)) == 4
-        assert function.weight == 5
-    finally:
-        discard(function)
 
 
 def test_the_oldest_results_go_when_there_are_too_many_equations(
@@ -210,15 +143,6 @@ def test_one_result_is_kept_however_long_its_program_is(
     assert counted.function.weight == 4
 
 
-def test_programs_in_parameters_weigh_too(counted: Counted) -> None:
-    inner = str(chain(4)).replace("\n", "\n  ")
-    text = f"program(%0: f64[]) {{\n  %1: f64[] = checkpoint{{body={inner}}} %0\n  return %1\n}}"
-    program = parse(text)
-    counted(program)
-    assert program.equation_count == 5
-    assert counted.function.weight == 6
-
-
 def test_functions_share_the_bound_and_the_oldest_of_all_goes(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,34 +161,7 @@ def test_functions_share_the_bound_and_the_oldest_of_all_goes(
         discard(other)
 
 
-def test_every_function_keeps_its_last_result(
-    counted: Counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other: Memoised[Any, int] = memoised(lambda program: len(program.equations))
-    try:
-        bound(monkeypatch, 20)
-        counted(chain(100))
-        for length in (5, 6, 7, 90):
-            other(chain(length))
-        assert (counted.function.weight, other.weight) == (101, 91)
-    finally:
-        discard(other)
-
-
 # ---- clearing and threads ------------------------------------------------------------------------
-
-
-def test_clearing_forgets_every_result(counted: Counted) -> None:
-    counted(chain(3))
-    counted.function.cache_clear()
-    assert counted.function.weight == 0
-    counted(chain(3))
-    assert counted.computed == [3, 3]
-    assert counted.function.weight == 4
-
-
-def test_every_memoised_function_is_listed_for_clearing(counted: Counted) -> None:
-    assert counted.function in caches
 
 
 def test_threads_that_compute_the_same_at_once_weigh_it_once() -> None:
@@ -303,19 +200,6 @@ def test_threads_that_evict_each_others_results_keep_the_weight_right(
     assert len(kept) == sum(map(len, caches))
 
 
-def test_a_function_may_call_itself_on_another_program() -> None:
-    def length(program: Program) -> int:
-        count = len(program.equations)
-        return 1 + memoised_length(chain(count - 1)) if count else 0
-
-    memoised_length: Memoised[[Program], int] = memoised(length)
-    try:
-        assert memoised_length(chain(4)) == 4
-        assert memoised_length.weight == 1 + 2 + 3 + 4 + 5
-    finally:
-        discard(memoised_length)
-
-
 # ---- operations are kept in a table --------------------------------------------------------------
 
 
@@ -351,20 +235,3 @@ def test_the_table_is_bounded() -> None:
         sine(n)
         assert len(records._operations.recent) <= 5
         assert len(records._operations.alive) <= in_use + 5
-
-
-def test_what_is_kept_is_found_again_however_many_there_are() -> None:
-    kept = [sine(n) for n in range(100)]
-    assert [sine(n) for n in range(100)] == kept
-
-
-def test_an_operation_weighs_the_equations_of_its_programs() -> None:
-    text = (
-        "program(%0: f64[]) {\n  %1: f64[] = checkpoint{body=program(%0: f64[]) {\n"
-        "      %1: f64[] = sin %0\n      %2: f64[] = sin %1\n      return %2\n    }} %0\n"
-        "  return %1\n}"
-    )
-    program = parse(text)
-    assert program.equation_count == 3
-    assert program.equations[0].operation.equation_count == 3
-    assert sine(1).equation_count == 1

@@ -3,12 +3,11 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
 
-from funcdiff.core.types import DTYPE_NAMES, DTYPES, ArrayType, complex_dtype, real_dtype
+from funcdiff.core.types import DTYPE_NAMES, DTYPES, ArrayType
 
 F64 = np.dtype(float)
 
@@ -43,48 +42,10 @@ def test_a_type_cannot_be_changed() -> None:
         t.shape = (5,)
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype", "text"),
-    [
-        ((), "f8", "f64[]"),
-        ((3,), "f4", "f32[3]"),
-        ((2, 0), "c16", "c128[2,0]"),
-        ((1,), "?", "bool[1]"),
-        ((1,), "u1", "u8[1]"),
-    ],
-)
-def test_a_type_is_written_as_dtype_and_shape(
-    shape: tuple[int, ...], dtype: str, text: str
-) -> None:
-    assert repr(ArrayType(shape, np.dtype(dtype))) == text
-
-
 def test_every_dtype_has_a_name_of_its_own() -> None:
     assert {DTYPES[name] for name in DTYPE_NAMES.values()} == set(DTYPE_NAMES)
     assert np.dtype(np.longdouble) in DTYPE_NAMES
     assert np.dtype(np.clongdouble) in DTYPE_NAMES
-
-
-def test_sizes_are_those_of_numpy() -> None:
-    t = ArrayType((2, 0, 3), F64)
-    assert (t.ndim, t.size) == (3, 0)
-    assert ArrayType((), F64).size == 1
-    assert t.with_shape((5,)) is ArrayType((5,), F64)
-    assert t.with_dtype(np.dtype(int)) is ArrayType((2, 0, 3), np.dtype(int))
-
-
-@pytest.mark.parametrize("dtype", list(DTYPE_NAMES), ids=list(DTYPE_NAMES.values()))
-def test_floating_and_complex_types_are_differentiable(dtype: np.dtype[Any]) -> None:
-    assert ArrayType((), dtype).differentiable == np.issubdtype(dtype, np.inexact)
-
-
-@pytest.mark.parametrize(
-    ("part", "whole"), [("f4", "c8"), ("f8", "c16"), (np.longdouble, np.clongdouble)]
-)
-def test_complex_dtypes_have_parts_of_their_own_precision(part: Any, whole: Any) -> None:
-    assert real_dtype(np.dtype(whole)) == part
-    assert real_dtype(np.dtype(part)) == part
-    assert complex_dtype(np.dtype(part)) == whole
 
 
 def test_a_shape_of_numpys_integers_is_one_of_pythons() -> None:

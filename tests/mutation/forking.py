@@ -121,9 +121,13 @@ class Suite:
                 function.__code__ = codes.get(function.__code__, function.__code__)
 
 
+OPTIONS: Final = ("-n", "0", "-qq", "-p", "no:cacheprovider")
+"""Of pytest, beside those of the project, of which one is for its reporter."""
+
+
 def collected(work: Callable[[Suite], None]) -> None:
     """Collect the default tests in this process and work with them."""
-    pytest.main(["-n", "0", "-p", "no:terminal", "-p", "no:cacheprovider"], [Suite(work)])
+    pytest.main([*OPTIONS], [Suite(work)])
 
 
 def forked(work: Callable[[Callable[[str], None]], None]) -> tuple[list[str], bool]:
@@ -132,6 +136,7 @@ def forked(work: Callable[[Callable[[str], None]], None]) -> tuple[list[str], bo
     child = os.fork()
     if not child:
         failed = 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where the reporter writes
         try:
             work(lambda line: _write(writing, line))
             failed = 0

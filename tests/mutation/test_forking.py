@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutation.forking import exchanged
+from tests.mutation.forking import OPTIONS, ROOT, exchanged, forked
 from tests.mutation.planted import MUTANTS, noticed_by_forks
 
 MODULE = """
@@ -65,3 +65,9 @@ def test_a_failure_without_the_mistake_does_not_count(fails_without: bool) -> No
 
     suite: Any = Suite()
     assert noticed_by_forks(suite, MUTANTS[0], {}) == ("" if fails_without else test.nodeid)
+
+
+def test_pytest_knows_the_options_beside_those_of_the_project() -> None:
+    given = [*OPTIONS, "--collect-only", f"{ROOT}/tests/test_together.py"]
+    said, ended_well = forked(lambda say: say(repr(pytest.main(given))))
+    assert (said, ended_well) == ([repr(pytest.ExitCode.OK)], True)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff import nn
-from funcdiff.testing import check_grads
 from tests.nn.cases import CONVOLUTIONS, Convolved
 from tests.nn.oracle import assert_frozen
 from tests.properties.calling import every_call
@@ -55,34 +54,6 @@ def test_channels_may_be_last(case: Convolved) -> None:
     np.testing.assert_allclose(last(x, kernel), first, rtol=1e-13, atol=1e-13)
     y, pull = fd.vjp(last, x, kernel)
     assert_frozen(f"conv: {case.name}", y, *pull(case.weights(y)))
-
-
-@pytest.mark.thinned(6)
-@every_case
-def test_both_modes_and_second_derivatives_agree_with_differences(case: Convolved) -> None:
-    x, kernel = case.arrays()
-    check_grads(lambda x, k: np.sin(CONV(x, k, **case.ours)), (x, kernel), order=2)
-
-
-@pytest.mark.thinned(3)
-@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
-@every_case
-def test_vmap_is_a_loop_over_inputs_kernels_or_both(
-    case: Convolved, axes: tuple[int | None, int | None]
-) -> None:
-    x, kernel = case.arrays()
-    xs, kernels = (np.stack([a, 2 * a[::-1], a - 1]) for a in (x, kernel))
-    given = [stack if k == 0 else stack[0] for k, stack in zip(axes, (xs, kernels), strict=True)]
-
-    def pulled(x: Any, kernel: Any) -> Any:
-        y, pull = fd.vjp(lambda x, k: CONV(x, k, **case.ours), x, kernel)
-        return y, *pull(y * y)
-
-    found = fd.vmap(pulled, in_axes=axes)(*given)
-    for k in range(3):
-        expected = pulled(*(a[k] if j == 0 else a for j, a in zip(axes, given, strict=True)))
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_allclose(a[k], b, rtol=1e-11, atol=1e-11)
 
 
 # ---- the definition -----------------------------------------------------------------------------
@@ -241,17 +212,6 @@ def test_padding_is_no_factor_of_an_infinite_weight() -> None:
     y = nn.conv(x, kernel, padding=1)
     assert not np.isnan(y).any()
     assert np.isinf(y).sum() == 4 * 9
-
-
-def test_a_side_that_was_not_taken_meets_no_infinite_slope() -> None:
-    kernel = np.array([[[1.0, 2.0]]])
-
-    def f(x: Any) -> Any:
-        return np.sum(nn.conv(np.where(x > 0, np.sqrt(x), 0), kernel))
-
-    x = np.array([[[4.0, 0.0, 1.0]]])
-    np.testing.assert_array_equal(fd.grad(f)(x), [[[0.25, 0, 1]]])
-    assert fd.jvp(f, (x,), (np.ones_like(x),))[1] == 1.25
 
 
 # ---- what does not fit ---------------------------------------------------------------------------

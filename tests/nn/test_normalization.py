@@ -164,12 +164,6 @@ def test_complex_exponentials_have_a_sum_but_no_shares() -> None:
                 call(x)
 
 
-@every
-def test_vmap_is_a_loop(name: str) -> None:
-    f = FUNCTIONS[name]
-    np.testing.assert_array_equal(fd.vmap(f)(SCORES), np.stack([f(row) for row in SCORES]))
-
-
 def test_lists_of_traced_numbers_are_joined() -> None:
     np.testing.assert_allclose(fd.grad(lambda x: nn.softmax([x, 1.0])[0])(1.0), 0.25, rtol=1e-15)
     assert fd.grad(lambda b: NN.logsumexp([0.0, 0.0], b=[b, 1.0]))(1.0) == 0.5

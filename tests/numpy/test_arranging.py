@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError
+from tests.together import together
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
 
@@ -36,6 +37,7 @@ JOINS = {
 }  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize("join", JOINS.values(), ids=list(JOINS))
 @pytest.mark.parametrize("casting", ["no", "safe", "same_kind", "unsafe"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64])

@@ -1,6 +1,5 @@
 """Arrays made like traced ones, of traced values, and between traced end points."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,39 +8,10 @@ import pytest
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
 
-Function = Callable[..., Any]
-
-
 RANDOM = np.random.default_rng(8)
 V = RANDOM.normal(size=4)
 W = RANDOM.uniform(0.5, 2, size=4)
 Z = V + 1j * RANDOM.normal(size=4)
-
-LIKE: list[Function] = [
-    np.zeros_like,
-    np.ones_like,
-    lambda x: np.empty_like(x) * 0,
-    lambda x: np.full_like(x, 3),
-    lambda x: np.full_like(x, x[1]) * x,
-    lambda x: np.full_like(x, x, shape=(2, 4)),
-    lambda x: np.zeros_like(x, dtype=int, shape=(2, 3)),
-    lambda x: np.ones_like(x, dtype="f4", shape=5),
-    lambda x: np.full_like(x, 2.7, dtype="i8", order="F", subok=False, device="cpu"),
-    lambda x: np.zeros(3, like=x) + x[0],
-    lambda x: np.ones((2, 2), dtype="f4", like=x),
-    lambda x: np.full((2, 4), x, like=x),
-    lambda x: np.full(3, 2, like=x),
-    lambda x: np.eye(2, like=x) * x[0],
-    lambda x: np.arange(1, 7, 2, like=x),
-    lambda x: np.asarray(x, like=x) * 2,
-]
-
-
-@pytest.mark.parametrize("f", LIKE)
-def test_arrays_like_a_traced_one_are_those_of_numpy(f: Function) -> None:
-    found = fd.vjp(lambda x: (np.sum(x), f(x)), V, has_aux=True)[2]
-    assert np.asarray(found).dtype == f(V).dtype
-    np.testing.assert_array_equal(found, f(V))
 
 
 def test_an_array_of_a_traced_array_is_a_copy() -> None:

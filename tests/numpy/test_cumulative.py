@@ -15,16 +15,9 @@ Function = Callable[..., Any]
 RANDOM = np.random.default_rng(7)
 X = RANDOM.normal(size=(3, 4, 5))
 V = RANDOM.normal(size=6)
-HOLES = np.where(RANDOM.random((3, 4, 5)) > 0.8, np.nan, X)
 KNOTS = np.sort(RANDOM.normal(size=5))
 HEIGHTS = RANDOM.normal(size=5)
 POINTS = np.array([-4.0, -0.7, -0.31, 0.1, 0.12, 0.9, 5.0])
-
-
-@pytest.mark.parametrize("f", [np.nancumsum, lambda x: np.nancumprod(x, axis=1)])
-def test_nan_is_left_out_as_in_numpy(f: Function) -> None:
-    assert_value(f, HOLES)
-    assert np.all(fd.grad(lambda x: np.sum(f(x)))(HOLES)[np.isnan(HOLES)] == 0)
 
 
 @pytest.mark.parametrize("f", [
@@ -83,12 +76,3 @@ def test_interpolation_meets_infinite_heights_as_numpy_does() -> None:
         lambda x: np.interp(x, [0.0, 1, 2, 3], heights), np.array([0.5, 1, 1.5, 2, 2.5, 3])
     )
     assert_value(lambda x: np.interp(x, [0.0, 1], [2.0, 3]), np.array([np.nan, 0.25]))
-
-
-@pytest.mark.parametrize("f", [
-    np.cumsum, np.diff, lambda x: np.interp(0.3, np.arange(6), x), lambda x: np.gradient(V, x),
-    lambda x: np.interp(x, np.arange(6) / 3, V), np.trapezoid,
-])  # fmt: skip
-def test_functions_along_an_axis_batch(f: Any) -> None:
-    rows = np.cumsum(RANDOM.random((4, 6)), axis=1)
-    np.testing.assert_allclose(fd.vmap(f)(rows), np.stack([f(x) for x in rows]), rtol=1e-13)

@@ -52,15 +52,6 @@ def test_the_factors_of_qr_are_those_of_numpy(shape: Any, dtype: str, mode: str)
     np.testing.assert_array_equal(r, linalg.qr(x, mode="r"))
 
 
-@pytest.mark.thinned(10)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_the_factors_of_qr_have_derivatives_for_every_shape(shape: Any, dtype: Any) -> None:
-    x = _normal(*shape, dtype=dtype)
-    check_grads(lambda a: tuple(linalg.qr(a)), (x,))
-    check_grads(lambda a: linalg.qr(a, "r"), (x,))
-
-
 def _complete(a: Any) -> Any:
     """Return the leading columns of a complete Q, the projector on the others, and R."""
     q, r = linalg.qr(a, mode="complete")
@@ -188,14 +179,6 @@ def _exponential(a: Any) -> Any:
     return (v * np.exp(w)[..., None, :]) @ linalg.inv(v)
 
 
-EIGEN: dict[str, Callable[[Any], Any]] = {
-    "eig": lambda a: tuple(linalg.eig(a)),
-    "eigenvalues": lambda a: linalg.eig(a).eigenvalues,
-    "eigvals": linalg.eigvals,
-    "exponential": _exponential,
-}
-
-
 @pytest.mark.parametrize("name", MATRICES)
 def test_eigenvalues_and_vectors_are_those_of_numpy(name: str) -> None:
     x = MATRICES[name]
@@ -206,13 +189,6 @@ def test_eigenvalues_and_vectors_are_those_of_numpy(name: str) -> None:
         for ours, theirs in [*pairs, (_value(linalg.eigvals, a), linalg.eigvals(a))]:
             assert ours.dtype == theirs.dtype
             np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.thinned(6)
-@pytest.mark.parametrize("name", MATRICES)
-@pytest.mark.parametrize("f", EIGEN.values(), ids=EIGEN)
-def test_eigenproblems_have_derivatives(f: Callable[[Any], Any], name: str) -> None:
-    check_grads(f, (MATRICES[name],))
 
 
 def test_large_matrices_in_single_precision_have_the_derivatives_of_double_precision() -> None:
@@ -349,12 +325,3 @@ def test_equal_eigenvalues_that_move_alike_have_a_derivative() -> None:
     assert_allclose(slope, np.trace(WEIGHTS) * np.exp(2), rtol=1e-12)
     gradient = fd.grad(lambda a: np.sum(linalg.eig(a)[0]).real)(2 * np.eye(3))
     assert_allclose(gradient, np.eye(3), atol=1e-15)
-
-
-def test_both_modes_raise_for_vectors_of_equal_eigenvalues() -> None:
-    def f(x: Any) -> Any:
-        return np.abs(linalg.eig(np.diag(x))[1])
-
-    for derive in (fd.jacfwd, fd.jacrev):
-        with pytest.raises(NotDifferentiableError):
-            derive(f)(np.array([2.0, 2.0]))

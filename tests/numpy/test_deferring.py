@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 MULTIPLY: Any = np.multiply
 X = np.array([0.5, 1.0, 2.0])
@@ -47,6 +48,7 @@ OPERATORS: list[Callable[[Any, Any], Any]] = [
 ]  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize("apply", OPERATORS)
 @pytest.mark.parametrize("swapped", [False, True])
 def test_what_comes_of_it_is_what_ndarrays_give(apply: Any, swapped: bool) -> None:

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
@@ -19,7 +16,6 @@ from tests.properties.index_kinds import Integer, Sequence, Series
 from tests.reading.test_text import assert_call
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
-shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
 
 
 def _read(x: Any, index: Any) -> tuple[Any, Any, Any]:
@@ -42,75 +38,6 @@ def _assert_reads(x: Any, index: Any) -> None:
     accumulated = np.zeros_like(x)
     np.add.at(accumulated, index, ct)
     np.testing.assert_allclose(back, accumulated, rtol=1e-12)
-
-
-def _numbered(shape: tuple[int, ...]) -> Any:
-    return np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape)
-
-
-@given(st.data())
-def test_basic_indices_read_as_numpy_does(data: st.DataObject) -> None:
-    x = _numbered(data.draw(shapes))
-    index = data.draw(hnp.basic_indices(x.shape, allow_newaxis=True, allow_ellipsis=True))
-    _assert_reads(x, index)
-
-
-@given(st.data())
-def test_integer_arrays_read_as_numpy_does(data: st.DataObject) -> None:
-    x = _numbered(data.draw(shapes))
-    kinds = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
-    index = data.draw(hnp.integer_array_indices(x.shape, result_shape=kinds))
-    _assert_reads(x, index)
-
-
-@st.composite
-def mixed_indices(draw: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Draw an index that mixes slices, integers, None, an Ellipsis, integer arrays and masks."""
-    common = draw(st.sampled_from([(), (1,), (2,), (2, 1), (3, 2)]))
-    items: list[Any] = []
-    axis = 0
-    stop = draw(st.integers(0, len(shape)))
-    while axis < stop:
-        kind = draw(st.sampled_from(["slice", "int", "array", "list", "None", "mask"]))
-        n = shape[axis]
-        if kind == "None":
-            items.append(None)
-            if len(items) > 6:
-                break
-            continue
-        if kind == "slice":
-            items.append(draw(st.slices(n)))
-        elif kind == "int":
-            items.append(draw(st.integers(-n, n - 1)))
-        elif kind == "mask":
-            # as many true places as the common shape has along its last axis
-            wanted = common[-1] if common else 1
-            places = draw(st.permutations(range(n)))[: wanted if wanted <= n else 1]
-            mask = np.zeros(n, bool)
-            mask[list(places)] = True
-            items.append(mask)
-        else:
-            positions = draw(hnp.arrays(np.int64, common, elements=st.integers(-n, n - 1)))
-            items.append(positions.tolist() if kind == "list" else positions)
-        axis += 1
-    if draw(st.booleans()):
-        items.append(Ellipsis)
-        if axis < len(shape) and draw(st.booleans()):
-            items.append(draw(st.integers(0, shape[-1] - 1)))
-    return tuple(items)
-
-
-@given(st.data())
-def test_mixed_indices_lay_out_their_axes_as_numpy_does(data: st.DataObject) -> None:
-    x = _numbered(data.draw(shapes))
-    _assert_reads(x, data.draw(mixed_indices(x.shape)))
-
-
-@given(st.data())
-def test_masks_read_as_numpy_does(data: st.DataObject) -> None:
-    x = _numbered(data.draw(shapes))
-    covered = data.draw(st.integers(1, x.ndim))
-    _assert_reads(x, data.draw(hnp.arrays(bool, x.shape[:covered])))
 
 
 @pytest.mark.parametrize(
@@ -235,17 +162,6 @@ def test_an_index_is_what_numpy_makes_of_it(index: Any) -> None:
 
     assert_value(f, A_KINDS)
     assert_derivatives(f, A_KINDS)
-
-
-@pytest.mark.parametrize("index", [1.0, "a", {0}, {0: 1}, object(), [0.0], np.array(["a"]), 1j])
-def test_what_numpy_refuses_is_refused_with_the_place(index: Any) -> None:
-    def f(x: Any) -> Any:
-        return x[index]
-
-    with pytest.raises(IndexError):
-        f(A_KINDS)
-    with pytest.raises(IndexError, match=r"arrays.*not .*test_indexing.py"):
-        fd.vjp(f, A_KINDS)
 
 
 def test_rows_of_several_lengths_are_an_error_with_the_place() -> None:

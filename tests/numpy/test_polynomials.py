@@ -29,14 +29,6 @@ FITS: list[Function] = [
 ]
 
 
-@pytest.mark.thinned(5)
-@pytest.mark.parametrize("f", ARITHMETIC)
-@pytest.mark.parametrize(("p", "q"), [(P, Q), (Q, P), (P + 1j * P[::-1], Q), (P, Q[:1])])
-def test_arithmetic_is_that_of_numpy(f: Function, p: Any, q: Any) -> None:
-    assert_value(f, p, q)
-    assert_derivatives(f, p, q)
-
-
 @pytest.mark.parametrize(("p", "q"), [([0, 0, 2], [0, 3, 1]), ([1, 0], [0, 0]), ([], [2, 1])])
 def test_a_product_has_no_leading_zeros(p: Any, q: Any) -> None:
     p, q = np.array(p, float), np.array(q, float)
@@ -98,12 +90,6 @@ def test_a_poly1d_of_traced_coefficients_computes() -> None:
 def test_values_and_antiderivatives_are_those_of_numpy(f: Function) -> None:
     assert_value(f, P, X)
     assert_derivatives(f, P, X)
-
-
-def test_the_characteristic_polynomial_of_a_matrix_has_a_derivative() -> None:
-    matrix = RANDOM.normal(size=(3, 3))
-    np.testing.assert_allclose(fd.vjp(np.poly, matrix)[0], np.poly(matrix), rtol=1e-12)
-    assert_derivatives(np.poly, matrix)
 
 
 def test_roots_are_those_of_numpy_with_zeros_at_the_ends() -> None:

@@ -75,36 +75,6 @@ def test_values_are_those_of_numpy(product: Any, mode: str, n: int, m: int) -> N
         assert_value(lambda a, v: product(a[::-1], v[::2], mode=mode), a[:n], v[-m:])
 
 
-@pytest.mark.thinned(6)
-@pytest.mark.parametrize(("n", "m"), LENGTHS[:-2])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_both_operands_are_differentiated(product: Any, mode: str, n: int, m: int) -> None:
-    for a, v in ((A, B), (C, D), (A, D)):
-        assert_derivatives(lambda a, v: product(a, v, mode), a[:n], v[-m:])
-        assert_derivatives(lambda a, v=v: product(a, v[-m:], mode), a[:n])
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_a_vector_meets_itself(product: Any, mode: str) -> None:
-    assert_derivatives(lambda a: product(a, a, mode), A[:5])
-    assert_derivatives(lambda a: product(a * a[0], np.sin(a[:3]), mode), C[:5])
-
-
-@pytest.mark.parametrize("dtype", ["f2", "f4", "g", "F", "i4", "?"])
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_dtypes_are_those_of_numpy(product: Any, dtype: str) -> None:
-    v = (np.arange(6) % 3).astype(dtype)
-    for a in (A.astype("f4"), A):
-        expected, found = product(a, v), value_under_trace(lambda a: product(a, v), a)
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
-    if dtype not in ("i4", "?"):
-        gradient = fd.grad(lambda v: np.sum(np.real(product(v, v))))(v)
-        assert gradient.dtype == dtype
-
-
 def test_integers_and_booleans_are_constants() -> None:
     for k in (np.argsort(A[:4]), A[:4] > 0):
 
@@ -117,30 +87,6 @@ def test_integers_and_booleans_are_constants() -> None:
 def test_numbers_are_vectors_of_one_element() -> None:
     assert_value(lambda a: NP.convolve(a, 2.0), A)
     assert_derivatives(lambda a, v: np.convolve(v, a), A[:3], np.float64(0.7))
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_vmap_is_a_loop(product: Any, mode: str) -> None:
-    rows, columns = C.reshape(4, 10), D.reshape(4, 10)[:, :3]
-    for axes, call in (
-        ((0, 0), lambda k: (rows[k], columns[k])),
-        ((0, None), lambda k: (rows[k], D[:3])),
-        ((None, 0), lambda k: (C, columns[k])),
-    ):
-
-        def pulled(a: Any, v: Any) -> Any:
-            y, pull = fd.vjp(lambda a, v: product(a, v, mode), a, v)
-            return y, pull(y * y)
-
-        given = [x if axis == 0 else whole for x, axis, whole in
-                 ((rows, axes[0], C), (columns, axes[1], D[:3]))]  # fmt: skip
-        y, cts = fd.vmap(pulled, in_axes=axes)(*given)
-        for k in range(4):
-            expected, pieces = pulled(*call(k))
-            np.testing.assert_array_equal(y[k], expected)
-            for ct, piece in zip(cts, pieces, strict=True):
-                np.testing.assert_allclose(ct[k], piece, rtol=1e-12, atol=1e-12)
 
 
 def test_the_gradient_costs_a_convolution_for_every_operand() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 BINARY = (
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
@@ -19,6 +20,7 @@ BINARY = (
 UNARY = (operator.neg, operator.pos, abs)
 
 
+@together
 @pytest.mark.parametrize("op", BINARY)
 @pytest.mark.parametrize("other", [2.0, 2, 0.3, -1.5])
 def test_operators_of_python_numbers_keep_their_sides(op: Callable[..., Any], other: Any) -> None:
@@ -38,6 +40,7 @@ def test_operators_of_python_numbers_keep_their_sides(op: Callable[..., Any], ot
             assert all(type(y) is float or isinstance(y, np.float64) for y in found)
 
 
+@together
 @pytest.mark.parametrize("op", BINARY)
 @pytest.mark.parametrize("other", [[1.0, 2.0, 3.0], (4, 1, 2), [[3], [4]]])
 def test_lists_of_numbers_are_arrays(op: Callable[..., Any], other: Any) -> None:
@@ -63,6 +66,7 @@ def test_operators_of_one_python_number_give_a_number(op: Callable[..., Any]) ->
         np.testing.assert_allclose(abs(slope), 3.0, rtol=1e-6)
 
 
+@together
 @pytest.mark.parametrize("exponent", [2, 3, 0.5, -1, 2.5, 0, 1, 0.0, 1.0, -2])
 @pytest.mark.parametrize("x", [0.7, np.float64(0.7), np.float32(0.7), np.array([0.7, 1.3])])
 def test_powers_that_come_back_are_the_same(x: Any, exponent: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.testing import check_grads
+from tests.together import together
 
 linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
 
@@ -46,18 +47,6 @@ def _hermitian(x: Any) -> Any:
     return x + _adjoint(x)
 
 
-def _parts(a: Any, *, full: bool) -> tuple[Any, ...]:
-    """Return what of U, s and V depends neither on their phases nor on a basis of a null space."""
-    u, s, vh = linalg.svd(a, full_matrices=full)
-    k = s.shape[-1]
-    left, right = u[..., :, :k], vh[..., :k, :]
-    rest, below = u[..., :, k:], vh[..., k:, :]
-    return (
-        np.abs(left) ** 2, s, np.abs(right) ** 2, left @ right,
-        (left * np.exp(s)[..., None, :]) @ right, rest @ _adjoint(rest), _adjoint(below) @ below,
-    )  # fmt: skip
-
-
 def _conditions(a: Any) -> list[Any]:
     return [linalg.cond(a), linalg.cond(a, 2), linalg.cond(a, -2)]
 
@@ -89,6 +78,7 @@ def _assert_equal(result: Any, expected: Any) -> None:
 # ---- values and derivatives ----------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("x", MATRICES, ids=NAMES)
 def test_values_are_those_of_numpy_bit_for_bit(name: str, x: Any) -> None:
@@ -107,26 +97,6 @@ def test_singular_vectors_are_those_of_numpy_bit_for_bit(full: bool, x: Any) -> 
         result = _value(f, a)
         _assert_equal(result, f(a))
         assert type(result) is type(f(a))
-
-
-@pytest.mark.thinned(5)
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("x", MATRICES, ids=NAMES)
-def test_what_depends_on_no_basis_has_derivatives(full: bool, x: Any) -> None:
-    check_grads(partial(_parts, full=full), (x,))
-
-
-@pytest.mark.thinned(5)
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("x", [x for x in MATRICES if x.dtype.kind == "f"])
-def test_the_vectors_of_a_real_matrix_have_derivatives(full: bool, x: Any) -> None:
-    count = min(x.shape[-2:])
-
-    def vectors(a: Any) -> Any:
-        u, _, vh = linalg.svd(a, full_matrices=full)
-        return u[..., :count], vh[..., :count, :]
-
-    check_grads(vectors, (x,))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 2, 3)])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,103 +11,15 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_value
-from tests.together import together
-
-X = np.random.default_rng(3).normal(size=(4, 3, 5)).round(1)
-WEIGHTS = np.random.default_rng(4).normal(size=60)
-
-
-def _cotangent(f: Callable[[Any], Any], x: Any, ct: Any) -> Any:
-    f_vjp: Any = fd.vjp(f, x)[1]
-    return f_vjp(ct)[0]
 
 
 def _value(f: Callable[[Any], Any], x: Any) -> Any:
     return fd.vjp(lambda x: (x, f(x)), x, has_aux=True)[2]
 
 
-@together
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [
-    np.sort,
-    lambda x: np.sort(x, axis=0),
-    lambda x: np.sort(x, axis=None, kind="heapsort"),
-    lambda x: np.sort(x, -2, stable=True),
-    np.argsort,
-    lambda x: np.argsort(x, axis=None),
-    lambda x: np.argsort(x, axis=1, kind="mergesort"),
-    lambda x: np.partition(x, 2),
-    lambda x: np.partition(x, (1, -1), axis=0),
-    lambda x: np.partition(x, 17, axis=None),
-    lambda x: np.argpartition(x, 1, axis=1),
-    lambda x: np.lexsort((x[0, 0], x[1, 1])),
-    lambda x: np.lexsort(x, axis=-1),
-    lambda x: np.searchsorted(np.sort(x[0, 0]), x, side="right"),
-    lambda x: np.searchsorted(x[0, 0], 0.1, sorter=np.argsort(x[0, 0])),
-    lambda x: np.digitize(x, [-1, 0, 0.5]),
-    lambda x: np.digitize(x, np.sort(x[0, 0])[::-1], right=True),
-    lambda x: np.unique(x),
-    lambda x: np.unique(x[:, 0, :1].round(), axis=0),
-    np.sort_complex,
-    lambda x: x.argsort(),
-])  # fmt: skip
-def test_values_are_those_of_numpy(f: Callable[[Any], Any], dtype: str) -> None:
-    x = X.astype(dtype)
-    for operand in (x, np.asfortranarray(x)[::-1]):
-        expected = f(operand)
-        result = _value(f, operand)
-        assert result.dtype == expected.dtype
-        np.testing.assert_array_equal(result, expected)
-
-
-@pytest.mark.parametrize("f", [
-    np.unique_all, np.unique_counts, np.unique_inverse,
-    lambda x: np.unique(x, return_index=True, return_inverse=True, return_counts=True),
-])  # fmt: skip
-def test_unique_returns_its_further_results(f: Callable[[Any], Any]) -> None:
-    x = X[0, :2]
-    for result, expected in zip(_value(f, x), f(x), strict=True):
-        np.testing.assert_array_equal(result, expected)
-
-
 def test_named_results_of_unique_keep_their_names() -> None:
     grad = fd.grad(lambda x: np.sum(np.unique_all(x).values ** 2))(np.array([2.0, 1.0, 2.0]))
     np.testing.assert_array_equal(grad, [4.0, 2.0, 0.0])
-
-
-@pytest.mark.parametrize("f", [
-    lambda x: np.sort(x, axis=0),
-    lambda x: np.sort(x, axis=None),
-    lambda x: np.partition(x, (1, 3), axis=2),
-    lambda x: np.unique(x),
-    lambda x: np.sort(x)[..., [0, 2]],
-])  # fmt: skip
-def test_cotangents_go_back_to_where_the_elements_came_from(f: Callable[[Any], Any]) -> None:
-    x = np.random.default_rng(5).permutation(60.0 + np.arange(60)).reshape(4, 3, 5)
-    y = f(x)
-    ct = WEIGHTS[: y.size].reshape(y.shape)
-    grad = _cotangent(f, x, ct)
-    for value, weight in zip(y.ravel(), ct.ravel(), strict=True):
-        assert grad[x == value] == weight
-
-
-def test_ties_follow_the_stable_permutation_whatever_the_algorithm() -> None:
-    x = np.array([1.0, 3.0, 1.0, 2.0])
-    ct = np.array([10.0, 20.0, 30.0, 40.0])
-    kinds: tuple[Literal["quicksort", "heapsort", "stable"], ...]
-    kinds = ("quicksort", "heapsort", "stable")
-    for kind in kinds:
-        grad = _cotangent(partial(np.sort, kind=kind), x, ct)
-        np.testing.assert_array_equal(grad, [10.0, 40.0, 20.0, 30.0])
-
-
-def test_the_second_derivative_of_a_sorted_array_is_exact() -> None:
-    def f(x: Any) -> Any:
-        return (np.sort(x) ** 3 * np.array([1.0, 2.0, 4.0])).sum()
-
-    x = np.array([3.0, 1.0, 2.0])
-    second = fd.grad(lambda x: np.sum(fd.grad(f)(x) * np.array([1.0, 10.0, 100.0])))(x)
-    np.testing.assert_allclose(second, [6 * 3 * 4 * 1, 6 * 1 * 1 * 10, 6 * 2 * 2 * 100])
 
 
 def test_complex_numbers_are_sorted_by_real_and_imaginary_part() -> None:

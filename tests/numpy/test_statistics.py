@@ -11,6 +11,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.patterns.tables.reductions import METHODS
 from tests.together import together
 
 Function = Callable[..., Any]
@@ -25,13 +26,6 @@ MOMENTS = [np.mean, np.var, np.std, np.average]
 NAN_MOMENTS = [np.nanmean, np.nanvar, np.nanstd]
 MEDIANS = [np.median, np.nanmedian]
 
-METHODS = [
-    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf",
-    "hazen", "weibull", "linear", "median_unbiased", "normal_unbiased",
-    "lower", "higher", "midpoint", "nearest",
-]  # fmt: skip
-PROBABILITIES: list[Any] = [0.3, 0, 1.0, np.float64(0.77), [0.1, 0.5, 0.95], [[0.2], [0.8]]]
-
 
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("axis", [None, 0, 1])
@@ -41,31 +35,21 @@ def test_long_statistics_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:
     assert_value(lambda x: f(x[::-1, 1::2], axis=axis), LONG)
 
 
-@together
-@pytest.mark.parametrize("axis", [0, 2, (0, 1)])
-@pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
-def test_nan_is_treated_as_in_numpy(f: Any, axis: Any) -> None:
-    assert_value(lambda x: f(x, axis=axis), HOLES)
-
-
-@pytest.mark.parametrize("q", PROBABILITIES)
-@pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
-def test_a_quantile_has_the_values_of_numpy(f: Any, q: Any) -> None:
-    for axis in (None, 1, (0, 2)) if np.ndim(q) < 2 else (None,):
-        assert_value(partial(f, q=q, axis=axis), X)
-    if np.ndim(q) < 2:  # NumPy's nanquantile fails for probabilities in a matrix
-        assert_value(lambda x: f(x, q, axis=0, keepdims=True), HOLES)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_method_of_quantiles_has_the_values_of_numpy(method: Any) -> None:
-    for f in (np.quantile, np.nanquantile):
-        assert_value(partial(f, q=[0.0, 0.1, 0.25, 0.6, 1], axis=1, method=method), X)
-
-
 @pytest.mark.parametrize("f", [np.mean, np.std, np.median, partial(np.percentile, q=30)])
 def test_statistics_of_integers_are_floating(f: Any) -> None:
     assert_value(lambda x: f((3 * x).astype(int)) + 0 * x, X)
+
+
+@together
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
+def test_quantiles_at_and_near_the_ends_have_the_values_of_numpy(f: Any, method: Any) -> None:
+    assert_value(partial(f, q=[0.0, 0.1, 0.25, 0.6, 1], axis=1, method=method), X)
+
+
+def test_weights_of_ignored_nan_do_not_count() -> None:
+    f: Function = partial(np.nanquantile, q=[0.2, 0.6], axis=1, method="inverted_cdf")
+    assert_value(lambda x: f(x, weights=np.abs(X)), HOLES)
 
 
 @pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
@@ -73,18 +57,6 @@ def test_a_quantile_has_a_derivative_in_the_probability(f: Any) -> None:
     assert_derivatives(lambda x, q: f(x, q, axis=1), X, np.array([0.3, 0.62]))
     assert fd.grad(lambda q: f(np.array([1.0, 2, 5]), q))(0.75) == 6
     assert fd.grad(lambda q: f(np.array([1.0, 2, 5]), q))(0.5) == 6  # the right slope
-
-
-def test_too_many_degrees_of_freedom_give_nan() -> None:
-    assert np.isnan(fd.vjp(lambda x: np.std(x, ddof=1), np.array([5.0]))[0])
-    assert np.isnan(fd.vjp(lambda x: np.nanvar(x, ddof=2), np.array([5.0, 5.5]))[0])
-
-
-@pytest.mark.parametrize("f", [*NAN_MOMENTS, np.nanmedian, partial(np.nanquantile, q=0.4)])
-def test_an_ignored_nan_has_derivative_zero(f: Any) -> None:
-    gradient = fd.grad(lambda x: np.sum(f(x, axis=2)))(HOLES)
-    assert np.all(gradient[np.isnan(HOLES)] == 0)
-    assert np.all(np.isfinite(gradient))
 
 
 def test_a_slice_of_nan_gives_nan_and_no_derivative_elsewhere() -> None:

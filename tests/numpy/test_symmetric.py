@@ -9,13 +9,11 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.testing import check_grads
 
 linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
 
 RANDOM = np.random.default_rng(11)
 A = RANDOM.normal(size=(3, 3))
-STACK = RANDOM.normal(size=(2, 3, 3)) + 2 * np.diag([1.0, -1.0, 2.0])
 COMPLEX = RANDOM.normal(size=(3, 3)) + 1j * RANDOM.normal(size=(3, 3))
 
 
@@ -23,65 +21,8 @@ def _hermitian(a: Any) -> Any:
     return a + np.conj(np.swapaxes(a, -1, -2))
 
 
-def _positive(a: Any) -> Any:
-    return a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(a.shape[-1])
-
-
 def _grad(f: Callable[[Any], Any], x: Any) -> Any:
     return fd.grad(f)(x)
-
-
-def test_eigenvectors_of_a_real_matrix_have_a_derivative() -> None:
-    check_grads(lambda a: linalg.eigh(_hermitian(a))[1], (A,))
-    check_grads(lambda a: linalg.eigh(_hermitian(a))[1], (STACK,))
-
-
-@pytest.mark.parametrize("f", [
-    lambda a: np.sum(linalg.cholesky(a) * A),
-    lambda a: np.sum(linalg.cholesky(a, upper=True) * A),
-    lambda a: np.sum(linalg.eigvalsh(a) * A[0]),
-    lambda a: np.sum(linalg.eigh(a, "U")[1] * A),
-])  # fmt: skip
-def test_the_gradient_of_a_symmetric_matrix_is_symmetric(f: Callable[[Any], Any]) -> None:
-    gradient = _grad(f, _positive(A))
-    assert gradient.any()
-    np.testing.assert_allclose(gradient, gradient.T, rtol=1e-13, atol=1e-15)
-
-
-def test_the_sum_of_equal_eigenvalues_has_the_identity_as_gradient() -> None:
-    for values in (linalg.eigvalsh, lambda a: linalg.eigh(a)[0]):
-        f_vjp: Any = fd.vjp(values, np.eye(3))[1]
-        np.testing.assert_array_equal(f_vjp(np.ones(3))[0], np.eye(3))
-
-
-def test_one_of_several_equal_eigenvalues_has_their_average_as_gradient() -> None:
-    q = linalg.qr(A)[0]
-    a = q @ np.diag([1.0, 1.0, 4.0]) @ q.T
-    projector = q[:, :2] @ q[:, :2].T
-    f_vjp: Any = fd.vjp(linalg.eigvalsh, a)[1]
-    for k in (0, 1):
-        (gradient,) = f_vjp(np.eye(3)[k])
-        np.testing.assert_allclose(gradient, projector / 2, atol=1e-14)
-
-
-def test_equal_eigenvalues_part_along_a_direction() -> None:
-    t = np.array([[0.0, 1.0], [1.0, 0.0]])
-    for f in (linalg.eigvalsh, lambda a: linalg.eigh(a).eigenvalues):
-        np.testing.assert_allclose(fd.jvp(f, (np.eye(2),), (t,))[1], [-1.0, 1.0])
-
-
-def test_a_function_of_a_matrix_is_exact_in_forward_mode_at_equal_eigenvalues() -> None:
-    def exponential(a: Any) -> Any:
-        w, v = linalg.eigh(a)
-        return (v * np.exp(w)) @ v.T
-
-    q = linalg.qr(A)[0]
-    t = _hermitian(A)
-    for a in (np.eye(3), q @ np.diag([1.0, 1.0, -2.0]) @ q.T):
-        h = 1e-5
-        expected = (exponential(a + h * t) - exponential(a - h * t)) / (2 * h)
-        np.testing.assert_allclose(fd.jvp(exponential, (a,), (t,))[1], expected, atol=1e-8)
-        assert np.isfinite(_grad(lambda a: np.sum(exponential(a)), a)).all()
 
 
 def test_the_projector_on_equal_eigenvalues_is_exact_in_both_modes() -> None:

@@ -85,22 +85,6 @@ def test_a_python_number_keeps_its_kind_in_every_call() -> None:
         assert_derivatives(lambda x: np.ldexp(x, 2), A)
 
 
-@pytest.mark.thinned(5)
-@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (2, 1), ()])
-@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
-def test_a_sum_starts_from_its_initial_value(name: str, axis: Any) -> None:
-    for keywords in ({}, {"where": X > 1}, {"where": X[0, :, :1] > 1, "keepdims": True}):
-
-        def f(x: Any, y: Any, keywords: Any = keywords) -> Any:
-            return getattr(np, name)(x, axis=axis, initial=y, **keywords)
-
-        assert_value(f, X, LONG[3])
-        assert_derivatives(f, X, LONG[3])
-        batch = fd.vmap(f)(np.stack([X, 2 * X]), LONG[:2])
-        for k in range(2):
-            np.testing.assert_allclose(batch[k], f((1 + k) * X, LONG[k]), rtol=1e-12)
-
-
 @pytest.mark.parametrize("f", [
     lambda x: np.add.reduce(x, initial=None),
     lambda x: np.multiply.reduce(x, axis=0, initial=None),

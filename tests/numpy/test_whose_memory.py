@@ -125,20 +125,6 @@ def test_a_layout_that_was_made_some_operations_ago_is_not_guessed(steps: int) -
         np.testing.assert_allclose(found, f(x), rtol=1e-14)
 
 
-@pytest.mark.parametrize("shape", [(4,), (2, 2)])
-def test_an_array_that_owns_its_memory_is_not_copied_to_own_it(shape: tuple[int, ...]) -> None:
-    def f(x: Any) -> Any:
-        y = np.sin(x)
-        first = y[:1]
-        z = np.require(y, None, ["O"], like=y)
-        z += 1
-        return first
-
-    x = np.linspace(1.0, 2.0, 4).reshape(shape)
-    np.testing.assert_allclose(fd.jit(f)(x), f(x), rtol=1e-14)
-    np.testing.assert_allclose(fd.jvp(f, (x,), (x,))[0], f(x), rtol=1e-14)
-
-
 REVERSED: list[Callable[[Any], Any]] = [
     lambda y: y[::-1][:2].__setitem__(slice(None), 5.0),
     lambda y: y[:, ::-1][0].__setitem__(slice(0, 2), 7.0),

@@ -22,14 +22,6 @@ def _program(operation: Any, *arrays: Any) -> Any:
         return builder.program([operation(*inputs)])
 
 
-def test_the_tangent_of_sort_follows_the_stable_permutation() -> None:
-    pushed, _ = jvp(_program(lambda x: ops.sort(x, 1), X), (True,))
-    y, t = evaluate(pushed, [X, T])
-    order = np.argsort(X, axis=1, kind="stable")
-    np.testing.assert_array_equal(y, np.sort(X, axis=1))
-    np.testing.assert_array_equal(t, np.take_along_axis(T, order, 1))
-
-
 @pytest.mark.parametrize("kth", [(0,), (2,), (1, 3), (4,)])
 def test_the_tangent_of_partition_carries_equal_elements_in_their_order(
     kth: tuple[int, ...],
@@ -44,19 +36,6 @@ def test_the_tangent_of_partition_carries_equal_elements_in_their_order(
         for value in np.unique(row):
             places = origins[(result == value) | (np.isnan(result) & np.isnan(value))]
             assert list(places) == sorted(places)
-
-
-@pytest.mark.parametrize("operation", [
-    lambda x: ops.sort(x, 0, "quicksort"),
-    lambda x: ops.argsort(x, 0),
-    lambda x: ops.partition(x, 0, (2,)),
-    lambda x: ops.argpartition(x, 0, (2,)),
-])  # fmt: skip
-def test_the_batch_rules_equal_a_loop(operation: Any) -> None:
-    program = _program(operation, X[0])
-    batched, _ = vmap(program, 2, (True,))
-    expected = np.stack([evaluate(program, [row])[0] for row in X])
-    np.testing.assert_array_equal(evaluate(batched, [X])[0], expected)
 
 
 @pytest.mark.parametrize("batched", [(True, True), (True, False), (False, True)])

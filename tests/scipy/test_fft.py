@@ -57,29 +57,6 @@ def test_a_transform_has_scipys_values_and_all_derivatives(name: str) -> None:
     assert_agrees("scipy.fft", *TRANSFORMS[name], order=1)
 
 
-@pytest.mark.thinned(13)
-@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize("type_", [1, 2, 3, 4])
-@pytest.mark.parametrize("function", ["dct", "idct", "dst", "idst"])
-def test_every_cosine_and_sine_transform_is_there(function: str, type_: int, norm: str) -> None:
-    for orthogonalize in (None, True, False):
-        assert_agrees(
-            "scipy.fft",
-            lambda s, x: getattr(s, function)(
-                x,
-                type_,
-                n=4,
-                axis=0,
-                norm=norm,
-                orthogonalize=orthogonalize,  # noqa: B023
-            ),
-            REAL[:, :2],
-            order=1,
-            compiled=orthogonalize is None,
-            batched=orthogonalize is None,
-        )
-
-
 @pytest.mark.slow
 def test_the_hankel_transform_is_differentiable_in_its_parameters() -> None:
     parameters = map(np.array, (0.1, 0.6, 0.2, 0.1))
@@ -97,17 +74,6 @@ def test_a_singular_hankel_transform_is_computed_as_scipys(bias: float) -> None:
             expected = getattr(scipy.fft, name)(REAL, 0.1, 1.0, bias=bias)
         found = fd.vjp(lambda x: getattr(fd.scipy.fft, name)(x, 0.1, 1.0, bias=bias), REAL)[0]  # noqa: B023
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_single_precision_stays_single() -> None:
-    x = REAL.astype(np.float32)
-    for name, dtype in (("fft", "c8"), ("rfft", "c8"), ("irfft", "f4"), ("dct", "f4")):
-        call = getattr(fd.scipy.fft, name)
-        found, pull = fd.vjp(call, x)
-        assert found.dtype == getattr(scipy.fft, name)(x).dtype == dtype
-        assert pull(found)[0].dtype == np.float32
-    assert fd.vjp(lambda x: fd.scipy.fft.fht(x, 0.1, 0.5), x)[0].dtype == np.float32
-    assert fd.vjp(fd.scipy.fft.fft, REAL.astype(np.float16))[0].dtype == np.complex64
 
 
 def test_scipys_own_functions_reach_traced_arrays_by_their_protocol() -> None:

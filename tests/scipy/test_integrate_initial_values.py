@@ -230,20 +230,6 @@ def test_a_terminal_event_ends_the_solution_at_a_time_that_is_differentiated() -
         np.testing.assert_allclose(compiled(g), -np.sqrt(5.0 / g**3), rtol=1e-9)
 
 
-def test_a_ball_bounces_by_solutions_that_follow_each_other() -> None:
-    """With restitution e, the second bounce is at t₁·(1 + 2e)."""
-
-    def second(e: Any, g: Any) -> Any:
-        first = _fall(g, [10.0, 0.0])
-        t = first.t[-1]
-        velocity = -e * first.y[1, -1]
-        return _fall(g, np.stack([1e-12 + 0 * velocity, velocity]), t).t[-1]
-
-    t = np.sqrt(20 / 9.81)
-    by_e, by_g = fd.grad(second, (0, 1))(0.7, 9.81)
-    np.testing.assert_allclose([by_e, by_g], [2 * t, -t * 2.4 / (2 * 9.81)], rtol=1e-8)
-
-
 @pytest.mark.slow
 def test_events_that_end_nothing_have_times_and_states() -> None:
     def crossings(w: Any) -> Any:
@@ -314,33 +300,3 @@ def test_what_cannot_be_done_says_what_to_write() -> None:
         fd.grad(lambda k: last(k * 1j).real)(0.5)
     with pytest.raises(ValueError, match="must be 1-dimensional"):
         fd.grad(lambda k: integrate.solve_ivp(lambda _t, y: -k * y, (0, 1), 1.0).y[0, -1])(0.5)
-
-
-# ---- against differences -------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["RK45", "DOP853"])
-def test_a_fit_has_the_derivatives_of_differences_of_scipys_solutions(method: str) -> None:
-    times = np.linspace(0, 2, 9)
-
-    def misfit(s: Any, p: Any, y0: Any) -> Any:
-        found = s.solve_ivp(
-            lotka_volterra, (0, 2), y0, method, args=(*p,), t_eval=times, rtol=1e-12, atol=1e-13
-        )
-        return np.sum((found.y - 1.0) ** 2)
-
-    def ours(p: Any, y0: Any) -> Any:
-        return misfit(integrate, p, y0)
-
-    by_p, by_y = fd.grad(ours, (0, 1))(RATES, START)
-    for k, h in enumerate(1e-4 * np.eye(4)):
-        difference = misfit(plain, RATES + h, START) - misfit(plain, RATES - h, START)
-        np.testing.assert_allclose(by_p[k], difference / 2e-4, rtol=1e-6)
-    for k, h in enumerate(1e-4 * np.eye(2)):
-        difference = misfit(plain, RATES, START + h) - misfit(plain, RATES, START - h)
-        np.testing.assert_allclose(by_y[k], difference / 2e-4, rtol=1e-6)
-    hessian = fd.hessian(ours)(RATES, START)
-    for k, h in enumerate(1e-4 * np.eye(4)):
-        upper, lower = fd.grad(ours)(RATES + h, START), fd.grad(ours)(RATES - h, START)
-        np.testing.assert_allclose(hessian[k], (upper - lower) / 2e-4, rtol=1e-5)

@@ -54,54 +54,6 @@ def test_a_right_hand_side_may_branch() -> None:
     np.testing.assert_allclose(slope, fd.grad(exact)(0.5), rtol=1e-6)
 
 
-@pytest.mark.slow
-def test_a_model_of_a_drug_is_fitted_by_its_gradient() -> None:
-    """Two doses by mouth: absorbed at one rate, they leave the blood at another."""
-    times = np.linspace(0.5, 23.5, 12)
-
-    def concentrations(s: Any, rates: Any) -> Any:
-        absorption, elimination, volume = rates[0], rates[1], rates[2]
-
-        def flow(_t: Any, y: Any) -> Any:
-            absorbed = absorption * y[0]
-            return np.stack([-absorbed, absorbed - elimination * y[1]])
-
-        amounts, found = np.array([100.0, 0.0]), []
-        for start in (0.0, 12.0):
-            seen = times[(times > start) & (times < start + 12)]
-            solution = s.solve_ivp(
-                flow, (start, start + 12), amounts, "LSODA" if s is plain else "DOP853",
-                t_eval=[*seen, start + 12], rtol=1e-7, atol=1e-7,
-            )  # fmt: skip
-            found.append(solution.y[1, :-1] / volume)
-            amounts = solution.y[:, -1] + np.array([100.0, 0.0])
-        return np.concatenate(found)
-
-    truth = np.array([1.1, 0.25, 12.0])
-    noise = 1 + 0.02 * np.cos(7.0 * np.arange(12))
-    data = concentrations(plain, truth) * noise
-
-    def residuals(logarithms: Any) -> Any:
-        return np.log(concentrations(integrate, np.exp(logarithms))) - np.log(data)
-
-    x = np.log(truth * np.array([1.3, 0.8, 1.2]))
-    for _ in range(5):  # Gauss and Newton's method
-        residual, jacobian = fd.value_and_jacobian(residuals)(x)
-        x = x - np.linalg.lstsq(jacobian, residual)[0]
-    assert np.sum(residuals(x) ** 2) < 12 * 0.02**2
-    np.testing.assert_allclose(np.exp(x), truth, rtol=0.1)
-
-    def misfit(x: Any) -> Any:
-        return np.sum(residuals(x) ** 2)
-
-    np.testing.assert_allclose(fd.grad(misfit)(x), np.zeros(3), atol=1e-6)
-    curvature = fd.hessian(misfit)(x)
-    by_differences = [
-        (fd.grad(misfit)(x + h) - fd.grad(misfit)(x - h)) / 2e-3 for h in 1e-3 * np.eye(3)
-    ]
-    np.testing.assert_allclose(curvature, by_differences, rtol=1e-3, atol=1e-4)
-
-
 def test_only_the_event_decides() -> None:
     def meets(rate: Any) -> Any:
         found = integrate.solve_ivp(

@@ -133,6 +133,7 @@ def _best_penalty(x: Any, y: Any, w: Any) -> float:
     return float(minimize_scalar(criterion, bounds=(1e-3, len(x)), options=options).x)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("lam", [0.0, 0.3, None])
 def test_splines_of_a_penalty_are_those_of_scipy(lam: Any) -> None:
     generator = np.random.default_rng(4)  # the best λ of the second row is at its bound

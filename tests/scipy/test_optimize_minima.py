@@ -44,24 +44,6 @@ def test_every_method_has_the_derivative_of_the_minimum(method: str) -> None:
     np.testing.assert_allclose(found, fd.jacobian(ridge_in_closed_form)(0.5), atol=1e-6)
 
 
-def test_ridge_regression_has_the_derivatives_of_its_closed_form() -> None:
-    def ours(penalty: Any) -> Any:
-        return ridge(penalty, tol=1e-10).x
-
-    for derivative in (fd.jacobian, lambda f: fd.jacobian(fd.jacobian(f))):
-        np.testing.assert_allclose(
-            derivative(ours)(0.5), derivative(ridge_in_closed_form)(0.5), rtol=1e-6
-        )
-    jitted, batched = fd.jit(ours), fd.vmap(ours)
-    for penalty in (0.5, 0.7, 0.9):
-        np.testing.assert_allclose(jitted(penalty), ridge_in_closed_form(penalty), rtol=1e-7)
-    np.testing.assert_allclose(
-        batched(np.array([0.5, 0.7]))[1], ridge_in_closed_form(0.7), rtol=1e-7
-    )
-    slopes = fd.vmap(fd.jacobian(ours))(np.array([0.5, 0.7]))
-    np.testing.assert_allclose(slopes[1], fd.jacobian(ridge_in_closed_form)(0.7), rtol=1e-6)
-
-
 def test_the_least_value_has_second_derivatives_too() -> None:
     def closed(penalty: Any) -> Any:
         w = ridge_in_closed_form(penalty)
@@ -91,33 +73,6 @@ def test_second_derivatives_agree_with_differences_of_scipys_solutions() -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         assert_agrees("scipy.optimize", call, np.array([0.4, -0.7]), np.array(0.3), rtol=1e-8)
-
-
-@pytest.mark.slow
-def test_hyperparameters_are_found_by_their_gradient() -> None:
-    rng = np.random.default_rng(0)
-    train, test = rng.normal(size=(2, 12, 4))
-    weights = np.array([1.0, 0.0, 0.5, 0.0])
-    noise = 0.8 * rng.normal(size=12)
-
-    def validation(log_penalty: Any) -> Any:
-        def loss(w: Any) -> Any:
-            error = train @ w - train @ weights - noise
-            return np.sum(error**2) + np.exp(log_penalty) * np.sum(w**2)
-
-        w = optimize.minimize(loss, np.zeros(4), tol=1e-9).x
-        return np.sum((test @ (w - weights)) ** 2)
-
-    def in_closed_form(log_penalty: Any) -> Any:
-        square = train.T @ train + np.exp(log_penalty) * np.eye(4)
-        w = np.linalg.solve(square, train.T @ (train @ weights + noise))
-        return np.sum((test @ (w - weights)) ** 2)
-
-    best = scipys.minimize(fd.value_and_grad(validation), 0.0, jac=True, method="BFGS")
-    assert abs(fd.grad(validation)(best.x[0])) < 1e-4
-    assert validation(best.x[0]) < validation(-3.0)
-    slope = fd.grad(in_closed_form)(0.5)
-    np.testing.assert_allclose(fd.grad(validation)(0.5), slope, rtol=1e-7)
 
 
 def test_the_start_has_derivative_zero() -> None:

@@ -146,32 +146,6 @@ def test_upfirdn_in_every_mode(mode: str) -> None:
         )
 
 
-def ar_likelihood(theta: Any, x: Any) -> Any:
-    """Return the logarithm of the density of an ARMA(2, 1) process that starts from zeros."""
-    phi, moving, scale = theta[:2], theta[2:3], np.exp(theta[3])
-    one = np.ones(1)
-    innovations = signal.lfilter(np.concatenate([one, -phi]), np.concatenate([one, moving]), x)
-    n = len(x)
-    return -0.5 * np.sum((innovations / scale) ** 2) - n * theta[3] - 0.5 * n * np.log(2 * np.pi)
-
-
-def test_the_likelihood_of_an_arma_process_and_its_hessian() -> None:
-    rng = np.random.default_rng(5)
-    truth = np.array([0.5, -0.3, 0.4, -0.2])
-    noise = rng.normal(size=60) * np.exp(truth[3])
-    x = signal.lfilter([1.0, 0.4], [1.0, -0.5, 0.3], noise)
-    np.testing.assert_allclose(
-        ar_likelihood(truth, x),
-        -0.5 * np.sum((noise / np.exp(truth[3])) ** 2) + 60 * 0.2 - 30 * np.log(2 * np.pi),
-    )
-    gradient, hessian = fd.jit(fd.grad(ar_likelihood)), fd.jit(fd.hessian(ar_likelihood))
-    step = 1e-5 * np.eye(4)
-    for _ in range(3):
-        differences = [(gradient(truth + h, x) - gradient(truth - h, x)) / 2e-5 for h in step]
-        np.testing.assert_allclose(hessian(truth, x), differences, rtol=1e-6, atol=1e-6)
-    assert (np.linalg.eigvalsh(hessian(truth, x)) < 0).all()
-
-
 def test_the_transpose_of_a_filter_runs_backwards() -> None:
     ct = real(6)
     (found,) = fd.linear_transpose(lambda x: signal.lfilter(B, A, x), real(6))(ct)

@@ -176,6 +176,7 @@ def test_peaks_of_examples_that_differ_in_their_number_are_refused() -> None:
         fd.vmap(lambda x: signal.find_peaks(x)[0])(np.stack([WAVE, np.cos(2 * WAVE)]))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "options",
     [{}, {"height": 0.2, "threshold": 0.01}, {"distance": 3}, {"prominence": (0.3, 3), "wlen": 9},

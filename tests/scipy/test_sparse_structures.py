@@ -132,6 +132,7 @@ def _differences(f: Callable[[Any], Any], x: Any) -> Any:
     return (4 * np.array(near) - np.array(far)) / 3
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.thinned(51)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", FORMATS)

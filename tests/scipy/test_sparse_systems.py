@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize
 from scipy import sparse as plain
 from scipy.sparse import linalg as solvers
 
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import sparse
-from funcdiff.testing import check_grads
 from tests.scipy.agreement import assert_agrees
 
 Call = Callable[..., Any]
@@ -283,19 +281,3 @@ def test_both_solvers_give_one_slope() -> None:
         for direct in (False, True)
     )
     np.testing.assert_allclose(by_cg, by_factors, rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.slow
-def test_conductivities_are_found_from_potentials() -> None:
-    truth = np.sin(np.arange(D.shape[0]))
-    observed = potentials(truth, direct=True)
-
-    def misfit(logarithms: Any) -> Any:
-        return np.sum((potentials(logarithms) - observed) ** 2)
-
-    check_grads(misfit, (0.5 * truth,), order=1)
-    found = optimize.minimize(
-        fd.value_and_grad(misfit), np.zeros(D.shape[0]), jac=True, method="L-BFGS-B",
-        options={"maxiter": 300, "ftol": 1e-14, "gtol": 1e-9},
-    )  # fmt: skip
-    np.testing.assert_allclose(found.x, truth, atol=1e-2)

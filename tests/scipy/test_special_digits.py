@@ -73,6 +73,7 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
 """Name, number of an argument and arguments -> the derivatives by it, with mpmath."""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("entry", DIGITS, ids=str)
 def test_both_derivatives_have_all_digits(entry: tuple[Any, ...]) -> None:
     name, k, *point = entry
@@ -89,6 +90,7 @@ def test_both_derivatives_have_all_digits(entry: tuple[Any, ...]) -> None:
     assert fd.vmap(fd.grad(f))(np.ones(0)).shape == (0,)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["elliprc", "elliprd", "elliprf", "elliprg", "elliprj"])
 def test_carlsons_integrals_have_all_derivatives(name: str) -> None:
     function, count = getattr(S, name), {"elliprc": 2, "elliprj": 4}.get(name, 3)
@@ -212,6 +214,7 @@ def test_mathieus_modified_functions_in_other_modes_and_at_edges() -> None:
     assert np.isnan(fd.grad(lambda q: S.mathieu_modcem2(20, q, -0.5)[0])(1000.0))
 
 
+@pytest.mark.slow
 def test_spheroidal_functions_have_derivatives_by_place_and_their_values_by_parameter() -> None:
     for name, place in (("ang1", 0.3), ("rad1", 2.7), ("rad2", 2.7)):
         for kind in ("pro", "obl"):

@@ -210,17 +210,3 @@ def test_slopes_that_naive_formulas_lose_keep_their_digits(
 def test_the_curvature_of_erfcx_far_out_keeps_its_digits() -> None:
     curvature = fd.grad(fd.grad(scipy_special.erfcx))(45.0)
     np.testing.assert_allclose(curvature, 1.236445084040019e-05, rtol=1e-13)
-
-
-def test_a_gamma_distribution_is_fitted_through_its_distribution_function() -> None:
-    shape = 2.7
-    quantiles = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-    points = scipy_special.gammaincinv(shape, quantiles)
-
-    def loss(a: Any) -> Any:
-        return np.sum((scipy_special.gammainc(a, points) - quantiles) ** 2)
-
-    a = 1.5
-    for _ in range(8):
-        a -= fd.grad(loss)(a) / fd.grad(fd.grad(loss))(a)
-    np.testing.assert_allclose(a, shape, rtol=1e-10)

@@ -46,7 +46,19 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
     "comb of nothing with repetition": (lambda s, x: s.comb(x + 1, 0, repetition=True), Z),
     "comb of more than there are": (lambda s, x: s.comb(x, x + 2), Z),
     "sinc": (lambda s, x: s.sinc(x), Z),
-}
+    "spherical": (
+        lambda s, x: [
+            getattr(s, f"spherical_{kind}n")([0, 1, 3], x, derivative)
+            for kind in "jyik" for derivative in (False, True)
+        ], Z),
+    "lambertw": (lambda s, x: [s.lambertw(x).real, s.lambertw(-0.1 * x, -1).real], X),
+    "lambertw of complex numbers": (lambda s, z: s.lambertw(z, [0, 1, 3]), Z + 0.4j),
+    "elliptic integrals near 0 and 1": (
+        lambda s, m: [s.ellipkinc(0.5, 0.01 * m), s.ellipeinc(0.5, 0.01 * m),
+                      s.ellipkinc(0.5, 1 - 0.01 * m)], X),
+    "wofz far away": (lambda s, z: s.wofz(z), Z + (9 - 12j)),
+    "voigt_profile of small deviation": (lambda s, x, g: s.voigt_profile(x, 0.05, g), Z, Z / 2),
+}  # fmt: skip
 
 
 @pytest.mark.thinned(10)

@@ -231,6 +231,7 @@ SUMS: dict[str, tuple[Callable[..., tuple[Any, ...]], float]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_of_powers_and_densities_with_bessels_functions_have_derivatives(name: str) -> None:
     methods, shape = SUMS[name]
@@ -344,6 +345,7 @@ def test_parameters_are_broadcast_batched_and_compiled() -> None:
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("method", ["logpdf", "pdf", "cdf", "ppf"])
 def test_a_method_is_recorded_once_and_decides_nothing_by_the_values_it_met(method: str) -> None:
     plain, ran = Distribution._parameters, []

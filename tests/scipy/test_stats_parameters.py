@@ -78,8 +78,8 @@ def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> 
 # ---- tails ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(5)
 @together
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("name", "shapes", "x", "expected"), json.loads(FILE.read_text()))
 def test_tails_have_the_derivatives_that_mpmath_finds(
     name: str, shapes: list[float], x: float, expected: dict[str, Any]

@@ -15,6 +15,7 @@ import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.errors import InputError, UnsupportedNumPyError
 from tests.properties.calling import every_call
+from tests.together import together
 
 
 def _doubled(x: Any) -> Any:
@@ -167,6 +168,7 @@ WRITTEN: dict[str, Callable[[Any], None]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_what_is_written_to_it_arrives(
@@ -227,47 +229,6 @@ def test_a_scalar_cannot_be_written_to(write: str) -> None:
 
 
 # ---- axes of length 1 stay -----------------------------------------------------------------------
-
-
-S, B = np.sum, np.broadcast_to
-W = np.array([0.3, 0.7])
-
-BROADCAST = {
-    "mean": lambda z: S(np.mean(np.cos(B(z, (1, 2))), axis=0) ** 2),
-    "sum": lambda z: S(np.sum(np.cos(B(z, (1, 2))), axis=0) ** 2),
-    "prod": lambda z: S(np.prod(np.cos(B(z, (1, 2))), axis=0) ** 2),
-    "max": lambda z: S(np.max(np.cos(B(z, (1, 2))), axis=0) ** 2),
-    "cumsum": lambda z: S(np.cumsum(np.cos(B(z, (1, 2))), axis=0) ** 2),
-    "broadcast_arrays": lambda z: S(
-        np.cumsum(np.cos(np.broadcast_arrays(z, np.ones((1, 1)))[0]), axis=0) ** 2
-    ),
-    "expand_dims": lambda z: S(np.max(np.cos(np.expand_dims(z, 0)), axis=0) ** 2),
-    "leading axes": lambda z: S(np.cumsum(np.cos(B(z, (1, 1, 2))), axis=1) ** 2),
-}
-
-
-@pytest.mark.parametrize("name", BROADCAST)
-def test_a_reduction_over_a_broadcast_axis_keeps_its_gradient(name: str) -> None:
-    found = every_call(fd.grad(BROADCAST[name]), W)
-    np.testing.assert_allclose(found, -np.sin(2 * W))
-
-
-def test_values_keep_leading_axes() -> None:
-    x = np.ones((3, 4))
-    assert every_call(fd.jit(lambda x: np.sin(B(x, (1, *x.shape)))), x).shape == (1, 3, 4)
-    assert every_call(fd.jit(lambda x: np.sin(B(x, (0, *x.shape)))), x).shape == (0, 3, 4)
-
-
-@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1), ()])
-@pytest.mark.parametrize("f", [
-    lambda z: np.abs(S(z)) ** 2,
-    lambda z: np.real(np.mean(z)) ** 3,
-    lambda z: np.abs(np.prod(z) - 1.0),
-], ids=["modulus", "real part", "product"])  # fmt: skip
-def test_a_complex_gradient_has_the_shape_of_one_entry(f: Any, shape: tuple[int, ...]) -> None:
-    z = np.full(shape, 1 + 2j)
-    found = every_call(fd.grad(f), z)
-    assert (found.shape, found.dtype) == (shape, z.dtype)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])

@@ -45,27 +45,6 @@ test_gradients_are_those_of_parsevals_equation = pytest.mark.filterwarnings(
 }, rtol=1e-7, atol=1e-14))  # fmt: skip
 
 
-@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
-@pytest.mark.parametrize("name", ["irfft", "hfft"])
-def test_irfft_ignores_the_imaginary_part_of_dc_and_nyquist(name: str, norm: Any) -> None:
-    def f(z: Any) -> Any:
-        return np.sum(X.take([0, 1, 2, 3, 4, 1]) * getattr(FFT, name)(z, norm=norm) ** 3)
-
-    ignored = 1j * np.array([1.0, 0.0, 0.0, -3.0])
-    assert f(Z + ignored) == f(Z)
-    slope = fd.grad(f)(Z)
-    np.testing.assert_array_equal(slope.imag[[0, 3]], 0)
-    assert np.all(slope.imag[1:3] != 0)
-    assert fd.jvp(f, (Z,), (ignored,))[1] == 0
-
-
-def test_of_an_odd_number_of_points_only_dc_is_ignored() -> None:
-    v = np.arange(1.0, 8.0) ** 2
-    slope = fd.grad(lambda z: np.sum(v * FFT.irfft(z, 7)))(Z)
-    assert slope[0].imag == 0
-    assert np.all(slope[1:].imag != 0)
-
-
 @together
 @pytest.mark.parametrize("n", [3, 4, 6, 7])
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])

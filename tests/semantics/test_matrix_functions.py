@@ -110,61 +110,6 @@ def test_second_derivatives_at_equal_eigenvalues_are_those_of_the_polynomial(
     np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("point", SYMMETRIC)
-@pytest.mark.parametrize("name", PAIRS)
-def test_third_derivatives_at_equal_eigenvalues_are_those_of_the_polynomial(
-    name: str, point: str
-) -> None:
-    f, by_products = PAIRS[name]
-    a = SYMMETRIC[point]
-    for third in THIRD:
-        np.testing.assert_allclose(third(f)(a), third(by_products)(a), atol=1e-11)
-
-
-def test_a_fourth_derivative_along_directions_is_that_of_the_polynomial() -> None:
-    directions = RANDOM.normal(size=(4, 3, 3))
-
-    def derivative(f: Function) -> Any:
-        for t in directions:
-            f = _along(f, t)
-        return f(np.eye(3))
-
-    def quintic(a: Any) -> Any:
-        w, v = np.linalg.eigh(_symmetric(a))
-        return np.sum(((v * w**5) @ v.T) * WEIGHTS)
-
-    def by_products(a: Any) -> Any:
-        return np.sum(np.linalg.matrix_power(_symmetric(a), 5) * WEIGHTS)
-
-    np.testing.assert_allclose(derivative(quintic), derivative(by_products), rtol=1e-12)
-
-
-def _along(f: Function, t: Any) -> Function:
-    return lambda a: fd.jvp(f, (a,), (t,))[1]
-
-
-def test_the_hessian_of_a_log_determinant_by_eigenvalues_is_that_of_slogdet() -> None:
-    def logarithms(a: Any) -> Any:
-        return np.sum(np.log(np.linalg.eigvalsh(_symmetric(a))))
-
-    for a in (np.eye(3), np.diag([2.0, 2.0, 5.0])):
-        expected = fd.hessian(lambda a: np.linalg.slogdet(_symmetric(a))[1])(a)
-        for hessian in (fd.hessian, lambda f: fd.jacrev(fd.grad(f))):
-            np.testing.assert_allclose(hessian(logarithms)(a), expected, atol=1e-13)
-
-
-def test_the_hessian_of_the_trace_of_an_exponential_has_divided_differences() -> None:
-    w = np.array([0.5, 0.5, 2.0])
-    table = np.where(w[:, None] == w, np.exp(w), 0.0)
-    slope = (np.exp(2.0) - np.exp(0.5)) / 1.5
-    table = np.where(table == 0, slope, table)
-    unit = np.eye(3)
-    symmetric = (np.einsum("ik,jl->ijkl", unit, unit) + np.einsum("il,jk->ijkl", unit, unit)) / 2
-    result = fd.hessian(lambda a: np.sum(np.exp(np.linalg.eigvalsh(a))))(np.diag(w))
-    np.testing.assert_allclose(result, symmetric * table[:, :, None, None], atol=1e-14)
-
-
 def test_parameters_of_the_function_have_mixed_derivatives_at_equal_eigenvalues() -> None:
     def power(c: Any, a: Any) -> Any:
         w, v = np.linalg.eigh(_symmetric(a))

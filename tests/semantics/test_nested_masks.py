@@ -32,26 +32,12 @@ def _loop(body: Callable[[Any, Any], Any], x: Any) -> Any:
 
 
 NESTED: Final[dict[str, Callable[[Function, Any], Any]]] = {
-    "cond": lambda u, x: fd.cond(x[1] > 0.1, lambda z: kept(u, z), np.sin, x),
-    "cond of what is masked": lambda u, x: np.where(KEPT, fd.cond(x[1] > 0.1, u, np.sin, x), 0),
     "cond that masks": lambda u, x: fd.cond(
         x[1] > 0.1, lambda z: np.where(KEPT, z, 0) * x, np.sin, u(x)
     ),
-    "cond, the other branch": lambda u, x: fd.cond(
-        x[1] > 9, lambda y, z: y, lambda y, z: z * np.sin(x), u(x), x
-    ),
-    "checkpoint": lambda u, x: fd.checkpoint(lambda z: kept(u, z))(x),
-    "checkpoint of what is masked": lambda u, x: np.where(KEPT, fd.checkpoint(u)(x), 0),
-    "scan": lambda u, x: fd.scan(lambda c, w: (c + kept(u, x) * w, c), 0 * x, WEIGHTS)[0],
-    "scan of the carry": lambda u, x: fd.scan(
-        lambda c, w: (np.where(KEPT, u(c) + w, c), kept(u, c)), x, WEIGHTS
-    )[1],
     "scan that masks its rows": lambda u, x: fd.scan(
         lambda c, row: (c + row[0], np.where(row[1], row[0], 0)), 0.0, (u(x), KEPT)
     )[1],
-    "scan of what is masked": lambda u, x: np.where(
-        KEPT, fd.scan(lambda c, w: (c + w * u(x), u(c) * w), x, WEIGHTS)[0], 0
-    ),
     "scan, columns": lambda u, x: fd.scan(lambda c, w: (c * w, u(c) * w), x, WEIGHTS)[1][:2, KEPT],
     "scan that masks an iteration later": lambda u, x: fd.scan(
         lambda c, w: ((u(c[0]), np.where(KEPT, c[1], 0) + c[0] * w), None), (x, x), WEIGHTS[:2]
@@ -69,10 +55,6 @@ NESTED: Final[dict[str, Callable[[Function, Any], Any]]] = {
         x,
         WEIGHTS,
     )[1],
-    "while": lambda u, x: _loop(lambda z, k: np.where(KEPT, u(z) + k, z), x) * WEIGHTS,
-    "while that masks": lambda u, x: _loop(lambda z, _k: np.where(KEPT, z * 2, 0), u(x)),
-    "while of what is masked": lambda u, x: np.where(KEPT, _loop(lambda z, k: u(z) + k * x, x), 0),
-    "while of a constant": lambda u, x: np.where(KEPT, _loop(lambda z, k: z + k * u(x), x), 0),
     "while in cond": lambda u, x: np.where(
         KEPT, fd.cond(x[1] > 0.1, lambda z: _loop(lambda y, k: u(y) + k * x, z), np.sin, x), 0
     ),

@@ -58,48 +58,40 @@ every_mix = pytest.mark.parametrize(("D", "E"), MIXES)
 # ---- Siskind and Pearlmutter -------------------------------------------------------------------
 
 
+Nested = Callable[[Slope, Slope], Any]
+NESTED: dict[str, tuple[Nested, float]] = {
+    "2005: D(λx. x·D(λy. x + y)(1))(1) = 1, not 2": (
+        lambda D, E: D(lambda x: x * E(lambda y: x + y)(1.0))(1.0), 1,
+    ),
+    "2005: D(λx. x·D(λy. x·y)(2))(3) = D(λx. x²)(3)": (
+        lambda D, E: D(lambda x: x * E(lambda y: x * y)(2.0))(3.0), 6,
+    ),
+    "2008, a shadowed name: D(λx. x·D(λx. x²)(x + 1))(3) = D(λx. 2x² + 2x)(3)": (
+        lambda D, E: D(lambda x: x * E(lambda x: x * x)(x + 1.0))(3.0), 14,
+    ),
+    "2008, both roles of x count: D(λx. D(λy. x·y²)(x))(3) = D(λx. 2x²)(3)": (
+        lambda D, E: D(lambda x: E(lambda y: x * y * y)(x))(3.0), 12,
+    ),
+    "2008, what does not move: D(λx. D(λy. x² + 0·y)(1) + x)(2) = 1": (
+        lambda D, E: D(lambda x: E(lambda y: x * x + 0.0 * y)(1.0) + x)(2.0), 1,
+    ),
+    "2008, what has no y: D(λx. D(λy. x²)(1) + x)(2) = 1": (
+        lambda D, E: D(lambda x: E(lambda y: x * x)(1.0) + x)(2.0), 1,
+    ),
+    "a function made outside closes over x: D(λx. D(λy. f(f(y)))(5))(3), f = λy. x·y": (
+        lambda D, E: D(lambda x: E(lambda y: x * (x * y))(5.0))(3.0), 6,
+    ),
+}  # fmt: skip
+
+
 @together
 @every_mix
-def test_siskind_pearlmutter_2005_the_derivative_of_x_times_an_inner_derivative(
-    D: Slope, E: Slope
+@pytest.mark.parametrize("name", NESTED)
+def test_siskind_pearlmutter_an_inner_derivative_knows_its_own_perturbation_alone(
+    name: str, D: Slope, E: Slope
 ) -> None:
-    """D(λx. x·D(λy. x + y)(1))(1) = 1, not 2."""
-    assert D(lambda x: x * E(lambda y: x + y)(1.0))(1.0) == 1.0
-
-
-@together
-@every_mix
-def test_siskind_pearlmutter_2005_an_inner_derivative_that_depends_on_the_outer_variable(
-    D: Slope, E: Slope
-) -> None:
-    """D(λx. x·D(λy. x·y)(2))(3) = D(λx. x²)(3) = 6."""
-    assert D(lambda x: x * E(lambda y: x * y)(2.0))(3.0) == 6.0
-
-
-@together
-@every_mix
-def test_siskind_pearlmutter_2008_a_shadowed_name_is_another_variable(D: Slope, E: Slope) -> None:
-    """D(λx. x·D(λx. x²)(x + 1))(3) = D(λx. 2x² + 2x)(3) = 14."""
-    assert D(lambda x: x * E(lambda x: x * x)(x + 1.0))(3.0) == 14.0
-
-
-@together
-@every_mix
-def test_siskind_pearlmutter_2008_the_inner_derivative_is_taken_at_the_outer_variable(
-    D: Slope, E: Slope
-) -> None:
-    """D(λx. D(λy. x·y²)(x))(3) = D(λx. 2x²)(3) = 12: both roles of x count."""
-    assert D(lambda x: E(lambda y: x * y * y)(x))(3.0) == 12.0
-
-
-@together
-@every_mix
-def test_siskind_pearlmutter_2008_an_inner_derivative_of_what_does_not_move_is_zero(
-    D: Slope, E: Slope
-) -> None:
-    """D(λx. D(λy. x)(1) + x)(2) = 1: the outer perturbation is none of the inner one's."""
-    assert D(lambda x: E(lambda y: x * x + 0.0 * y)(1.0) + x)(2.0) == 1.0
-    assert D(lambda x: E(lambda y: x * x)(1.0) + x)(2.0) == 1.0
+    nested, expected = NESTED[name]
+    assert nested(D, E) == expected
 
 
 @pytest.mark.thinned(77)
@@ -122,19 +114,6 @@ def test_three_levels_keep_three_perturbations_apart(modes: tuple[str, ...]) -> 
     A, B, C = (MODES[mode] for mode in modes)
     found = A(lambda x: x * B(lambda y: y * C(lambda z: x * y * z * z)(y))(x))(2.0)
     assert found == 192.0
-
-
-@together
-@every_mix
-def test_a_free_variable_of_a_function_made_outside_is_the_outer_variable(
-    D: Slope, E: Slope
-) -> None:
-    """A function that closes over x is differentiated within, by an operator that knows no x."""
-
-    def twice(f: Scalar) -> Scalar:
-        return E(lambda y: f(f(y)))
-
-    assert D(lambda x: twice(lambda y: x * y)(5.0))(3.0) == 6.0
 
 
 # ---- Manzyuk, Pearlmutter, Radul, Rush, Siskind ------------------------------------------------

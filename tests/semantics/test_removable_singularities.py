@@ -35,40 +35,14 @@ RADII: Final[dict[str, Function]] = {
 }
 """Ways to write the Euclidean norm of two numbers."""
 
-FUNCTIONS: Final[dict[str, tuple[Function, float, float]]] = {
-    "r**2": (lambda r: r**2, 1, 0),
-    "r * r": (lambda r: r * r, 1, 0),
-    "np.square": (np.square, 1, 0),
-    "np.power(r, 2)": (lambda r: np.power(r, 2), 1, 0),
-    "float_power": (lambda r: np.float_power(r, 2), 1, 0),
-    "r**4": (lambda r: r**4, 0, 1),
-    "r * r * r * r": (lambda r: r * (r * (r * r)), 0, 1),
-    "1.7 * r * r": (lambda r: 1.7 * r * r, 1.7, 0),
-    "(1.7 * r) ** 2": (lambda r: (1.7 * r) ** 2, 1.7**2, 0),
-    "(r / 1.7) ** 2": (lambda r: (r / 1.7) ** 2, 1.7**-2, 0),
-    "cos": (np.cos, -1 / 2, 1 / 24),
-    "cos(1.7 * r)": (lambda r: np.cos(1.7 * r), -(1.7**2) / 2, 1.7**4 / 24),
-    "cosh": (np.cosh, 1 / 2, 1 / 24),
-    "sinc": (np.sinc, -(np.pi**2) / 6, np.pi**4 / 120),
-    "exp(-r**2)": (lambda r: np.exp(-(r**2)), -1, 1 / 2),
-    "1 / (1 + r**2)": (lambda r: 1 / (1 + r**2), -1, 1),
-    "r * sin(r)": (lambda r: r * np.sin(r), 1, -1 / 6),
-    "r * tanh(r)": (lambda r: r * np.tanh(r), 1, -1 / 3),
-    "r * arctan(r)": (lambda r: r * np.arctan(r), 1, -1 / 3),
-    "log cosh": (lambda r: np.log(np.cosh(r)), 1 / 2, -1 / 12),
-    "logaddexp": (lambda r: np.logaddexp(r, -r), 1 / 2, -1 / 12),
-    "exp + exp": (lambda r: np.exp(r) + np.exp(-r), 1, 1 / 12),
-    "hypot": (lambda r: np.hypot(r, 1.0), 1 / 2, -1 / 8),
-    "hypot with 1.7": (lambda r: np.hypot(1.7, r), 1 / 3.4, -1 / 8 / 1.7**3),
-    "sqrt(1 + r**2)": (lambda r: np.sqrt(1 + r**2), 1 / 2, -1 / 8),
-    "sin(r) ** 2": (lambda r: np.sin(r) ** 2, 1, -1 / 3),
-    "bessel": (np.i0, 1 / 4, np.nan),
+FUNCTIONS: Final[dict[str, tuple[Function, float]]] = {
+    "r**2": (lambda r: r**2, 1),
+    "cos": (np.cos, -1 / 2),
     "matern": (
-        lambda r: (1 + 1.7 * r + 1.7**2 / 3 * r**2) * np.exp(-1.7 * r), -(1.7**2) / 6, 1.7**4 / 24
+        lambda r: (1 + 1.7 * r + 1.7**2 / 3 * r**2) * np.exp(-1.7 * r), -(1.7**2) / 6
     ),
-    "where": (lambda r: np.where(r < 5, np.cos(r), 0.0), -1 / 2, 1 / 24),
 }  # fmt: skip
-"""Functions of a radius, with the coefficients of r² and r⁴, if that is to be checked."""
+"""Functions of a radius, with the coefficient of r²; others in `tests/properties/test_radii.py`."""
 
 ZERO: Final = np.zeros(2)
 
@@ -105,34 +79,11 @@ def _seconds(f: Function, x: Any) -> dict[str, Any]:
 @pytest.mark.thinned(10)
 @pytest.mark.parametrize("radius", RADII)
 def test_a_smooth_function_of_a_radius_has_its_second_derivative_in_every_mode(radius: str) -> None:
-    for g in ("r**2", "cos", "matern"):
-        function, curvature, _ = FUNCTIONS[g]
+    for g, (function, curvature) in FUNCTIONS.items():
         found = _seconds(lambda x, g=function: g(RADII[radius](x)), ZERO)
         for mode, value in found.items():
             wanted = 2 * curvature * (np.ones(2) if mode == "along a line" else np.eye(2))
             np.testing.assert_allclose(value, wanted, rtol=1e-14, atol=1e-14, err_msg=f"{g} {mode}")
-
-
-@pytest.mark.thinned(13)
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_smooth_function_of_a_norm_has_its_derivatives_at_zero(function: str) -> None:
-    g, second, fourth = FUNCTIONS[function]
-
-    def f(x: Any) -> Any:
-        return g(np.linalg.norm(x))
-
-    np.testing.assert_array_equal(fd.grad(f)(ZERO), ZERO)
-    for mode, value in _seconds(f, ZERO).items():
-        wanted = 2 * second * (np.ones(2) if mode == "along a line" else np.eye(2))
-        np.testing.assert_allclose(value, wanted, rtol=1e-14, atol=1e-14, err_msg=mode)
-    third = fd.jacobian(fd.hessian(f))(ZERO)
-    np.testing.assert_array_equal(third, np.zeros((2, 2, 2)))
-    line: Any = [
-        fd.derivative(lambda t: f(np.array([0.6, 0.8]) * t), n=n)(0.0) for n in range(1, 5)
-    ]
-    count = 4 if np.isfinite(fourth) else 3
-    expected = [0, 2 * second, 0, 24 * fourth]
-    np.testing.assert_allclose(line[:count], expected[:count], rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("f", [

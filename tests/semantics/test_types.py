@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import funcdiff as fd
 from funcdiff.errors import InputError, OutputError
 from tests.claims import alike, claims, refused
-from tests.together import together
 
 vjp: Any = fd.vjp  # types refuse some of what is tried here
 grad: Any = fd.grad
@@ -40,62 +37,15 @@ test_a_gradient_is_like_its_argument = squared({
 })  # fmt: skip
 
 
-@pytest.mark.parametrize("f", [
-    np.sum,
-    np.mean,
-    np.max,
-    np.std,
-    np.linalg.norm,
-    lambda x: np.sum(np.where(x > 1, x, 0)),
-    lambda x: np.sum(2.5 * x + 1),
-    lambda x: np.sum(x**2 / 3 - 1 / x),
-    lambda x: np.sum(np.maximum(x, 0.5)),
-    lambda x: np.sum(np.clip(x, 0.5, 2)),
-    lambda x: np.sum(np.exp(x) @ np.ones(3, np.float32)),
-])  # fmt: skip
-def test_single_precision_stays_single(f: Callable[[Any], Any]) -> None:
-    x = np.array([1.0, 2.0, 3.0], np.float32)
-    value, gradient = fd.value_and_grad(f)(x)
-    assert value.dtype == f(x).dtype == np.float32
-    assert gradient.dtype == np.float32
-
-
-@together
-@pytest.mark.parametrize("other", [
-    2, 2.0, True, np.float32(2), np.float64(2), np.int8(2), np.int64(2),
-    np.array(2.0), np.array([2, 3]), np.array([2, 3], np.int16), np.array([2, 3], np.float16),
-])  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
-def test_promotion_is_numpys(other: Any, dtype: Any) -> None:
-    x = np.array([1.5, 2.5], dtype)
-    functions: list[Any] = [lambda x: x * other, lambda x: other - x, lambda x: np.add(x, other)]
-    for f in functions:
-        y, f_vjp = vjp(f, x)
-        assert y.dtype == f(x).dtype
-        np.testing.assert_array_equal(y, f(x))
-        assert f_vjp(np.ones_like(y))[0].dtype == dtype
-
-
 test_what_has_no_derivative_is_refused = refused({
     "integers, with their dtype and the cure": [
         (InputError, r"no derivative.*Make it a float",
          lambda x=x: fd.grad(lambda x: np.sum(x * 1.0))(x))
         for x in (3, np.int32(3), np.arange(3), np.array([True]), np.array([1, 2], np.uint8))
     ],
-    "an integer leaf, with its path": [
-        (InputError, r"\['n'\] is an array of dtype int64.*static",
-         lambda: fd.grad(lambda p: np.sum(p["w"] * p["n"]))({"w": PAIR, "n": np.arange(2)})),
-        (InputError, r"\['layers'\]\[1\]\['k'\] is the integer 3",
-         lambda: fd.grad(lambda p: p["layers"][0]["k"])({"layers": [{"k": 1.0}, {"k": 3}]})),
-        (TypeError, "integer", lambda: fd.grad(lambda x: x)(3)),
-    ],
     "an integer output": (
         OutputError, "integer or boolean result has no derivative",
         lambda: grad(np.argmax)(np.ones(3)),
-    ),
-    "an output with axes, with its shape and the cures": (
-        OutputError, r"f64\[3\].*\[0\].*\.sum\(\).*jacobian",
-        lambda: fd.grad(lambda x: 2 * x)(np.ones(3)),
     ),
 })  # fmt: skip
 

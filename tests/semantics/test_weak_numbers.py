@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 transforms: Any = fd  # types refuse some of what is tried here
 
@@ -80,6 +81,7 @@ def _as_float(m: Callable[..., Any]) -> Callable[..., Any]:
     return shown
 
 
+@together
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("number", ["float", "complex"])
 @pytest.mark.parametrize("array", ARRAYS)
@@ -228,6 +230,7 @@ HANDED_ON: dict[str, Callable[[Any], Any]] = {
 HANDED_ON["custom_jvp"].defjvp(lambda primals, tangents: (primals[0] + 1, tangents[0]))  # type: ignore[attr-defined]
 
 
+@together
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("hand_on", HANDED_ON.values(), ids=HANDED_ON)
 def test_what_hands_on_a_python_number_leaves_it_weak(

@@ -44,7 +44,13 @@ PATTERNS: list[Pattern] = [
         call(f"np.fft.{name}(x, s=(4, 3), axes=(1, 0), norm='forward')", real(3, 5, 2))
         for name in ("rfft2", "rfftn")
     ),
+    *(
+        call(f"np.fft.{name}(x, s={s}, axes={axes})", complex_(3, 5, 2), large=())
+        for name in ("fftn", "ifftn", "irfftn")
+        for s, axes in (((-1, 5), (1, -1)), ((4, 3, 2), (1, 1, 0)))
+    ),
     call("np.fft.fft(x) * 2.0", X),
+    call("np.fft.ifftshift(x, axes=(1, 1)) * np.fft.fftshift(x, axes=(-1,))", X, large=()),
     call("np.fft.fftshift(x)", X),
     call("np.fft.ifftshift(x, axes=1)", X),
     call("np.fft.fftfreq(x.size, 0.5) * x + np.fft.rfftfreq(x.size, 0.5).sum()", real(6)),

@@ -39,6 +39,10 @@ PATTERNS: list[Pattern] = [
           real(3, low=0.3, high=2.0), ascending(4), batched=False),
     small("x * np.digitize(x, y, right=True)",
           real(3, low=0.3, high=2.0), ascending(4), batched=False),
+    *(
+        small(f"x * np.digitize(x, np.sort(x)[::{step}], right={right})", real(5), batched=False)
+        for step, right in ((1, True), (-1, False), (-1, True))  # each value meets an edge
+    ),
     # positions
     small("np.take_along_axis(x, np.argsort(x, axis=1, kind='stable', stable=None), 1)", X),
     small("np.take_along_axis(x, np.argsort(x, axis=1, stable=True), 1)", X),
