@@ -1,9 +1,9 @@
 """NumPy functions that are Python code over other NumPy functions: that code runs on traced arrays.
 
 NumPy hands calls of its functions over, but not the conversions (``asarray(x)``) that such code
-begins with.  So each function here is NumPy's own, of the installed version, with the names of the
-conversions bound to those of traced arrays.  Values, keywords, kinds of results and errors are
-NumPy's by construction; derivatives are those of the functions that it calls.
+begins with, nor the making of new arrays.  So each function here is NumPy's own, of the installed
+version, with these names bound to those of traced arrays.  Values, keywords, kinds of results and
+errors are NumPy's by construction; derivatives are those of the functions that it calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.numpy.border.dispatch import implements, unsupported
-from funcdiff.numpy.creation import construction
+from funcdiff.numpy.creation.construction import asarray, join_traced
+from funcdiff.numpy.namespace import OURS
 from funcdiff.ops.structure.slicing import along, slice_p
 from funcdiff.ops.structure.unknown import trimmed, whole_of
 
@@ -30,24 +31,28 @@ def _names(text: str) -> list[str]:
 
 
 _CONVERSIONS: Final[dict[Any, Callable[..., Any]]] = {
-    np.array: construction.array,
-    np.asanyarray: construction.asarray,
-    np.asarray: construction.asarray,
-    np.ascontiguousarray: construction.ascontiguousarray,
+    **{getattr(np, name): ours for name, ours in OURS.items() if callable(ours)},
+    np.atleast_2d: lambda *xs: np.atleast_2d(*map(join_traced, xs)),
+    np.broadcast: lambda *xs: np.broadcast(*map(np.empty, map(np.shape, xs))),
+    np.asanyarray: asarray,  # which hands subclasses over by itself
+    inspect.unwrap(np.concatenate): np.concatenate,
+    inspect.unwrap(np.linalg.inv).__globals__["_makearray"]: lambda a: (asarray(a), asarray),
 }
+"""What does not hand calls over -> what does: conversions, new arrays, and what is unwrapped."""
+
 _COMPOSED: Final = _names(
     """
-    angle append apply_over_axes argwhere array_split atleast_1d atleast_2d atleast_3d
-    column_stack corrcoef diff dsplit dstack extract fill_diagonal flatnonzero fliplr flipud
-    histogram2d hsplit hstack intersect1d isclose iscomplex iscomplexobj isneginf isposinf
-    isreal isrealobj ix_ kron matrix_transpose moveaxis nan_to_num ndim real_if_close
-    resize rollaxis rot90 setxor1d shape size sort_complex split stack tile trapezoid trim_zeros
-    union1d unstack unwrap vsplit vstack
+    angle append apply_over_axes argwhere array_split atleast_1d atleast_2d atleast_3d block
+    column_stack corrcoef cumulative_prod cumulative_sum diff dsplit dstack extract
+    fill_diagonal flatnonzero fliplr flipud histogram2d hsplit hstack intersect1d isclose
+    iscomplex iscomplexobj isneginf isposinf isreal isrealobj ix_ kron logspace matrix_transpose
+    moveaxis nan_to_num ndim poly ptp real_if_close resize rollaxis rot90 setxor1d shape size
+    sort_complex split stack tile trapezoid trim_zeros union1d unstack unwrap vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
     fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn
     linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_power
-    linalg.matrix_transpose linalg.outer linalg.tensordot linalg.tensorinv linalg.trace
-    linalg.vecdot linalg.vector_norm
+    linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.tensordot
+    linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm
     """
 )
 """By name; those that the installed NumPy does not have, or not in Python, are passed over."""

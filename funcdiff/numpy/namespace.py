@@ -100,7 +100,7 @@ class Namespace(ModuleType):
             raise self._missing(name)
         found = self._ours.get(name, plain)
         if _is_dispatched(found) and found is not np.block:  # which takes nested lists anyway
-            found = _accept_lists(found)
+            found = _accepting.get(found) or _accepting.setdefault(found, _make_accepting(found))
         if name in vars(module):  # and not deprecated, which NumPy says each time
             setattr(self, name, found)
         return found
@@ -124,11 +124,6 @@ def _is_dispatched(value: Any) -> bool:
 
 _accepting: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
 """Functions of NumPy's -> ours: one each, whichever thread asks first."""
-
-
-def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a NumPy function that takes lists, and polynomials, of traced numbers, too."""
-    return _accepting.get(plain) or _accepting.setdefault(plain, _make_accepting(plain))
 
 
 def _make_accepting(plain: Callable[..., Any]) -> Callable[..., Any]:

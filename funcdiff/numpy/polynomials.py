@@ -29,7 +29,7 @@ from funcdiff.ops.structure.slicing import along, slice_along
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.ops.structure.unknown import shortened, trimmed, unknown, whole_of
 
-# ---- values and roots --------------------------------------------------------------------------
+# ---- coefficients ------------------------------------------------------------------------------
 
 
 def _vector(p: Any) -> Any:
@@ -56,34 +56,6 @@ def _like(given: tuple[Any, ...], coefficients: Any) -> Any:
     if any(isinstance(p, np.poly1d) for p in given):
         return np.poly1d(coefficients)
     return coefficients
-
-
-@implements(np.poly)
-def poly(seq_of_zeros: Any) -> Any:
-    """Return the polynomial of these roots, or the characteristic polynomial of a matrix."""
-    zeros: Any = np.atleast_1d(array(seq_of_zeros))
-    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
-        zeros = np.linalg.eigvals(zeros)
-    elif zeros.ndim == 1:
-        zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
-    else:
-        raise ValueError("input must be 1d or non-empty square 2d array")
-    if zeros.shape[0] == 0:
-        return 1.0
-    coefficients: Any = np.ones(1, zeros.dtype)
-    one = np.ones(1, zeros.dtype)
-    for k in range(zeros.shape[0]):
-        factor = np.concatenate([one, -zeros[k : k + 1]])
-        coefficients = np.convolve(coefficients, factor)
-    if zeros.dtype.kind == "c" and _in_conjugate_pairs(zeros):
-        return np.real(coefficients).copy()
-    return coefficients
-
-
-def _in_conjugate_pairs(zeros: Any) -> bool:
-    """Whether the conjugates of complex numbers are the same numbers, taken as constant."""
-    ordered: Any = np.sort(zeros) == np.sort(np.conjugate(zeros))
-    return bool(np.all(ordered))
 
 
 # ---- arithmetic --------------------------------------------------------------------------------
@@ -279,7 +251,10 @@ def polyfit(
     w: Any = None,
     cov: Any = False,
 ) -> Any:
-    """Fit a polynomial by least squares; the rank of the problem counts as constant."""
+    """Fit a polynomial by least squares; the rank of the problem counts as constant.
+
+    NumPy's own code looks at the rank, which nobody knows inside `scan`.
+    """
     order = int(deg) + 1
     x, rhs = (array(z) + 0.0 for z in (x, y))
     weights = None if w is None else array(w) + 0.0

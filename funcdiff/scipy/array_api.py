@@ -49,7 +49,7 @@ class at:  # noqa: N801 (its name in SciPy's library)
 
     def _copy_with(self, change: Callable[[Any, Any], Any], value: Any) -> Any:
         x = funcdiff.numpy.asarray(self.x)
-        if _is_mask(self.index) and np.ndim(value) == 0:
+        if getattr(self.index, "dtype", None) == np.bool_ and np.ndim(value) == 0:
             mask = np.reshape(self.index, np.shape(self.index) + (1,) * (x.ndim - self.index.ndim))
             return np.where(mask, change(x, value), x).astype(x.dtype)
         y = x.copy()
@@ -75,10 +75,6 @@ class at:  # noqa: N801 (its name in SciPy's library)
     def divide(self, value: Any, **_options: Any) -> Any:
         """Return ``x[i] /= value``."""
         return self._copy_with(operator.truediv, value)
-
-
-def _is_mask(index: Any) -> bool:
-    return getattr(index, "dtype", None) == np.bool_
 
 
 def without_slopes_unless(condition: Any, args: Sequence[Any]) -> list[Any]:

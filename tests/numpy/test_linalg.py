@@ -80,7 +80,7 @@ def test_a_chain_that_ends_in_vectors_is_written_into_a_matrix() -> None:
 
     for ours, theirs in zip(_value(f, A), f(A), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    with pytest.raises(TypeError, match="multi_dot"):
+    with pytest.raises(TypeError, match=r"np\.dot"):
         _value(lambda x: linalg.multi_dot([x, x], out=x.astype(np.float32)), A)
 
 
@@ -178,7 +178,7 @@ def test_half_precision_is_refused_as_in_numpy() -> None:
     lambda x: linalg.multi_dot([x, x, x], out=np.empty((3, 3))),
 ])  # fmt: skip
 def test_what_is_not_covered_is_refused_by_name(f: Callable[[Any], Any]) -> None:
-    with pytest.raises(UnsupportedNumPyError, match=r"np\.linalg\."):
+    with pytest.raises(UnsupportedNumPyError, match=r"np\.dot\(out=\)"):
         fd.vjp(f, A)
 
 

@@ -49,7 +49,7 @@ OF_CUBE: Final[list[Refused]] = [
     (lambda x: np.split(x, 2, axis=1), ValueError, "equal division"),
     (lambda x: np.array_split(x, 0), ValueError, "larger than 0"),
     (lambda x: np.vsplit(x[0, 0], 2), ValueError, "2 or more dimensions"),
-    (lambda x: np.block([[x], x]), ValueError, "nested equally deep"),
+    (lambda x: np.block([[x], x]), ValueError, "depths are mismatched"),
     (lambda x: np.insert(x, 9, 1.0, axis=0), IndexError, "out of bounds"),
     (lambda x: np.flip(x, 3), np.exceptions.AxisError, "out of bounds"),
     (lambda x: np.fliplr(x[0, 0]), ValueError, "2-d"),

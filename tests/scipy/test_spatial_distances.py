@@ -11,6 +11,7 @@ from scipy.spatial import distance as plain
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.scipy import spatial
 from funcdiff.scipy.spatial import distance
 from tests.scipy.agreement import assert_agrees
 
@@ -100,6 +101,10 @@ def test_a_distance_of_nothing_has_no_derivative() -> None:
     slope = fd.grad(lambda x: np.sum(distance.cdist(x, x)))(np.zeros((3, 2)))
     np.testing.assert_array_equal(slope, np.zeros((3, 2)))
     np.testing.assert_array_equal(fd.grad(distance.canberra)(np.zeros(2), np.zeros(2)), [0, 0])
+    for p in (1.5, 2, 3):
+        for f in (spatial.distance_matrix, spatial.minkowski_distance):
+            nothing = fd.grad(lambda x, f=f, p=p: np.sum(f(x, x, p)))(np.zeros((3, 2)))
+            np.testing.assert_array_equal(nothing, np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])

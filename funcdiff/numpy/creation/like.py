@@ -184,28 +184,6 @@ def _axis_moved(y: Tracer, axis: int) -> Traced:
     return permute(y, tuple(order))
 
 
-@implements(np.logspace)
-def logspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
-    axis: int = 0,
-) -> Any:
-    """Return ``base ** linspace(start, stop)``; the base may be traced, too."""
-    if np.ndim(base):
-        ndim = max(map(np.ndim, (start, stop, base)))
-        start, stop, base = (
-            reshape(traced(z), (*(1,) * (ndim - np.ndim(z)), *np.shape(z)))
-            for z in (start, stop, base)
-        )
-        base = np.expand_dims(base, axis)
-    y: Any = np.power(base, traced(linspace(start, stop, num, endpoint, axis=axis)))
-    return y if dtype is None else convert(y, program_dtype(dtype))
-
-
 @implements(np.geomspace)
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0

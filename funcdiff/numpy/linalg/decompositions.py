@@ -207,25 +207,6 @@ def _norm_of_both(x: Any, p: Any) -> Any:
     return np.linalg.norm(x, p, (-2, -1)) * reciprocal
 
 
-@implements(np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """Return how many singular values exceed a tolerance; it has no derivative."""
-    if rtol is not None and tol is not None:
-        raise ValueError("`tol` and `rtol` can't be both set.")
-    x: Any = array(A)
-    if x.ndim < 2:
-        return np.any(x != 0).astype(int)
-    s = svd(x, compute_uv=False, hermitian=hermitian)
-    if tol is not None:
-        limit = np.expand_dims(tol, -1)
-    elif rtol is not None:
-        limit = np.max(s, axis=-1, keepdims=True, initial=0) * np.expand_dims(rtol, -1)
-    else:
-        relative = max(x.shape[-2:]) * np.finfo(s.dtype).eps
-        limit = np.max(s, axis=-1, keepdims=True, initial=0) * relative
-    return np.count_nonzero(s > limit, axis=-1)
-
-
 # ---- pseudoinverse and least squares -------------------------------------------------------------
 
 

@@ -115,8 +115,9 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the product over the last axis of `a` and the last but one of `b`."""
     x, y = promote_arrays(a, b)
     if not (x.ndim and y.ndim):
-        return mutation.store("np.dot", np.multiply(x, y), out)
-    return mutation.store("np.dot", _over("np.dot", x, y, [-1], [max(-2, -y.ndim)]), out)
+        return mutation.store("np.dot", np.multiply(x, y), out, casting="no")
+    product = _over("np.dot", x, y, [-1], [max(-2, -y.ndim)])
+    return mutation.store("np.dot", product, out, casting="no")
 
 
 @implements(np.inner, operands=2)

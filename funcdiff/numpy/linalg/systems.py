@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,10 +11,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_to, promote
-from funcdiff.numpy.memory import mutation
-from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.linalg import determinants, systems
-from funcdiff.ops.structure.structural import convert, permute, reshape
+from funcdiff.ops.structure.structural import convert, reshape
 
 _SlogdetResult: Final[Any] = type(np.linalg.slogdet(np.eye(1)))
 
@@ -87,71 +84,3 @@ def det(a: Tracer) -> Tracer:
 def slogdet(a: Tracer) -> Any:
     """Return sign and logarithm of the modulus of the determinant."""
     return _SlogdetResult(*determinants.slogdet(square_matrices(a)))
-
-
-@implements(np.linalg.tensorsolve)
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tracer:
-    """Return the solution of ``tensordot(a, x, x.ndim) = b``."""
-    left, right = array(a), array(b)
-    if axes is not None:
-        moved = [normalize_axis(k, left.ndim) for k in axes]
-        left = permute(left, (*(k for k in range(left.ndim) if k not in moved), *moved))
-    shape = left.shape[right.ndim :]
-    size = int(np.prod(shape, dtype=int))
-    if left.type.size != size**2:
-        raise LinAlgError(
-            "Input arrays must satisfy the requirement "
-            "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
-        )
-    x = solve(reshape(left, (size, size)), reshape(right, (right.type.size,)))
-    return reshape(x, shape)
-
-
-# ---- powers and chains ---------------------------------------------------------------------------
-
-
-# ---- the array API's spellings -------------------------------------------------------------------
-
-
-@implements(np.linalg.multi_dot)
-def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
-    """Return the product of a chain of matrices in the order of least cost."""
-    xs: list[Any] = [array(x) for x in arrays]
-    if len(xs) < 2:
-        raise ValueError("Expecting at least two arrays.")
-    if len(xs) == 2:
-        return mutation.store("np.linalg.multi_dot", np.dot(*xs), out, casting="no")
-    first, last = xs[0].ndim, xs[-1].ndim
-    if first == 1:
-        xs[0] = reshape(xs[0], (1, *xs[0].shape))
-    if last == 1:
-        xs[-1] = reshape(xs[-1], (*xs[-1].shape, 1))
-    if any(x.ndim != 2 for x in xs):
-        raise LinAlgError("arrays must be two-dimensional, but for vectors at the ends")
-    product = _chain(xs, _best_splits([x.shape[0] for x in xs] + [xs[-1].shape[1]]))
-    result = mutation.store("np.linalg.multi_dot", product, out, casting="no")
-    kept = (*result.shape[:1] * (first > 1), *result.shape[1:] * (last > 1))
-    return reshape(result, kept)
-
-
-def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Return where to split each part of a chain (Cormen et al., chapter 15.2)."""
-    count = len(sizes) - 1
-    cost = {(k, k): 0 for k in range(count)}
-    splits = {}
-    for length in range(1, count):
-        for i in range(count - length):
-            k = i + length
-            options = [
-                (cost[i, m] + cost[m + 1, k] + sizes[i] * sizes[m + 1] * sizes[k + 1], m)
-                for m in range(i, k)
-            ]
-            cost[i, k], splits[i, k] = min(options)
-    return splits
-
-
-def _chain(xs: list[Any], splits: dict[tuple[int, int], int]) -> Any:
-    def product(i: int, k: int) -> Any:
-        return xs[i] if i == k else product(i, splits[i, k]) @ product(splits[i, k] + 1, k)
-
-    return product(0, len(xs) - 1)

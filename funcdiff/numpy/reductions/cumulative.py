@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, real_dtype
 from funcdiff.errors import user_location
@@ -45,33 +44,6 @@ def _scan(of: Member, a: Any, axis: Any = None, dtype: Any = None, out: Any = No
     else:
         along = normalize_axis(axis, x.ndim)
     y = of.operation(convert(x, accumulator(x, dtype, out)), along)
-    return store_reduction(of.name, y, out)
-
-
-@family(
-    Member("cumulative_sum", f"Return the sums of {_EVERY}.", ops.cumsum, 0),
-    Member("cumulative_prod", f"Return the products of {_EVERY}.", ops.cumprod, 1),
-)
-def _cumulative(
-    of: Member,
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Traced:
-    x = array(x)
-    if axis is None and x.ndim > 1:
-        raise ValueError(
-            "For arrays which have more than one dimension ``axis`` argument is required."
-        )
-    along = 0 if axis is None else normalize_axis(axis, max(x.ndim, 1))
-    y = _scan(of, x, along, out.dtype if dtype is None and isinstance(out, Tracer) else dtype)
-    if include_initial:
-        shape = (*y.shape[:along], 1, *y.shape[along + 1 :])
-        y = concatenate([constant(of.neutral, y.type.with_shape(shape)), y], along)
     return store_reduction(of.name, y, out)
 
 

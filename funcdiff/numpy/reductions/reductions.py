@@ -281,14 +281,6 @@ def _extremum(
     return of.finish(y, x, axes, keepdims, out)
 
 
-@implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = default) -> Traced:
-    """Return the largest entry over axes minus the smallest."""
-    x: Any = array(a)
-    span = np.subtract(np.max(x, axis, keepdims=keepdims), np.min(x, axis, keepdims=keepdims))
-    return store_reduction("np.ptp", array(span), out)
-
-
 # ---- logic and positions: no derivative ----------------------------------------------------------
 
 

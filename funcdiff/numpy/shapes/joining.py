@@ -16,7 +16,7 @@ from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Shape, array, broadcast_to, fit, promote
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.indexing import take
-from funcdiff.numpy.shapes.shape import normalize_axis, ravel, reshape, squeeze
+from funcdiff.numpy.shapes.shape import normalize_axis, ravel, squeeze
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
 
@@ -90,42 +90,6 @@ def _check_shapes(shapes: tuple[Shape, ...], axis: int) -> None:
                 f"exactly: array 0 has shape {first}, array {k} has shape {shape}, "
                 f"axis is {axis}"
             )
-
-
-@implements(np.block)
-def block(arrays: Any) -> Any:
-    """Join nested lists of blocks: the innermost lists along the last axis, and so outwards."""
-    depth = _depth(arrays)
-    ndim = max(depth, *(x.ndim for x in _leaves(arrays)))
-
-    def join(blocks: Any, level: int) -> Any:
-        if level == depth:
-            x = array(blocks)
-            return reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
-        return concatenate([join(b, level + 1) for b in blocks], level - depth)
-
-    return views.fresh(join(arrays, 0))
-
-
-def _depth(arrays: Any) -> int:
-    """Return how deep the lists are nested; all must be alike and none empty."""
-    if isinstance(arrays, tuple):
-        raise TypeError("np.block takes nested lists, not tuples")
-    if not isinstance(arrays, list):
-        return 0
-    depths = {_depth(b) for b in arrays}
-    if len(depths) != 1:
-        raise ValueError("np.block needs lists that are not empty and nested equally deep")
-    return 1 + depths.pop()
-
-
-def _leaves(arrays: Any) -> list[Tracer]:
-    if isinstance(arrays, list):
-        return [leaf for b in arrays for leaf in _leaves(b)]
-    return [array(arrays)]
-
-
-# ---- splitting ---------------------------------------------------------------------------------
 
 
 # ---- inserting and deleting --------------------------------------------------------------------

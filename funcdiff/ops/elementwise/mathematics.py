@@ -113,10 +113,6 @@ log10 = elementwise("log10", np.log10, lambda x, y: 1 / (LN10 * x))
 log1p = elementwise("log1p", np.log1p, lambda x, y: 1 / (1 + x))
 
 
-def _infinite_tie(x: Any, y: Any) -> Any:
-    return np.logical_and(np.isinf(x), x == y)
-
-
 def _logistic(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
@@ -129,7 +125,7 @@ logistic: Callable[..., Any] = elementwise(
 
 def _share(x: Any, y: Any, scale: float = 1.0) -> Any:
     """1 / (1 + np.exp(scale * (y - x))), the share of x; half at equal infinities."""
-    difference = np.where(_infinite_tie(x, y), 0, x - y)
+    difference = np.where(np.logical_and(np.isinf(x), x == y), 0, x - y)
     return logistic(difference if scale == 1 else scale * difference)
 
 

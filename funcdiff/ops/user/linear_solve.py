@@ -146,7 +146,7 @@ def dense_solve(program: Program, unknowns: int, name: str) -> Program:
         if unknowns == 1 and not types[0].shape and types[0].dtype.kind == "f":
             (slope,) = inline(program, [*given, constant(1, types[0])])
             return builder.program([mul(right[0], div(constant(1, slope.type), slope))])
-        size = sum(_size(t) for t in types)
+        size = sum(t.size * (2 if t.dtype.kind == "c" else 1) for t in types)
         if not size:
             return builder.program(right)
         square = ArrayType((size, size), _real_dtype(types, name))
@@ -172,11 +172,6 @@ def _real_dtype(types: Sequence[ArrayType], name: str) -> np.dtype[Any]:
             "of your own (linear_solve=, tangent_solve=, solve=), or use float64."
         )
     return dtype
-
-
-def _size(type_: ArrayType) -> int:
-    """Return how many real numbers an array has."""
-    return type_.size * (2 if type_.dtype.kind == "c" else 1)
 
 
 def _columns(rows: Tracers, dtype: np.dtype[Any]) -> Tracer:

@@ -92,7 +92,7 @@ def _routes(graph: Graph, layout: Layout) -> Iterator[str]:
     """Draw the edges, those that are kept above the others."""
     drawn = zip(graph.edges, layout.routes, strict=True)
     for edge, route in sorted(drawn, key=lambda pair: pair[0].kept):
-        style = _style(graph.nodes, edge)
+        style = f'stroke="{_colour(graph.nodes, edge)}" stroke-width="{3.2 if edge.kept else 1.2}"'
         yield f'<path d="{_smooth(route)}" fill="none" {style}/>'
         x, y = route[-1]
         back = -7 if y > route[0][1] else 7
@@ -105,10 +105,6 @@ def _colour(nodes: Sequence[Node], edge: Edge) -> str:
     if edge.kept:
         return COLOURS["value"][1]
     return COLOURS["derivative"][1] if nodes[edge.source].kind == "derivative" else "#7d8694"
-
-
-def _style(nodes: Sequence[Node], edge: Edge) -> str:
-    return f'stroke="{_colour(nodes, edge)}" stroke-width="{3.2 if edge.kept else 1.2}"'
 
 
 def _smooth(route: Sequence[tuple[float, float]]) -> str:

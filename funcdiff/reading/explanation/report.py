@@ -41,7 +41,7 @@ def marks(
         *(Mark(KINDS[0], x.place, _fault(x)) for x in faults),
         *(Mark(KINDS[1], x.place, _sentence_on_mask(x)) for x in masked),
         *(Mark(KINDS[2], x.place, _kink(x)) for x in kinks),
-        *(Mark(KINDS[3], x.place, _advice(x)) for x in advice),
+        *(Mark(KINDS[3], x.place, f"{x.about}: {x.reason}; instead {x.instead}") for x in advice),
     ]
 
 
@@ -81,10 +81,6 @@ def _kink(kink: Kink) -> str:
     text = ", ".join(f"{n} {words}" for n, words in counts if n)
     at = f", first at {list(kink.index)}" if kink.index else ""
     return f"{kink.expression}: {text}{at}; {kink.convention}"
-
-
-def _advice(advice: Advice) -> str:
-    return f"{advice.about}: {advice.reason}; instead {advice.instead}"
 
 
 def _count_of(count: int, word: str) -> str:

@@ -3,7 +3,7 @@
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import cover, namespace
 from funcdiff.scipy.integrate.odeint import odeint
-from funcdiff.scipy.integrate.quadrature import nquad, quad, quad_vec, simpson
+from funcdiff.scipy.integrate.quadrature import nquad, quad, quad_vec
 from funcdiff.scipy.integrate.solve_bvp import solve_bvp
 from funcdiff.scipy.integrate.solve_ivp import solve_ivp
 from funcdiff.scipy.places import place, requirements_of
@@ -12,10 +12,12 @@ _NODES = "_cached_roots_legendre"  # kept between calls, so that they must not b
 with requirements_of("scipy.integrate", "fixed_quad"):
     cover("scipy.integrate._quadrature", _NODES, place("scipy.integrate._quadrature", _NODES))
 
-borrow_functions("scipy.integrate", "trapezoid cumulative_trapezoid cumulative_simpson romb")
+borrow_functions(
+    "scipy.integrate", "cumulative_simpson cumulative_trapezoid romb simpson trapezoid"
+)
 borrow_functions("scipy.integrate", "fixed_quad dblquad tplquad", closures=True)
 
-__all__ = ["nquad", "odeint", "quad", "quad_vec", "simpson", "solve_bvp", "solve_ivp"]
+__all__ = ["nquad", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp"]
 
 _NO_PIECES = (
     "Objects that are advanced step by step keep no record that could be differentiated. Use "

@@ -12,6 +12,7 @@ from funcdiff.ops.linalg import factorizations
 from funcdiff.ops.linalg.matrices import adjoint
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.spectra import align
 from funcdiff.scipy.linalg.stacks import stacks, system
@@ -241,19 +242,6 @@ def eig_banded(
 
 
 @covers("scipy.linalg", note=_DENSE)
-def eigvals_banded(
-    a_band: Any,
-    lower: bool = False,
-    overwrite_a_band: bool = False,
-    select: Any = "a",
-    select_range: Any = None,
-    check_finite: bool = True,
-) -> Any:
-    """Return eigenvalues of a Hermitian band matrix."""
-    return eig_banded(a_band, lower, eigvals_only=True, select=select, select_range=select_range)
-
-
-@covers("scipy.linalg", note=_DENSE)
 def eigh_tridiagonal(
     d: Any,
     e: Any,
@@ -279,15 +267,4 @@ def eigh_tridiagonal(
     )
 
 
-@covers("scipy.linalg", note=_DENSE)
-def eigvalsh_tridiagonal(
-    d: Any,
-    e: Any,
-    select: Any = "a",
-    select_range: Any = None,
-    check_finite: bool = True,
-    tol: float = 0.0,
-    lapack_driver: str = "auto",
-) -> Any:
-    """Return eigenvalues of a real symmetric tridiagonal matrix."""
-    return eigh_tridiagonal(d, e, eigvals_only=True, select=select, select_range=select_range)
+borrow_functions("scipy.linalg", "eigvals_banded eigvalsh_tridiagonal", note=_DENSE)

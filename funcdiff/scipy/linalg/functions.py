@@ -15,6 +15,7 @@ from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.passes.spectra import Scale, function_of
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares
 from funcdiff.scipy.primitives.linalg.general_functions import (
@@ -190,51 +191,10 @@ def _real_if_close(a: Traced, found: Traced) -> Any:
     return found.real if may_hold(lambda: np.all(np.abs(found.imag) <= tolerance)) else found
 
 
-# ---- by the exponential --------------------------------------------------------------------------
+borrow_functions("scipy.linalg", "cosm sinm tanm coshm sinhm tanhm")
 
 
-@covers("scipy.linalg")
-def cosm(A: Any) -> Any:
-    """Return the cosine, (exp(iA) + exp(-iA))/2."""
-    (a,) = squares(A)
-    if a.dtype.kind == "c":
-        return 0.5 * (expm(1j * a) + expm(-1j * a))
-    return expm(1j * a).real
-
-
-@covers("scipy.linalg")
-def sinm(A: Any) -> Any:
-    """Return the sine, (exp(iA) - exp(-iA))/(2i)."""
-    (a,) = squares(A)
-    if a.dtype.kind == "c":
-        return -0.5j * (expm(1j * a) - expm(-1j * a))
-    return expm(1j * a).imag
-
-
-@covers("scipy.linalg")
-def tanm(A: Any) -> Any:
-    """Return the tangent, cos(A)⁻¹·sin(A)."""
-    return np.linalg.solve(cosm(A), sinm(A))
-
-
-@covers("scipy.linalg")
-def coshm(A: Any) -> Any:
-    """Return the hyperbolic cosine, (exp(A) + exp(-A))/2."""
-    (a,) = squares(A)
-    return 0.5 * (expm(a) + expm(-a))
-
-
-@covers("scipy.linalg")
-def sinhm(A: Any) -> Any:
-    """Return the hyperbolic sine, (exp(A) - exp(-A))/2."""
-    (a,) = squares(A)
-    return 0.5 * (expm(a) - expm(-a))
-
-
-@covers("scipy.linalg")
-def tanhm(A: Any) -> Any:
-    """Return the hyperbolic tangent, cosh(A)⁻¹·sinh(A)."""
-    return np.linalg.solve(coshm(A), sinhm(A))
+# ---- derivatives of the exponential --------------------------------------------------------------
 
 
 @covers("scipy.linalg")

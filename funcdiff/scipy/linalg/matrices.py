@@ -65,18 +65,6 @@ def leslie(f: Any, s: Any) -> Any:
     return np.concatenate([births[..., None, :], below], axis=-2)
 
 
-@covers("scipy.linalg")
-def diagsvd(s: Any, M: int, N: int) -> Any:
-    """Return the matrix of singular values of a decomposition of that shape."""
-    (values,) = _vectors(s)
-    count = values.shape[-1]
-    if count not in (M, N):
-        raise ValueError("Length of s must be M or N.")
-    square = values[..., :, None] * np.eye(count, N, dtype=values.dtype)
-    zeros = np.zeros((*values.shape[:-1], M - count, N), values.dtype)
-    return np.concatenate([square, zeros], axis=-2)
-
-
 # ---- facts ---------------------------------------------------------------------------------------
 
 _FACT = "It is a fact, which has no derivative."
@@ -117,7 +105,7 @@ def bandwidth(a: Any) -> Any:
 
 borrow_functions(
     "scipy.linalg",
-    "block_diag companion convolution_matrix fiedler fiedler_companion khatri_rao kron",
+    "block_diag companion convolution_matrix diagsvd fiedler fiedler_companion khatri_rao kron",
 )
 
 

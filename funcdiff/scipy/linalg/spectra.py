@@ -14,6 +14,7 @@ from funcdiff.ops.linalg.matrices import adjoint, mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import squares, stacks
 from funcdiff.scipy.primitives.linalg.schur import schur as unitary_form
@@ -127,33 +128,6 @@ def align(v: Any, reference: Any) -> Any:
     size = np.abs(overlap)
     phase: Any = np.where(size == 0, 1, overlap / np.where(size == 0, 1, size))
     return v * stop_gradient(phase)
-
-
-@covers("scipy.linalg")
-def eigvalsh(
-    a: Any,
-    b: Any = None,
-    *,
-    lower: bool = True,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    type: int = 1,
-    check_finite: bool = True,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    driver: str | None = None,
-) -> Any:
-    """Return eigenvalues of Hermitian matrices, or of pairs; the gradient is symmetric."""
-    return eigh(
-        a,
-        b,
-        lower=lower,
-        eigvals_only=True,
-        type=type,
-        subset_by_index=subset_by_index,
-        subset_by_value=subset_by_value,
-        driver=driver,
-    )
 
 
 # ---- general eigenproblems -----------------------------------------------------------------------
@@ -300,27 +274,7 @@ def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any
     return svd(a, compute_uv=False)
 
 
-@covers("scipy.linalg")
-def polar(a: Any, side: str = "right") -> Any:
-    """Return the polar factors: of A = U·S·Vᴴ, they are U·Vᴴ and V·S·Vᴴ or U·S·Uᴴ."""
-    if side not in ("right", "left"):
-        raise ValueError("`side` must be either 'right' or 'left'")
-    u, s, vh = svd(a, full_matrices=False)
-    v = np.conj(np.swapaxes(vh, -1, -2))
-    if side == "right":
-        return u @ vh, (v * s[..., None, :]) @ vh
-    return u @ vh, (u * s[..., None, :]) @ np.conj(np.swapaxes(u, -1, -2))
-
-
-@covers("scipy.linalg")
-def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
-    """Return the orthogonal matrix R nearest to mapping A to B, and the sum of singular values."""
-    left, right = stacks(A, B)
-    if left.shape != right.shape:
-        raise ValueError(f"the shapes of A and B differ ({left.shape} vs {right.shape})")
-    u, s, vh = svd(adjoint(left) @ right)
-    return u @ vh, np.sum(s, axis=-1)
-
+borrow_functions("scipy.linalg", "eigvalsh orthogonal_procrustes polar")
 
 # ---- spaces --------------------------------------------------------------------------------------
 

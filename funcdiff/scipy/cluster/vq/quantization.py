@@ -15,8 +15,9 @@ _MODULE: Final = "scipy.cluster.vq"
 _NOTE: Final = "The codes are constants."
 
 
-def _quantize(obs: Any, code_book: Any, kind: Any) -> tuple[Any, Any]:
-    """Return the number of the next row of the book for each observation, and its distance."""
+@covers(_MODULE, note=_NOTE)
+def vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
+    """Return codes of observations and distances, with the derivative 0 at a code."""
     points, book = array(obs), array(code_book)
     if points.ndim != book.ndim:
         raise ValueError("Observation and code_book should have the same rank")
@@ -27,20 +28,8 @@ def _quantize(obs: Any, code_book: Any, kind: Any) -> tuple[Any, Any]:
     rows: Any = stop_gradient(points)
     gaps = rows[:, None, :] - stop_gradient(book)
     codes = np.argmin(np.sum(gaps * gaps, axis=-1), axis=1)
-    return codes.astype(kind), np.linalg.norm(points - book[codes], axis=-1)
+    return codes.astype(np.int32), np.linalg.norm(points - book[codes], axis=-1)
 
 
-@covers(_MODULE, note=_NOTE)
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
-    """Return codes of observations and distances, with the derivative 0 at a code."""
-    return _quantize(obs, code_book, np.int32)
-
-
-@covers(_MODULE, note=_NOTE)
-def py_vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
-    """Return the same in double precision, with codes of NumPy's kind of index."""
-    points, book = (array(x).astype(np.float64) for x in (obs, code_book))
-    return _quantize(points, book, np.intp)
-
-
+borrow_functions(_MODULE, "py_vq", note=_NOTE)
 borrow_functions(_MODULE, "whiten")

@@ -8,6 +8,7 @@ import numpy as np
 
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.inspection import stop_gradient
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.sparse.arrays import (
     SCIPY,
@@ -19,7 +20,6 @@ from funcdiff.scipy.sparse.arrays import (
 )
 from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN
 from funcdiff.scipy.sparse.linalg.eigen import svds
-from funcdiff.scipy.sparse.operators import matmul
 from funcdiff.scipy.sparse.products import dense
 
 _RADII: Final = {5: 0.13, 10: 1.0, 20: 3.6}
@@ -69,20 +69,7 @@ def _along(a: Any, ord: Any, axis: int) -> Any:
     return np.linalg.norm(a.toarray(), ord, axis)
 
 
-@covers(MODULE)
-def matrix_power(A: Any, power: int) -> Any:
-    """Return A to a whole power, as `scipy.sparse.linalg.matrix_power`."""
-    if A.shape[0] != A.shape[1]:
-        raise TypeError("sparse matrix is not square")
-    if power < 0:
-        raise ValueError("exponent must be >= 0")
-    if power == 0:
-        return (SCIPY.eye_array if is_array(A) else SCIPY.eye)(A.shape[0], dtype=A.dtype)
-    half = A if power == 1 else matrix_power(A, power // 2)
-    if power == 1:
-        return half
-    found = matmul(half, half)
-    return matmul(A, found) if power % 2 else found
+borrow_functions(MODULE, "matrix_power")
 
 
 # ---- exponentials --------------------------------------------------------------------------------
