@@ -18,7 +18,7 @@ import numpy as np
 
 import funcdiff as fd
 from funcdiff.api.calls.differentiated import trace_call
-from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.inputs import Selection
 from funcdiff.api.derivatives.programs import gradient_program
 
 try:

@@ -24,7 +24,7 @@ from funcdiff.adapting.copies import (
 from funcdiff.adapting.function_code import rewritten
 from funcdiff.adapting.rewriting import Rewriter
 from funcdiff.api.calls.arguments import suggestion
-from funcdiff.api.calls.surroundings import TABLES
+from funcdiff.api.calls.repeated import TABLES
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 

@@ -19,7 +19,7 @@ import numpy as np
 from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.runtime import converted
 from funcdiff.adapting.substitutes import Substitute
-from funcdiff.api.calls.closed_values import CLOSED
+from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.late import Routine, scipy_function
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.numpy.border.promotion import as_number

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.subclasses import as_subclass
-from funcdiff.api.calls.closed_values import CLOSED
+from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array, as_number

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from funcdiff.api.calls.surroundings import MODULES
+from funcdiff.api.calls.repeated import MODULES
 
 
 class Substitute(ModuleType):

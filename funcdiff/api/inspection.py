@@ -9,7 +9,6 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import nested_policy, record
 from funcdiff.api.calls.transformed import transform
@@ -55,7 +54,6 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
     """
     check_function(f, "trace")
 
-    @name_after(f, "trace")
     def trace_f(*args: P.args, **kwargs: P.kwargs) -> Program:
         invocation = Operands((args, kwargs))
         recorded = record(

@@ -12,6 +12,7 @@ from typing import (
     Final,
     Generic,
     Literal,
+    NamedTuple,
     ParamSpec,
     TypeAlias,
     TypeVar,
@@ -23,15 +24,12 @@ from funcdiff.api.calls.arguments import (
     FunctionName,
     check_function,
 )
-from funcdiff.api.calls.naming import display_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
-from funcdiff.api.calls.transformed import ByParts
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import ByParts, display_name, explains_calls
 from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
-from funcdiff.api.compiling.guarded import Guarded, guarded_program
+from funcdiff.api.compiling.guarded import Guarded, program_with_guards
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
-from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
 from funcdiff.api.compiling.straight import Hits, Straight, fastest_with, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
@@ -41,11 +39,90 @@ from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import machine
 from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
+from funcdiff.core.late import late_import
+from funcdiff.core.program import Program
 from funcdiff.core.quiet import error_state, errors_are_heard
 from funcdiff.core.tracebacks import public, shorten
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, RecompilationWarning, user_location
 from funcdiff.passes.recorded import recorded
+
+
+class Lowered(NamedTuple):
+    """What `jit` makes of a function for one kind of arguments.
+
+    Attributes
+    ----------
+    program
+        The program.
+    source
+        Its Python source.
+    """
+
+    program: Program
+    source: str
+
+    def _repr_markdown_(self) -> str:
+        """Return the source as a notebook shows it."""
+        shown: str = late_import("funcdiff.reading.tables").Code(self.source)._repr_markdown_()
+        return shown
+
+
+class Traced(NamedTuple):
+    """A program, and the trace that it is made of."""
+
+    program: Program
+    trace: Trace
+
+
+class JitInfo(NamedTuple):
+    """What a jitted function keeps.
+
+    Attributes
+    ----------
+    kinds, leaves
+        For how many kinds of arguments it was traced; how many programs it has, which are several
+        for a kind if Python decides by values.
+    hits, misses
+        How many calls found their program; how many had a new outcome, by place in the user's code.
+    eager
+        How many kinds are run as without `jit`, since they had ever new outcomes.
+    function
+        The user's function, with its file and line.
+    """
+
+    kinds: int
+    leaves: int
+    hits: int
+    misses: dict[str, int]
+    eager: int
+    function: str
+
+    def _rows(self) -> list[tuple[str, int]]:
+        """Return each count behind what it counts."""
+        return [
+            ("kinds of arguments that it was traced for", self.kinds),
+            ("programs that it keeps: one for each kind and each outcome of an if", self.leaves),
+            ("hits: calls that found their program", self.hits),
+            *((f"misses: calls with a new outcome at {x}", n) for x, n in self.misses.items()),
+            ("kinds that run as without jit, as their outcomes do not repeat", self.eager),
+        ]
+
+    def __str__(self) -> str:
+        """Return the counts in words."""
+        lines = [f"{count:8}  {text}" for text, count in self._rows()]
+        return "\n".join([f"jit of {self.function}", *lines])
+
+    def _repr_html_(self) -> str:
+        """Return how a notebook shows it."""
+        shown: str = late_import("funcdiff.reading.tables").records_html(
+            f"jit of {self.function}", ("what", "count"), self._rows()
+        )
+        return shown
+
+
+# ---- the function --------------------------------------------------------------------------------
+
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -198,7 +275,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         """Return a trace of a call, and its program with a guard for all that decided."""
         kind = self._statics.kind(args, kwargs)
         trace = self._record(args, kwargs, kind, decides=Decisions if self._guards else None)
-        program = guarded_program(trace) if trace.decisions else recorded(trace.recording)
+        program = program_with_guards(trace) if trace.decisions else recorded(trace.recording)
         return Traced(program, trace)
 
     def cache_info(self) -> JitInfo:

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, suggestion
-from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.calls.transformed import transform
@@ -94,7 +93,9 @@ def gradients_program(recording: Recording, wanted: tuple[Named, ...]) -> Gradie
         return Gradients(None, None)
     program = _program_with_taps(recording, wanted)
     _check_used(program, wanted)
-    types = {eq.params: eq.results[0].type for eq in program.equations if _is_tap(eq)}
+    types: dict[Params, ArrayType] = {
+        eq.params: eq.results[0].type for eq in program.equations if isinstance(eq.params, Tap)
+    }
     taps = [p for name in wanted for p in name.taps]
     _check_differentiable(taps, types, wanted)
     with Builder("tap_grads", CLOSED) as builder:
@@ -117,10 +118,6 @@ def gradients_program(recording: Recording, wanted: tuple[Named, ...]) -> Gradie
 
 
 # ---- taps in programs ------------------------------------------------------------------------
-
-
-def _is_tap(eq: Equation) -> bool:
-    return isinstance(eq.params, Tap)
 
 
 def _names(params: Params) -> set[str]:
@@ -333,7 +330,6 @@ def tap_values(
     check_function(f, "tap_values")
     chosen = _names_asked(names)
 
-    @name_after(f, "tap_values")
     def tap_values_f(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         invocation, trace, taps = _trace(f, args, kwargs, orders=0)
         wanted = _find_names(f, taps, chosen)
@@ -386,7 +382,6 @@ def tap_grads(
     check_function(f, "tap_grads")
     chosen = _names_asked(names)
 
-    @name_after(f, "tap_grads")
     def tap_grads_f(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         invocation, trace, taps = _trace(f, args, kwargs, orders=1)
         wanted = _find_names(f, taps, chosen)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import accumulate
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.signatures.variables import Array, X
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
@@ -61,18 +61,11 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     parts = [np.ravel(x) for x in numbers.xs]
     vector: Array = np.concatenate(parts) if parts else np.zeros(0)
     pairs = zip(numbers.leaves, numbers.flags, strict=True)
-    others = [_HERE if flag else leaf for leaf, flag in pairs]
+    others = [leaf for leaf, flag in pairs if not flag]
     structure = pytree.flatten(tree)[1]
-    return vector, _Unravel(structure, others, types, paths, vector.shape, vector.dtype)
-
-
-class _Here(Enum):
-    """Stands where a part of the vector belongs."""
-
-    NUMBER = "number"
-
-
-_HERE: Final = _Here.NUMBER
+    return vector, _Unravel(
+        structure, numbers.flags, others, types, paths, vector.shape, vector.dtype
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +73,8 @@ class _Unravel:
     """The way back from a vector; it keeps no arrays, and can be pickled."""
 
     structure: Any
-    others: list[Any]
+    numeric: list[bool]  # for each leaf, whether it is a part of the vector
+    others: list[Any]  # the leaves that are not
     types: list[ArrayType]
     paths: list[str]
     shape: tuple[int, ...]
@@ -102,9 +96,7 @@ class _Unravel:
             if x.dtype == self.dtype and type_.dtype != self.dtype:
                 piece = _convert(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
-        rest = iter(pieces)
-        leaves = [next(rest) if leaf is _HERE else leaf for leaf in self.others]
-        return pytree.unflatten(self.structure, leaves)
+        return rebuild(self.structure, self.numeric, pieces, self.others)
 
 
 def element_name(paths: Sequence[str], shapes: Sequence[tuple[int, ...]], k: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.inputs import Selection
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import gradient, linear_maps
 from funcdiff.api.derivatives.linear_maps import linearize

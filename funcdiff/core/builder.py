@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from funcdiff.core import effects, snapshot
+from funcdiff.core import snapshot
 from funcdiff.core.atoms import Entry, Literal, Ref, literal
-from funcdiff.core.concrete import Values
+from funcdiff.core.concrete import Calls, Values
 from funcdiff.core.late import late_import
 from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
@@ -64,7 +64,7 @@ class Builder:
     """Whether an equation was recorded that may raise."""
     decisions: Any = None
     """The `Decisions` of a trace that decides by its values; None of any other."""
-    calls: effects.Calls | None = None
+    calls: Calls | None = None
     """Calls of the user's code that were made in this outermost trace; None as long as none was."""
 
     rule_calls: Any = None

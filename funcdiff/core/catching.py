@@ -25,12 +25,8 @@ that a plain call would not raise there as well."""
 def may_be_caught(*, is_nested: bool, by_with: bool) -> bool:
     """Return whether a handler is active in what is traced.
 
-    Parameters
-    ----------
-    is_nested
-        Whether there is a trace around the innermost one.
-    by_with
-        Whether each ``with`` counts, or only where the name `suppress` is near.
+    `is_nested` says that there is a trace around the innermost one, `by_with` that each ``with``
+    counts, and not only where the name `suppress` is near.
     """
     found = pending = False
     frame: FrameType | None = sys._getframe(1)

@@ -2,17 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import typing
+from collections.abc import Hashable
+from dataclasses import fields
+from functools import lru_cache
+from types import UnionType
+from typing import (
+    Any,
+    Final,
+    NamedTuple,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.params import fault_of
-from funcdiff.core.primitive import primitives
+from funcdiff.core.primitive import Params, primitives
 from funcdiff.core.program import Equation, Program, lines
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.core.walk import nested
 from funcdiff.errors import VerificationError
+
+
+def fault_of(params: Params) -> str | None:
+    """Return which parameter is not what its class declares, None if all are.
+
+    Types are exact, for parameters are compared by ``==``, and 0 is equal to 0.0 and to False.
+    """
+    hints = _hints(cast("Hashable", type(params)))
+    for field in fields(params):
+        value = getattr(params, field.name)
+        if not _is_static(value):
+            return (
+                f"{field.name} is the {type(value).__name__} {value!r}: parameters are ints, "
+                "floats (not nan), bools, strings, None, dtypes, types, programs and tuples of "
+                "these"
+            )
+        if not _is_of_type(value, hints[field.name]):
+            found = f"the {type(value).__name__} {value!r}"
+            return f"{field.name} is {found}, where {field.type} is declared"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _is_static(value: Any) -> bool:
+    """Whether a value is hashable, equal to itself, printable and parseable."""
+    if type(value) is tuple:
+        return all(map(_is_static, value))
+    if isinstance(value, np.dtype):
+        return value in DTYPE_NAMES
+    if type(value) is float:
+        return value == value
+    return value is None or isinstance(value, str) or type(value) in (bool, int, ArrayType, Program)
+
+
+def _is_of_type(value: Any, hint: Any) -> bool:
+    """Whether a static value is of a declared type."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        if type(value) is not tuple:
+            return False
+        if args[-1:] == (...,):
+            return all(_is_of_type(item, args[0]) for item in value)
+        return len(value) == len(args) and all(map(_is_of_type, value, args))
+    if origin is typing.Literal:
+        return any(type(value) is type(arg) and value == arg for arg in args)
+    if origin in (Union, UnionType):
+        return any(_is_of_type(value, arg) for arg in args)
+    if hint is str or origin is np.dtype:
+        return isinstance(value, origin or hint)
+    return hint in (Any, object) or type(value) is hint
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
 
 _ARROW: Final = "--> "
 _SHOWN: Final = 20
@@ -76,16 +147,12 @@ def _fault(program: Program) -> _Fault | None:
     for index, eq in enumerate(program.equations):
         fault = _equation_fault(eq, defined)
         if fault is not None:
-            above = sum(_height(before) for before in program.equations[:index])
+            above = sum(str(before).count("\n") + 1 for before in program.equations[:index])
             return _Fault(1 + above + fault.line, fault.what)
     what = _misuse(program.outputs, defined)
     if what is not None:
         return _Fault(len(lines(program)) - 2, what)
     return None
-
-
-def _height(eq: Equation) -> int:
-    return str(eq).count("\n") + 1
 
 
 def _equation_fault(eq: Equation, defined: list[Var]) -> _Fault | None:

@@ -194,7 +194,8 @@ class _Plan:
         operands = _variables(eq)
         needed = max((self._needed[v.number] for v in eq.results), default=index)
         looks = eq.primitive.implementation.view and operands and index < written[operands[0]]
-        if looks and written[operands[0]] < needed and _is_no_larger(eq):
+        is_small = looks and eq.results[0].type.size <= eq.operands[0].type.size
+        if is_small and written[operands[0]] < needed:
             self._copied.add(index)
             return
         for number in operands:
@@ -251,10 +252,6 @@ def _last_writes(program: Program, count: int) -> list[int]:
         if eq.primitive.implementation.in_place and isinstance(eq.operands[0], Var):
             written[group[operands[0]]] = index
     return [written[k] for k in group]
-
-
-def _is_no_larger(eq: Equation) -> bool:
-    return eq.results[0].type.size <= eq.operands[0].type.size
 
 
 def _variables(eq: Equation) -> list[int]:

@@ -117,12 +117,10 @@ def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., An
             f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
         ) from error
     # what SciPy puts around its special functions if SCIPY_ARRAY_API is set is left out
-    found: Callable[..., Any] = inspect.unwrap(whole, stop=_is_whole)
+    found: Callable[..., Any] = inspect.unwrap(
+        whole, stop=lambda f: f.__module__ != "scipy.special"
+    )
     return found
-
-
-def _is_whole(function: Any) -> bool:
-    return bool(function.__module__ != "scipy.special")
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,63 @@ equations, each different.
 
 What is kept is one dictionary, which every step leaves whole: there is nothing that an interrupt
 between two steps, another thread or a fork could find half done, and no lock.
+
+Garbage is not collected meanwhile: a derivation makes many objects that stay, and no cycles.  The
+collector, which is called after so many new objects, would look at all of them again and again:
+nearly half of the time for some thousand equations.
 """
 
 from __future__ import annotations
 
+import gc
+import os
 from collections import Counter
 from collections.abc import Callable
 from contextvars import copy_context
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from itertools import count
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-from funcdiff.core.collection import pause
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class _Pause:
+    """Whether somebody has switched the collector off who will switch it on."""
+
+    is_on = False
+
+
+def uncollected(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what a function returns; the collector, if it runs, does not run meanwhile."""
+    runs = gc.isenabled()
+    try:
+        if runs:
+            _Pause.is_on = True
+            gc.disable()
+        result = function(*args, **kwargs)
+    finally:
+        if runs:
+            gc.enable()  # an interrupt may arrive behind a call, so that this is the first one
+            _Pause.is_on = False
+    return result
+
+
+def _end_in_child() -> None:
+    """Switch the collector on in a process that was forked during a pause of another thread."""
+    if _Pause.is_on:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_in_child)
+
+
+# ---- the cache -----------------------------------------------------------------------------------
+
 
 _EQUATIONS_KEPT: Final = 1 << 18
 
@@ -117,7 +157,8 @@ class Memoised(Generic[P, R]):
         if found is not None:
             kept: R = found.result
             return kept
-        result = copy_context().run(self._derive, *args, **kwargs)
+        derive: Callable[[], R] = partial(self.__wrapped__, *args, **kwargs)
+        result = copy_context().run(uncollected, derive)
         _store.enter(key, result, _weight(args[0]))
         return result
 
@@ -126,10 +167,6 @@ class Memoised(Generic[P, R]):
         found = _store.find((self, *args, *kwargs.items()))
         result: R | None = None if found is None else found.result
         return result
-
-    def _derive(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        pause()
-        return self.__wrapped__(*args, **kwargs)
 
     def __len__(self) -> int:
         return len(_store.of(self))

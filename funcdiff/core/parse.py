@@ -28,8 +28,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.check import fault_of
 from funcdiff.core.late import close_matches
-from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import Params, Primitive, fields_of, is_registered, primitives
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.tracebacks import public
@@ -385,8 +385,8 @@ def _type(reader: Reader) -> ArrayType:
 
 def _type_of(reader: Reader, dtype: np.dtype[Any]) -> ArrayType:
     """Read the shape of a type, which an array must be able to have."""
-    bracket = reader.next
-    shape = _shape(reader)
+    bracket = reader.take("[", "'[' with the shape")
+    shape = tuple(reader.read_list(lambda: _length(reader), "]"))
     if len(shape) > _MOST_AXES or prod(n for n in shape if n) * dtype.itemsize > sys.maxsize:
         raise reader.failure(
             bracket,
@@ -394,11 +394,6 @@ def _type_of(reader: Reader, dtype: np.dtype[Any]) -> ArrayType:
             f"{sys.maxsize} bytes",
         )
     return ArrayType(shape, dtype)
-
-
-def _shape(reader: Reader) -> tuple[int, ...]:
-    reader.take("[", "'[' with the shape")
-    return tuple(reader.read_list(lambda: _length(reader), "]"))
 
 
 def _length(reader: Reader) -> int:

@@ -358,19 +358,10 @@ _EQUATIONS_KEPT: Final = 1 << 17
 
 
 class _Operations:
-    """The interned operations: those of late, and all that some program or recording still has.
-
-    Attributes
-    ----------
-    recent
-        By primitive, parameters and operand types; emptied when there are too many.
-    alive
-        The same, of every operation that something refers to.
-    weight
-        How many there are in `recent`, with the equations of the programs that they hold.
-    """
+    """The interned operations: those of late, and all that some program or recording still has."""
 
     def __init__(self) -> None:
+        # By primitive, parameters and operand types: every operation that something refers to.
         self.alive: WeakValueDictionary[tuple[Primitive[Any], Params, Types], Operation]
         self.alive = WeakValueDictionary()
         self.clear()
@@ -378,7 +369,7 @@ class _Operations:
     def clear(self) -> None:
         """Forget every operation that nothing refers to."""
         self.recent: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
-        self.weight = 0
+        self.weight = 0  # how many are recent, with the equations of the programs that they hold
 
     def add(self, key: tuple[Primitive[Any], Params, Types]) -> Operation:
         """Return an operation that is not among the recent ones, which it then is."""

@@ -192,6 +192,6 @@ def _value(value: object) -> str:
     return repr(value)
 
 
-def used_atoms(program: Program) -> set[Atom]:
+def atoms_in_use(program: Program) -> set[Atom]:
     """Return the atoms that equations or outputs of the program refer to."""
     return {atom for eq in program.equations for atom in eq.operands}.union(program.outputs)

@@ -77,13 +77,13 @@ def shorten(error: BaseException) -> None:
         if found is None or id(found) in seen or isinstance(found, InternalError):
             continue
         seen.add(id(found))
-        found.__traceback__ = _shortened(found)
+        found.__traceback__ = _shorten_traceback(found)
         pending += [found.__cause__, found.__context__]
         if isinstance(found, BaseExceptionGroup):
             pending += found.exceptions
 
 
-def _shortened(error: BaseException) -> TracebackType | None:
+def _shorten_traceback(error: BaseException) -> TracebackType | None:
     """Return the traceback of an error without frames of ours, and of what was called between."""
     traces: list[TracebackType] = []
     trace = error.__traceback__
@@ -91,7 +91,9 @@ def _shortened(error: BaseException) -> TracebackType | None:
         traces.append(trace)
         trace = trace.tb_next
     kept: TracebackType | None = None
-    is_last, between = not _is_explained(error), False
+    notes = getattr(error, "__notes__", ())
+    is_explained = isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
+    is_last, between = not is_explained, False
     for t in reversed(traces):
         file = t.tb_frame.f_code.co_filename
         ours = is_ours(file) or file.startswith(_GENERATED)
@@ -100,9 +102,3 @@ def _shortened(error: BaseException) -> TracebackType | None:
             kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)
         is_last = False
     return kept
-
-
-def _is_explained(error: BaseException) -> bool:
-    """Whether an error is one of ours, or has a note of ours."""
-    notes = getattr(error, "__notes__", ())
-    return isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)

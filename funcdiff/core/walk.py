@@ -9,11 +9,13 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from funcdiff.core.atoms import Atom, Literal, Var, literal
-from funcdiff.core.builder import Builder, bind, current_builder
+from funcdiff.core.builder import Builder, bind, constant, current_builder
+from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Copying, Origin, note
 from funcdiff.core.policy import CLOSED, SHARED, Policy
 from funcdiff.core.primitive import Operation, P, Params, Primitive, names_of_programs
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InternalError
@@ -183,6 +185,33 @@ def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) 
 
     with Builder("opened", CLOSED) as builder:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
+
+
+@memoised
+def close_over(
+    recording: Recording,
+    count: int,
+    front: int = 0,
+    captured: tuple[ArrayType, ...] | None = None,
+    start: int = 0,
+    vanishing: tuple[bool, ...] = (),
+) -> Program:
+    """Return a recorded program that takes what it closes over behind its first `front` inputs.
+
+    These are its last `count` inputs.  If `captured` are the types of what several programs close
+    over, those of this one are there from `start` on.  What is `vanishing` stands for a zero.
+    """
+    program = program_of(*recording)
+    types, own = program.input_types, len(program.inputs) - count
+    with Builder("closure", CLOSED) as builder:
+        first = [builder.input(t) for t in types[:front]]
+        given = [builder.input(t) for t in (types[own:] if captured is None else captured)]
+        last = [builder.input(t) for t in types[front:own]]
+        mine = given[start : start + count]
+        kept = [
+            constant(0, x.type) if vanishing and vanishing[k] else x for k, x in enumerate(mine)
+        ]
+        return builder.program(inline(program, [*first, *last, *kept]))
 
 
 def rearrange(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:

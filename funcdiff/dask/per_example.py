@@ -12,9 +12,8 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api import batching
 from funcdiff.api.calls.arguments import check_function, describe
-from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.tracing import rebuild
-from funcdiff.api.calls.transformed import transform
+from funcdiff.api.calls.transformed import display_name, name_after, transform
 from funcdiff.api.derivatives import jacobian as jacobians
 from funcdiff.core.types import ArrayType
 from funcdiff.dask.data import Data

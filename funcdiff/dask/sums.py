@@ -9,9 +9,8 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions
-from funcdiff.api.calls.naming import display_name, name_after
 from funcdiff.api.calls.tracing import rebuild
-from funcdiff.api.calls.transformed import transform
+from funcdiff.api.calls.transformed import display_name, name_after, transform
 from funcdiff.api.derivatives import gradient, hessian
 from funcdiff.dask.data import Data
 from funcdiff.dask.shipping import step_of

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.batching import stack_rows, vmap
+from funcdiff.api.batching import join_rows, vmap
 from funcdiff.api.calls.arguments import is_numeric
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
@@ -55,7 +55,7 @@ class _NumPyCode:
                 f(*[x[k] if flag else x for x, flag in zip(xs, flags, strict=True)])
                 for k in range(size)
             ]
-            together = stack_rows(rows)
+            together = join_rows(rows)
         return together
 
 

@@ -18,7 +18,7 @@ from funcdiff.core.late import late_import
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Program, used_atoms
+from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import live_equations, map_nested, walk
@@ -101,7 +101,7 @@ def _inline_simplified_linear(
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     primitives = _primitives_of(program)
     rewrite = _rewrite_rule(primitives)
-    in_use = used_atoms(program) if eigen_differential_p in primitives else set()
+    in_use = atoms_in_use(program) if eigen_differential_p in primitives else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple([atom in depends for atom in eq.operands])

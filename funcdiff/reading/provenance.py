@@ -20,9 +20,8 @@ from funcdiff import pytree
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.compiling.guarded import program_of_trace
-from funcdiff.api.compiling.lowered import Traced
 from funcdiff.api.derivatives.jacobian import jacobian
-from funcdiff.api.jit import JittedFunction
+from funcdiff.api.jit import JittedFunction, Traced
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.decisions import Decisions

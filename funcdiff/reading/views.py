@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args, overload
 
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.naming import display_name, name_after
-from funcdiff.api.calls.transformed import transform
+from funcdiff.api.calls.transformed import display_name, transform
 from funcdiff.api.signatures.variables import P
-from funcdiff.core.effects import running
+from funcdiff.core.concrete import running
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
@@ -145,7 +144,6 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     """
     check_function(f, "source")
 
-    @name_after(f, "source")
     def text(*args: P.args, **kwargs: P.kwargs) -> str:
         examined = Examined.of(f, args, kwargs)
         return Code(module(examined.program, interface(f, examined, args, kwargs)))
@@ -198,7 +196,6 @@ def export(f: Callable[P, Any], target: Target) -> Callable[P, Exported]:
     check_function(f, "export")
     check_target(f, target)
 
-    @name_after(f, "export", target=target)
     def export_f(*args: P.args, **kwargs: P.kwargs) -> Exported:
         return export_call(f, target, args, kwargs)
 
@@ -238,7 +235,6 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     """
     check_function(f, "cost")
 
-    @name_after(f, "cost")
     def cost_f(*args: P.args, **kwargs: P.kwargs) -> Cost:
         examined = Examined.of(f, args, kwargs)
         return cost_of(examined.program)
@@ -281,7 +277,6 @@ def explain(f: Callable[P, Any]) -> Callable[P, Report]:
     """
     check_function(f, "explain")
 
-    @name_after(f, "explain")
     def explain_f(*args: P.args, **kwargs: P.kwargs) -> Report:
         return quiet(explanation, summary_of(f), f, args, kwargs)
 
@@ -336,7 +331,6 @@ def draw(f: Any, *, sizes: bool = False) -> Callable[..., Drawing]:
         return of_program
     check_function(f, "draw")
 
-    @name_after(f, "draw", sizes=sizes)
     def draw_f(*args: Any, **kwargs: Any) -> Drawing:
         examined = Examined.of(f, args, kwargs)
         program, trace = examined.program, examined.trace

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from funcdiff.core.builder import Builder
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, HOISTING, SHARED
-from funcdiff.core.program import Program, used_atoms
+from funcdiff.core.program import Program, atoms_in_use
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.space import instantiate
@@ -50,7 +50,7 @@ def linearize(program: Program, active: Mask, wanted: Mask = ()) -> Linearized:
 
 def _prune(linear: Program, tangents: int, residuals: list[Tracer]) -> tuple[Program, list[Tracer]]:
     """Drop the residuals that the linear program does not use after all."""
-    needed = used_atoms(linear)
+    needed = atoms_in_use(linear)
     keep = [k for k, v in enumerate(linear.inputs[tangents:]) if v in needed]
     if len(keep) == len(residuals):
         return linear, residuals

@@ -6,7 +6,7 @@ import dis
 
 import pytest
 
-from funcdiff.api.calls.closed_code import INSTRUCTIONS
+from funcdiff.api.calls.repeated import INSTRUCTIONS
 from tests.api.changing_programs import TRANSFORMS, WAYS, compare, every, program, way
 
 REFUSED = frozenset(

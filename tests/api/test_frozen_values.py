@@ -61,6 +61,11 @@ def test_a_draw_that_is_compiled_is_told_once_with_the_line(name: str) -> None:
         compiled(np.float32(1.0))
 
 
+def test_a_generator_without_a_state_may_be_seen() -> None:
+    system = random.SystemRandom()
+    assert fd.jit(lambda x: x * (1 + 0 * system.random()))(2.0) == 2.0
+
+
 def _seeded(x: Any) -> Any:
     np.random.seed(0)  # noqa: NPY002
     return x + np.random.rand()  # noqa: NPY002

@@ -48,6 +48,14 @@ def test_functions_in_functions_are_shown_by_their_own_name() -> None:
     assert fd.grad(inner).__name__ == "inner"
 
 
+def test_a_function_by_keyword_is_the_same() -> None:
+    for transform in (fd.grad, fd.vmap, fd.jacobian):
+        derived: Any = transform(f=loss)
+        assert derived == transform(loss)
+        assert hash(derived) == hash(transform(loss))
+        assert repr(derived) == repr(transform(loss))
+
+
 TYPED = [
     fd.grad, fd.value_and_grad, fd.elementwise_grad, fd.jacobian, fd.jacfwd, fd.jacrev,
     fd.value_and_jacobian, fd.hessian, fd.value_grad_and_hessian, fd.derivative, fd.vjp, fd.jvp,

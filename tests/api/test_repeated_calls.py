@@ -132,6 +132,24 @@ def test_what_a_function_writes_is_written_in_every_call() -> None:
         assert seen == [1.0]
 
 
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "in the order of memory": lambda x: np.ravel(x, "K") @ np.arange(6.0),
+    "in either order": lambda x: x.reshape(-1, order="A") @ np.arange(6.0),
+    "a copy in the order of memory": lambda x: np.copy(x, order="K").ravel("K") @ np.arange(6.0),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_layout_of_an_argument_decides(name: str) -> None:
+    f, C = LAYOUTS[name], np.arange(6.0).reshape(2, 3)
+    layouts = (C, np.asfortranarray(C))
+    expected = [fd.grad(eval("lambda x: f(x)", {"f": f}))(x) for x in layouts]
+    gradient = fd.grad(f)
+    for k in (0, 0, 0, 1, 0, 1, 1, 1, 0):
+        np.testing.assert_array_equal(gradient(layouts[k]), expected[k])
+    assert not np.array_equal(expected[0], expected[1])
+
+
 def test_errors_are_located_where_the_function_is_now() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.linalg.solve(x, np.ones(2)))

@@ -125,8 +125,8 @@ def test_an_array_that_stays_the_same_is_looked_at_in_places_after_some_calls(
 ) -> None:
     counts = {"full": 0, "sparse": 0}
 
-    def counted(name: str, function: Callable[..., bytes]) -> Callable[..., bytes]:
-        def call(*args: Any) -> bytes:
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
             counts[name] += 1
             return function(*args)
 

@@ -8,13 +8,12 @@ from typing import Any
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import type_of
-from funcdiff.api.calls.inputs import Inputs, inputs_of
-from funcdiff.api.calls.repeated import known_call, trace_again
-from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.inputs import Inputs, Selection, inputs_of
+from funcdiff.api.calls.repeated import find_call, trace_again
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
-from funcdiff.api.calls.wrong_calls import refuse_nothing
 from funcdiff.core.policy import Policy
 from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.pytree.structure import LEAF, Structure
 
 
 class SplitCall:
@@ -55,11 +54,22 @@ class SplitCall:
             given += [x for k, x in enumerate(args) if k not in places]
             given += [x for item in kwargs.items() if item[0] not in places for x in item]
         kind = (policy, has_aux, places, len(args), *kwargs)
-        known = known_call(f, inputs, given, kind)
+        known = find_call(f, inputs, given, kind)
         trace = record_call() if known is None else trace_again(*known, record_call)
         if not any(trace.numeric):
-            refuse_nothing(trace.structure, trace.others, self._selection)
+            _refuse_nothing(trace.structure, trace.others, self._selection)
         return trace
+
+
+def _refuse_nothing(structure: Structure, leaves: Sequence[Any], selection: Selection) -> None:
+    """Refuse a result that is no number, array or container, as of a forgotten return."""
+    got = type(leaves[0]).__name__ if structure is LEAF else str(structure)
+    if structure is LEAF or got == "None":
+        raise OutputError(
+            f"{selection.transform} needs a function that returns numbers or arrays; "
+            f"{selection.name} returned {got}, at {user_location()}. Return the result: a function "
+            "without a return statement returns None. Other things go beside it, with has_aux=True."
+        )
 
 
 def trace_call(

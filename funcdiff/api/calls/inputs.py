@@ -1,25 +1,220 @@
-"""The differentiated arguments of a call, taken apart and put together again."""
+"""The differentiated arguments of a call: chosen by number or name, taken apart, and rebuilt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Hashable, Sequence
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
+    FunctionName,
+    check_function,
     differentiable_operand,
+    ints_of,
     is_array_without_axes,
+    is_int,
     is_numeric,
+    names_of,
     operand,
+    suggestion,
 )
+from funcdiff.api.signatures.variables import Argnames, Argnums
+from funcdiff.core.computed import computed
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.pytree.hidden import fault_of
+
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+class Selection:
+    """The arguments in which a function is differentiated.
+
+    `transform` is the name of the transform, for messages; `every` means all positional arguments,
+    not the first, if neither numbers nor names are given.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        transform: str,
+        argnums: Argnums | None = None,
+        argnames: Argnames | None = None,
+        *,
+        every: bool = False,
+    ) -> None:
+        check_function(function, transform, "f" if every else None)
+        self.name = FunctionName(function)  # the function's, for messages
+        self.transform = transform
+        self._function = function
+        nothing = argnums is None and argnames is None
+        self._every = nothing and every
+        self._argnums: Argnums = 0 if nothing else (() if argnums is None else argnums)
+        self._argnames: Argnames = () if argnames is None else argnames
+        # One argument without a tuple, so that the derivative comes without one.
+        self.single = not self._every and is_single(argnums, argnames)
+        self._numbers = _numbers(self._argnums)
+        self._names = _names(self._argnames)
+        for name in self._names:
+            self._refuse_unknown(name)
+
+    def places(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[int | str, ...]:
+        """Return the positions and keywords of the arguments in a call.
+
+        Raises `InputError` if one was not given, or is chosen twice.
+        """
+        if self._every:
+            return tuple(range(len(args)))
+        if self._numbers == (0,) and not self._names and args:  # the most common call
+            return self._numbers
+        places: tuple[int | str, ...] = (
+            *(self._place_of_number(k, args, kwargs) for k in self._numbers),
+            *(self._place_of_name(name, args, kwargs) for name in self._names),
+        )
+        if len(set(places)) != len(places):
+            raise InputError(
+                f"{self._choice} chooses an argument of {self.name} twice, at "
+                f"{user_location()}. Choose each once."
+            )
+        return places
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What tells it from other selections for the same function."""
+        return self.transform, self._every, self._numbers, self._names, self.single
+
+    def of(self, trees: tuple[Any, ...]) -> Any:
+        """Return one value per chosen argument, or the only one if it was chosen alone."""
+        return trees[0] if self.single else trees
+
+    def argument(self, place: int | str) -> Argument:
+        """Return what messages call the argument at a place that `places` returned."""
+        return Argument(self, place)
+
+    @property
+    def _choice(self) -> str:
+        parts = [f"argnums={self._argnums!r}"] if self._numbers else []
+        return " with ".join([*parts, *([f"argnames={self._argnames!r}"] if self._names else [])])
+
+    def _place_of_number(self, k: int, args: Sequence[Any], kwargs: dict[str, Any]) -> int | str:
+        count = len(args)
+        if -count <= k < count:
+            return k % count
+        names = self._positional
+        if 0 <= k < len(names) and names[k] in kwargs:
+            return names[k]
+        cure = "Give that argument, by position or by keyword, or choose another."
+        if k < 0 and kwargs:
+            cure = (
+                "Negative numbers count the arguments given by position; those given by keyword "
+                "are chosen with argnames=."
+            )
+        elif k >= 0 and kwargs:
+            cure = "Give the argument by position, or choose one given by keyword with argnames=."
+        raise InputError(
+            f"argnums={self._argnums} is out of range: {self.name} was called with {count} "
+            f"positional argument{'s' * (count != 1)}, at {user_location()}. {cure}"
+        )
+
+    def _place_of_name(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> int | str:
+        if name in kwargs:
+            return name
+        if self._parameters is None:
+            raise InputError(
+                f"argnames={self._argnames!r}: the parameters of {self.name} are not known to "
+                f"Python, at {user_location()}. Give {name} by keyword, or use argnums=."
+            )
+        if name in self._positional and self._positional.index(name) < len(args):
+            return self._positional.index(name)
+        raise InputError(
+            f"argnames={self._argnames!r}: {name} was not given in the call of {self.name}, at "
+            f"{user_location()}. Give it, as {name}=...; its default is not differentiated."
+        )
+
+    @computed
+    def _parameters(self) -> dict[str, inspect.Parameter] | None:
+        """The parameters of the function by name, or None if Python cannot tell them."""
+        try:
+            return dict(inspect.signature(self._function).parameters)
+        except (TypeError, ValueError):  # some functions written in C
+            return None
+
+    @computed
+    def _positional(self) -> list[str]:
+        parameters = (self._parameters or {}).values()
+        return [p.name for p in parameters if p.kind in _POSITIONAL]
+
+    def _refuse_unknown(self, name: str) -> None:
+        parameters = self._parameters
+        if parameters is None:
+            return
+        kinds = {p.kind for p in parameters.values()}
+        known = [p.name for p in parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        if name in known or inspect.Parameter.VAR_KEYWORD in kinds:
+            return
+        cure = suggestion(name, known, f"It has {', '.join(known) or 'none'}.")
+        raise InputError(
+            f"argnames={self._argnames!r}: {self.name} has no parameter {name!r}, at "
+            f"{user_location()}. {cure}"
+        )
+
+
+class Argument:
+    """How messages call an argument: by its name if it has one, found when it is shown."""
+
+    __slots__ = ("_place", "_selection")
+
+    def __init__(self, selection: Selection, place: int | str) -> None:
+        self._selection = selection
+        self._place = place
+
+    def __str__(self) -> str:
+        place, names = self._place, self._selection._positional
+        if isinstance(place, int) and place < len(names):
+            return f"argument {names[place]}"
+        return f"argument {place}"
+
+
+def is_single(argnums: Argnums | None, argnames: Argnames | None) -> bool:
+    """Whether one argument is chosen without a tuple."""
+    if argnames is None:
+        return argnums is None or is_int(argnums)
+    return argnums is None and isinstance(argnames, str)
+
+
+def _numbers(argnums: Argnums) -> tuple[int, ...]:
+    given = ints_of(argnums) if isinstance(argnums, Sequence) or is_int(argnums) else None
+    if given is None:
+        cure = "Arguments are given to the function that is returned: fd.grad(f)(x)."
+        if isinstance(argnums, Sequence) and any(isinstance(k, str) for k in argnums):
+            cure = "Names of parameters go into argnames=."
+        raise InputError(
+            f"argnums must be an int or a tuple of ints, got {argnums!r}, at {user_location()}. "
+            f"{cure}"
+        )
+    return given
+
+
+def _names(argnames: Argnames) -> tuple[str, ...]:
+    names = names_of(argnames) if isinstance(argnames, Sequence) else None
+    if names is None:
+        raise InputError(
+            f"argnames must be a str or a tuple of strs, got {argnames!r}, at {user_location()}. "
+            "Numbers of arguments go into argnums=."
+        )
+    return names
+
+
+# ---- taking them apart ---------------------------------------------------------------------------
 
 
 class Inputs(NamedTuple):

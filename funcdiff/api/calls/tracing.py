@@ -1,8 +1,12 @@
-"""Traces a call of a function to a recording, and rebuilds its result from a program's outputs."""
+"""Traces a call of a function to a recording, and rebuilds its result from a program's outputs.
+
+Where something is in the user's code is found by tracing once more, with source lines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextvars import copy_context
 from functools import lru_cache, partial
 from itertools import chain, repeat
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -18,26 +22,86 @@ from funcdiff.api.calls.arguments import (
     is_numeric,
     type_of,
 )
-from funcdiff.api.calls.retracing import Locate, first_examples, place_in
 from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.concrete import Calls, calls_made, running
 from funcdiff.core.decisions import Decision, Decisions, finish
-from funcdiff.core.effects import Calls, calls_made, running
-from funcdiff.core.evaluate import copy_aliased, executable
+from funcdiff.core.evaluate import copy_aliased, executable, is_repeatable
 from funcdiff.core.late import late
-from funcdiff.core.origins import reader
+from funcdiff.core.origins import Place, Reader, reader
 from funcdiff.core.policy import Policy
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer, any_traced
+from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, TracerError, hides, own_cause, user_location
+from funcdiff.errors import (
+    OutputError,
+    TracerError,
+    hides,
+    is_raised_by_user,
+    own_cause,
+    user_location,
+)
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
 from funcdiff.numpy.messages.mistakes import note_cure
+
+Finder: TypeAlias = Callable[[Builder, Recording], Place | None]
+"""Finds a place in what was recorded with lines."""
+
+
+Locate: TypeAlias = Callable[..., Place | None]
+"""``locate(find, operands)`` traces a function again, and returns the place that `find` finds.
+
+By default it is the one that fails to run, with the operands of which the function was traced.
+"""
+
+
+def nowhere(*_how: object) -> None:
+    """Return no place: of a trace that is kept without its function."""
+
+
+def place_in(
+    builder: Builder,
+    recording: Recording,
+    repeat_call: Callable[[Builder, Sequence[Any] | None], Recording],
+    find: Finder | None = None,
+    operands: Sequence[Any] | None = None,
+) -> Place | None:
+    """Return a place in traced code, if it may be traced again; see `Trace.locate`."""
+    operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
+    if any(call.is_opaque for call in builder.rule_calls or ()) or not is_repeatable(operations):
+        return None
+
+    def locate() -> Place | None:
+        reader.set(Reader())
+        with Builder(builder.name, Policy(eager=True)) as again:
+            found = repeat_call(again, operands)
+            if find is not None:
+                return find(again, found)
+            return again.values.first_failure(again)
+
+    try:
+        return copy_context().run(locate)
+    except Exception as error:
+        if not (builder.rule_calls or is_raised_by_user(error)):
+            raise
+    return None  # what runs on values, or again, may fail in its own way
+
+
+def first_examples(operands: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+    """Return values for inputs of these types: of a batch, the first one, None if it is empty."""
+    pairs = zip(operands, types, strict=True)
+    return [x if np.shape(x) == t.shape else x[0] if len(x) else None for x, t in pairs]
+
+
+# ---- tracing -------------------------------------------------------------------------------------
+
 
 need_what_raises: Final = late("funcdiff.ops.control.needed", "need_what_raises")
 

@@ -1,4 +1,4 @@
-"""The functions that transforms return: values that pickle, print and compare.
+"""Named functions as values, which transforms return, and explanations of wrong calls.
 
 They are called like functions, and bind to instances as such; but they pickle, print and compare by
 the transform, the user's function and the options, of which they can be made again anywhere.
@@ -7,15 +7,189 @@ the transform, the user's function and the options, of which they can be made ag
 from __future__ import annotations
 
 import functools
+import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial, update_wrapper, wraps
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeVar, cast
 
-from funcdiff.api.calls.wrong_calls import Uncalled, explains_calls
+import numpy as np
+
+from funcdiff.core.late import close_matches
 from funcdiff.core.tracebacks import shorten
+from funcdiff.errors import InputError, user_location
+
+# ---- names, as they are printed: ``grad(loss, argnums=1)`` ---------------------------------------
+
+
+_TITLES: Final = {
+    "derivative": "Derivative",
+    "elementwise_grad": "Elementwise derivative",
+    "grad": "Gradient",
+    "hessian": "Hessian",
+    "jacfwd": "Jacobian",
+    "jacobian": "Jacobian",
+    "jacrev": "Jacobian",
+    "value_and_grad": "Value and gradient",
+    "value_and_jacobian": "Value and Jacobian",
+    "value_grad_and_hessian": "Value, gradient and Hessian",
+}
+"""What derived functions are called in their documentation; others have that of the given one."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callable[[F], F]:
+    """Return a decorator that gives a function the signature of `f`, and a name that tells it.
+
+    The name has the transform, and its options but for None and False; the documentation begins
+    with what the function is of `f`.
+    """
+    told = ""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            told += f", {name}={value!r}"
+
+    def decorate(function: F) -> F:
+        update_wrapper(function, f)
+        inner = repr(f) if hasattr(f, "_parts") else display_name(f)
+        function.__qualname__ = f"{transform}({inner}{told})"
+        title = _TITLES.get(transform)
+        if title is not None:
+            function.__doc__ = f"{title} of {inner}{told}.\n\n{f.__doc__ or ''}"
+        return function
+
+    return decorate
+
+
+def display_name(f: Callable[..., Any]) -> str:
+    """Return the name of a function without the functions around it; of others, the type's."""
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    return name.rpartition("<locals>.")[2] if "<" in name else name
+
+
+# ---- calls of the transforms: options without a function make a decorator ------------------------
+
+
+_OTHERS: Final = {
+    "static_argnum": "static_argnums",
+    "in_dims": "in_axes",
+    "out_dims": "out_axes",
+    "dim": "in_axes",
+    "axis": "in_axes",
+    "allow_int": "",
+}
+"""What other libraries call a keyword."""
+
+
+def explains_calls(transform: F) -> F:
+    """Let a transform say what is wrong with a call that does not fit its parameters.
+
+    A keyword that it does not have goes to `InputError` with the one that is meant, and so does a
+    flag that is neither True nor False.  Options without a function, ``@fd.jit(static_argnums=1)``,
+    make a decorator.
+    """
+    signature = inspect.signature(transform)
+    first = next(iter(signature.parameters))
+    flags = {name for name, p in signature.parameters.items() if p.annotation in (bool, "bool")}
+
+    @wraps(transform)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        for name, value in kwargs.items():
+            if name in flags and type(value) is not bool and not isinstance(value, np.bool):
+                raise InputError(_not_a_flag(transform, name, value, signature))
+        try:
+            return transform(*args, **kwargs)
+        except BaseException as error:
+            if isinstance(error, TypeError) and not _fits(signature, args, kwargs):
+                if not args and _fits(signature, (), {first: None, **kwargs}):
+                    return partial(wrapper, **kwargs)
+                raise InputError(_explanation(transform, error)) from None
+            shorten(error)  # it is not the call that fails, but something in it
+            raise
+
+    return cast("F", wrapper)
+
+
+def _fits(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call fits a signature."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _not_a_flag(
+    transform: Callable[..., Any], name: str, value: Any, signature: inspect.Signature
+) -> str:
+    cure = f"Write {name}=True or {name}=False."
+    if name == "sparse" and "format" in signature.parameters and isinstance(value, str):
+        cure = f"Write sparse=True, format={value!r}."
+    return (
+        f"fd.{transform.__name__}: {name}={value!r} is neither True nor False, at "
+        f"{user_location()}. {cure}"
+    )
+
+
+def _explanation(transform: Callable[..., Any], error: TypeError) -> str:
+    name, place = f"fd.{transform.__name__}", user_location()
+    known = [p.name for p in inspect.signature(transform).parameters.values()]
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    if unknown:
+        near = close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
+        cure = f"Did you mean {near[0]}=?" if near else f"It has {', '.join(known)}."
+        return f"{name} has no keyword {unknown[1]}=, at {place}. {cure}"
+    given = "" if len(known) > 1 else f" Arguments are given to what it returns: {name}(f)(x)."
+    return f"{name}: {str(error).partition('() ')[2] or error}, at {place}.{given}"
+
+
+# ---- functions that were not called --------------------------------------------------------------
+
+_BINARY: Final = (
+    "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift".split()  # noqa: SIM905
+)
+_OPERATORS: Final = (
+    *(f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r")),
+    *(f"__{name}__" for name in ("neg", "pos", "abs", "float", "complex", "int", "round")),
+    *(f"__{name}__" for name in ("lt", "le", "gt", "ge", "getitem", "array_ufunc")),
+)
+"""What numbers and arrays take part in; ``[k]`` is what unpacking asks for, too."""
+
+
+class Uncalled:
+    """A function that says, where a number or an array is needed, that it was not called."""
+
+
+def _said(function: Any, used: str) -> str:
+    return (
+        f"{function!r} is a function, but {used}, at {user_location()}. Call it: "
+        f"{function!r}(x) is its result."
+    )
+
+
+def _lack(self: Uncalled, name: str) -> NoReturn:
+    """Say what an attribute of arrays is missing for; of others, what Python says."""
+    if name.startswith("_") or not hasattr(np.ndarray, name):
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
+    raise AttributeError(_said(self, f"was asked for .{name}"), name=name, obj=self)
+
+
+def _refuse(self: Uncalled, *_args: Any, **_kwargs: Any) -> NoReturn:
+    """Refuse to take part."""
+    raise InputError(_said(self, "was used as a number or an array"))
+
+
+# not seen by type checkers, which refuse operators and attributes that are not there
+for _name, _answer in {**dict.fromkeys(_OPERATORS, _refuse), "__getattr__": _lack}.items():
+    setattr(Uncalled, _name, _answer)
+
+
+# ---- values --------------------------------------------------------------------------------------
 
 
 class ByParts(Uncalled):
@@ -45,8 +219,10 @@ class ByParts(Uncalled):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         name = getattr(self.__wrapped__, "__qualname__", "")
-        module = sys.modules.get(self.__module__ or "")
-        if module is not None and _attribute(module, name) is self:
+        found: Any = sys.modules.get(self.__module__ or "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
             return str(name)
         make, args, kwargs = self._parts()
         return functools.partial(make, **kwargs) if kwargs else make, args, self._state()
@@ -60,7 +236,10 @@ class ByParts(Uncalled):
             return True
         if not isinstance(other, ByParts) or type(other) is not type(self):
             return False
-        return _equal((self._parts(), self._state()), (other._parts(), other._state()))
+        try:
+            return bool((self._parts(), self._state()) == (other._parts(), other._state()))
+        except ValueError:  # options with arrays
+            return False
 
     def __hash__(self) -> int:
         make, args, _ = self._parts()
@@ -69,20 +248,6 @@ class ByParts(Uncalled):
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind to an instance, so that methods can be transformed."""
         return self if instance is None else functools.partial(self, instance)
-
-
-def _attribute(owner: Any, name: str) -> Any:
-    """Return what has a qualified name in a module, if that is anything."""
-    for part in name.split("."):
-        owner = getattr(owner, part, None)
-    return owner
-
-
-def _equal(these: Any, those: Any) -> bool:
-    try:
-        return bool(these == those)
-    except ValueError:  # options with arrays
-        return False
 
 
 class Transformed(ByParts):
@@ -118,13 +283,29 @@ class Transformed(ByParts):
         return str(self.__qualname__)
 
 
+_SHOWN: Final = (bool, int, str, tuple, list, dict)
+"""Types of options that the names of functions show."""
+
+
 def transform(function: F) -> F:
-    """Let a transform return functions that are values, and say what is wrong with its calls."""
+    """Let a transform return functions that are values, and say what is wrong with its calls.
+
+    They are named after the function that it is given first, unless they have names of their own.
+    """
+    defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
+    first, *options = defaults
 
     @functools.wraps(function)
     def apply(*args: Any, **kwargs: Any) -> Any:
         found = function(*args, **kwargs)
-        return Transformed(found, public, args, kwargs) if type(found) is FunctionType else found
+        if type(found) is not FunctionType:
+            return found
+        f, *others = args = args or (kwargs.pop(first),)
+        if "__wrapped__" not in vars(found):
+            given = {**dict(zip(options, others, strict=False)), **kwargs}
+            shown = {k: x for k, x in given.items() if x is not defaults[k] and type(x) in _SHOWN}
+            name_after(f, function.__name__, **shown)(found)
+        return Transformed(found, public, args, kwargs)
 
     public: F = explains_calls(cast(F, apply))
     return public

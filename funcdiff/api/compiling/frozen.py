@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import dis
 import inspect
+import pickle
 import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.surroundings import ABSENT, content
+from funcdiff.api.calls.repeated import ABSENT, codes, content
 from funcdiff.errors import FrozenValueWarning, is_users_file
 
 _MOST_FUNCTIONS: Final = 64
@@ -70,7 +72,7 @@ def _plain(f: Any) -> FunctionType | None:
 def _loads(code: CodeType) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """Return the names that code loads from without, with the line, and those that it stores."""
     loaded, stored = dict[str, str](), set[str]()
-    for part in _codes(code):
+    for part in codes(code):
         line = part.co_firstlineno
         for step in dis.get_instructions(part):
             line = step.positions.lineno or line if step.positions else line
@@ -80,13 +82,6 @@ def _loads(code: CodeType) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]
             elif step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
                 stored.add(step.argval)
     return tuple(loaded.items()), frozenset(stored)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 # ---- random draws --------------------------------------------------------------------------------
@@ -127,21 +122,11 @@ def _generators(value: Any, names: Sequence[str]) -> Iterator[Any]:
         yield module.mtrand._rand
 
 
-def _state_of(generator: Any) -> Any:
-    """Return the state of a generator of random numbers, which is equal while it draws none."""
-    if isinstance(generator, random.Random):
-        return generator.getstate()
-    is_new = hasattr(generator, "bit_generator")
-    return _comparable(generator.bit_generator.state if is_new else generator.get_state())
-
-
-def _comparable(state: Any) -> Any:
-    """Return a state with the bytes of arrays in their place."""
-    if isinstance(state, dict):
-        return [_comparable(x) for x in state.values()]
-    if isinstance(state, tuple):
-        return [_comparable(x) for x in state]
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+def _state_of(generator: Any) -> bytes | None:
+    """Return the state of a generator, the same while it draws nothing; None if it has none."""
+    with suppress(NotImplementedError):  # the entropy of the system
+        return pickle.dumps(generator)
+    return None
 
 
 def warn_of_draw(name: object, drawn: str) -> None:

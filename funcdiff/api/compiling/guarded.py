@@ -13,21 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-import numpy as np
-
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.api.compiling.straight import rebuild_results
-from funcdiff.backend.branches import Leaf, Runner, Tree
+from funcdiff.backend.branches import Leaf, Numbering, Runner, Tree, Value
 from funcdiff.backend.checking import is_asked_for
-from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.evaluate import has_effects
-from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording import first_result, program_of
-from funcdiff.core.types import ArrayType
+from funcdiff.core.recording import program_of
 from funcdiff.errors import (
     InternalError,
     RecompilationWarning,
@@ -52,7 +47,7 @@ def program_of_trace(trace: Trace) -> Program:
     return simplify(program_of(entries, (*outputs, *(d.atom for d in trace.decisions)), origins))
 
 
-def guarded_program(trace: Trace) -> Program:
+def program_with_guards(trace: Trace) -> Program:
     """Return the program of a trace, with a guard for each thing that it decided by."""
     tree = Tree([_Way(trace, program_of_trace(trace)).leaf])
     return tree.root.program(tree.arguments)
@@ -68,11 +63,10 @@ class Rolling(Protocol):
 
 
 class _Way(NamedTuple):
-    """A trace with its program, and whether iterations may be loops in it."""
+    """A trace with its program."""
 
     trace: Trace
     program: Program
-    is_rolled: bool = False
 
     @property
     def leaf(self) -> Leaf:
@@ -91,68 +85,16 @@ class _Way(NamedTuple):
         return count
 
     def begins_as(self, other: _Way, count: int) -> bool:
-        """Whether both traces are the same until they have decided so often."""
-        first, second = self.trace.decisions[:count], other.trace.decisions[:count]
-        if self.is_rolled:  # which record more than is needed, and decide when everything is known
-            same = _Sameness(self.trace, other.trace)
-            return len(first) == len(second) and all(
-                same.of(a.atom, b.atom) for a, b in zip(first, second, strict=True)
-            )
-        if [d.atom for d in first] != [d.atom for d in second]:
-            return False
-        end = max((d.atom for d in first if isinstance(d.atom, int)), default=-1) + 1
-        return self.trace.recording[0][:end] == other.trace.recording[0][:end]
+        """Whether both traces decide by the same values until they have decided so often."""
+        numbering = Numbering(self.program.input_types[: -len(self.trace.captures) or None])
+        mine, its = (way._first_decisions(numbering, count) for way in (self, other))
+        return mine == its
 
-
-class _Sameness:
-    """Compares values of two traces of a function by what they are computed from."""
-
-    def __init__(self, first: Trace, second: Trace) -> None:
-        self._traces = first, second
-        self._inputs = [
-            [
-                k
-                for k, entry in enumerate(t.recording[0])
-                if entry and isinstance(entry[0], ArrayType)
-            ]
-            for t in self._traces
-        ]
-        self._found: dict[tuple[Ref, Ref], bool] = {}
-
-    def of(self, a: Ref, b: Ref) -> bool:
-        """Whether two values are the same."""
-        pending = [(a, b)]
-        while pending:
-            pair = pending.pop()
-            if pair in self._found:
-                continue
-            further = self._operands(*pair)
-            if further is None:
-                return False
-            self._found[pair] = True
-            pending += further
-        return True
-
-    def _operands(self, a: Ref, b: Ref) -> list[tuple[Ref, Ref]] | None:
-        """Return the pairs that must be the same, too; None if two values are not."""
-        if isinstance(a, Literal) or isinstance(b, Literal):
-            return [] if a == b else None
-        ours, its = (t.recording[0] for t in self._traces)
-        first, second = first_result(ours, a), first_result(its, b)
-        (op, *xs), (other, *ys) = ours[first], its[second]
-        if op != other or a - first != b - second or len(xs) != len(ys):
-            return None
-        if isinstance(op, Operation):
-            return list(zip(xs, ys, strict=True))
-        places = [inputs.index(x) for inputs, x in zip(self._inputs, (a, b), strict=True)]
-        captured = [
-            place - len(inputs) + len(t.captures)
-            for place, inputs, t in zip(places, self._inputs, self._traces, strict=True)
-        ]
-        if min(captured) < 0:
-            return [] if places[0] == places[1] else None
-        x, y = (t.captures[k] for t, k in zip(self._traces, captured, strict=True))
-        return [] if np.asarray(x).tobytes() == np.asarray(y).tobytes() else None
+    def _first_decisions(self, numbering: Numbering, count: int) -> list[Value]:
+        """Return the numbers of the first values that it decided by."""
+        atoms = tuple([d.atom for d in self.trace.decisions[:count]])
+        program = program_of(self.trace.recording[0], atoms)
+        return numbering.add(program, self.trace.captures).outputs
 
 
 class Guarded:
@@ -257,7 +199,7 @@ class Guarded:
             self._loops, self._looks = None, False  # there are none to be found
         elif iterations != self._iterations:  # begin anew
             self._iterations, self._known = iterations, ((), None)
-        self._keep(way._replace(is_rolled=bool(iterations)))
+        self._keep(way)
         return rebuild_results(trace, returned[:count])
 
     def _keep(self, way: _Way) -> None:

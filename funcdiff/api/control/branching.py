@@ -24,15 +24,13 @@ from funcdiff.api.control.bodies import (
     record_body,
 )
 from funcdiff.api.signatures.variables import Array, Primals, Y
-from funcdiff.core.builder import Builder
-from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import errors_are_heard
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import INT, ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.types import INT
+from funcdiff.core.walk import close_over
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.control.cond import cond as cond_op
 from funcdiff.ops.elementwise.logic import operations
@@ -193,11 +191,11 @@ def _record_branches(
         _check_pair(name, [traces[0], traces[k]], [programs[0], programs[k]],
                     [functions[0], functions[k]])  # fmt: skip
     captures = [c for trace in traces for c in trace.captures]
-    captured = [t for program in programs for t in program.input_types[len(xs) :]]
+    captured = tuple([t for program in programs for t in program.input_types[len(xs) :]])
     starts = [sum(len(t.captures) for t in traces[:k]) for k in range(len(traces))]
     branches = tuple(
-        _with_captures(program, len(xs), captured, start)
-        for program, start in zip(programs, starts, strict=True)
+        close_over(trace.recording, len(trace.captures), len(xs), captured, start)
+        for trace, start in zip(traces, starts, strict=True)
     )
 
     def rule(tracers: list[Tracer]) -> Sequence[Tracer]:
@@ -208,17 +206,6 @@ def _record_branches(
     models = [ys[0] if len(set(map(type, ys))) == 1 else None for ys in alternatives]
     ys = restore_kinds(results, models)
     return rebuild(traces[0].structure, traces[0].numeric, ys, traces[0].others)
-
-
-def _with_captures(
-    program: Program, operands: int, captured: Sequence[ArrayType], start: int
-) -> Program:
-    """Return a branch that also takes (and ignores) the captures of the other branches."""
-    own = len(program.inputs) - operands
-    with Builder("cond", CLOSED) as builder:
-        xs = [builder.input(t) for t in program.input_types[:operands]]
-        values = [builder.input(t) for t in captured]
-        return builder.program(inline(program, [*xs, *values[start : start + own]]))
 
 
 def _check_pair(

@@ -12,7 +12,6 @@ from funcdiff.api.calls.arguments import (
     names_of,
     suggestion,
 )
-from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, restore_kinds
 from funcdiff.api.calls.transformed import transform
@@ -89,7 +88,6 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
             'inside the function, x = fd.tap("x", x), and write keep=("x",).'
         )
 
-    @name_after(f, "checkpoint")
     def checkpoint_f(*args: P.args, **kwargs: P.kwargs) -> R:
         if current_builder() is None or errors_are_heard():  # of each operation, when it is there
             return f(*args, **kwargs)

@@ -6,16 +6,15 @@ Python's own ``for`` works in traced functions; these record the body once, howe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.batching import stack_rows, vmap
+from funcdiff.api.batching import cure_of_list, join_rows, vmap
 from funcdiff.api.calls.arguments import FunctionName, check_function, describe, is_int
-from funcdiff.api.calls.axes import cure_of_list
-from funcdiff.api.calls.naming import display_name
 from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.transformed import display_name
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
 from funcdiff.api.signatures.products import Maps, Scans
@@ -25,12 +24,10 @@ from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.progress import Progress
 from funcdiff.core.quiet import errors_are_heard
-from funcdiff.core.recording import program_of
-from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.walk import close_over
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
@@ -118,7 +115,7 @@ def scan(
 
     trace = record_body(f, [*state.xs, *rows], types, call, has_aux=True)
     assert trace.aux is not None
-    body = run_isolated(lambda: _constants_first(program_of(*trace.recording), len(types)))
+    body = close_over(trace.recording, len(trace.captures))
     p = Scan(body, len(trace.captures), count, length, reverse)
     results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.xs, *rows])
     return state.tree(results[:count]), trace.aux.rebuild(results[count:])
@@ -131,15 +128,7 @@ def _python_scan(f: Any, state: CarryOf, row: Operands, numbers: range) -> Any:
         carry, y = _pair(f(state.tree(leaves), row.tree([x[k] for x in row.xs])), f)
         leaves = state.next_leaves(carry, f)
         rows.append(y)
-    return state.tree(leaves), stack_rows(rows[:: numbers.step])
-
-
-def _constants_first(program: Program, count: int) -> Program:
-    """Return a body that takes what it closes over before its `count` own inputs."""
-    with Builder("scan", CLOSED) as builder:
-        constants = [builder.input(t) for t in program.input_types[count:]]
-        own = [builder.input(t) for t in program.input_types[:count]]
-        return builder.program(inline(program, [*own, *constants]))
+    return state.tree(leaves), join_rows(rows[:: numbers.step])
 
 
 def _length(rows: Operands, length: int | None, name: str) -> int:
@@ -286,7 +275,8 @@ def map(  # noqa: A001
         )
     if progress and length > 1 and not any(builders()):
         with Progress(f"map of {display_name(f)}", wanted=True, total=length, unit="rows") as bar:
-            return _join(_parts_of_map(f, rows, length, batch_size or 1, bar))
+            parts = _parts_of_map(f, rows, length, batch_size or 1, bar)
+            return join_rows(parts, np.concatenate)
     return _map(f, rows, length, batch_size)
 
 
@@ -314,13 +304,4 @@ def _map(f: Callable[[Any], Any], rows: Operands, length: int, batch_size: int |
         parts.append(stacked.tree([np.reshape(y, (end, *y.shape[2:])) for y in stacked.xs]))
     if end < length:
         parts.append(vmap(f)(rows.tree([x[end:] for x in rows.xs])))
-    return _join(parts)
-
-
-def _join(parts: Iterable[Any]) -> Any:
-    """Return containers of stacked rows as one."""
-    first, *others = [Operands(part) for part in parts]
-    if not others:
-        return first.tree(first.xs)
-    columns = zip(first.xs, *(other.xs for other in others), strict=True)
-    return first.tree([np.concatenate(ys) for ys in columns])
+    return join_rows(parts, np.concatenate)

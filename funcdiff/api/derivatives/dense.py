@@ -29,8 +29,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import convert, iota, permute, reshape
+from funcdiff.ops.structure.structural import convert, iota, reshape
 from funcdiff.passes.recorded import recorded
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.stacks import Stacks
@@ -49,10 +48,10 @@ class Passes(NamedTuple):
 
     primal: Program  # from the inputs to outputs, auxiliary outputs and residuals
     images: Program  # from the number of a chunk's first unit vector, then residuals
-    cut: Program  # from the images of all unit vectors to the blocks, row by row
     size: int  # how many unit vectors there are
     chunk: int  # how many of them go in one pass
     outputs: int  # how many come before the residuals
+    forward: bool  # whether unit vectors are of the inputs
 
 
 class Dense(NamedTuple):
@@ -101,7 +100,7 @@ def jacobian_passes(
     """Derive the pieces of the Jacobian of the first `results` outputs by `count` inputs."""
     program = recorded(recording)
     derivative = _derivative(program, count, results, mode)
-    forward, sources = derivative.forward, derivative.sources
+    sources = derivative.sources
     *_, size = _starts(sources)
     chunk = min(-(-size // _CHUNKS) if chunk_size is None else chunk_size, size)
     types = derivative.split.linear.input_types[count:]
@@ -113,8 +112,7 @@ def jacobian_passes(
         outputs = inline(stacked, derivative.operands(vectors, residuals))
         images = simplify(builder.program(outputs))
     primal = simplify(derivative.split.primal)
-    cut = _cut(derivative.xs, derivative.ys, size, forward=forward)
-    return Passes(primal, images, cut, size, chunk, len(program.outputs))
+    return Passes(primal, images, size, chunk, len(program.outputs), derivative.forward)
 
 
 @memoised
@@ -155,29 +153,6 @@ def is_forward(xs: Sequence[ArrayType], ys: Sequence[ArrayType], mode: Mode) -> 
     return mode == "forward"
 
 
-def _cut(xs: Sequence[ArrayType], ys: Sequence[ArrayType], size: int, *, forward: bool) -> Program:
-    """Return the program that cuts stacked images into blocks of shape ``(*y.shape, *x.shape)``."""
-    with Builder("jacobian", SHARED) as builder:
-        targets = ys if forward else xs
-        images = [builder.input(t.with_shape((size, *t.shape))) for t in targets]
-        if forward:
-            return builder.program(
-                [
-                    _last(part, y, x)
-                    for column, y in zip(images, ys, strict=True)
-                    for part, x in zip(_parts(column, xs), xs, strict=True)
-                ]
-            )
-        rows = [_parts(row, ys) for row in images]
-        return builder.program(
-            [
-                reshape(rows[j][k], (*y.shape, *x.shape))
-                for k, y in enumerate(ys)
-                for j, x in enumerate(xs)
-            ]
-        )
-
-
 def _every(types: Sequence[ArrayType]) -> tuple[bool, ...]:
     return (True,) * len(types)
 
@@ -198,16 +173,6 @@ def _unit_vectors(types: Sequence[ArrayType], first: Tracer, chunk: int) -> list
         )
         vectors.append(reshape(unit, (chunk, *t.shape)))
     return vectors
-
-
-def _parts(x: Tracer, types: Sequence[ArrayType]) -> list[Tracer]:
-    """Split the leading axis of `x`, which counts unit vectors, by array."""
-    return [slice_along(x, 0, a, b) for a, b in pairwise(_starts(types))]
-
-
-def _last(part: Tracer, y: ArrayType, x: ArrayType) -> Tracer:
-    """Move the axis of the unit vectors behind and give it the shape of `x`."""
-    return reshape(permute(part, (*range(1, part.ndim), 0)), (*y.shape, *x.shape))
 
 
 def jacobian_by_tape(
@@ -239,8 +204,9 @@ def jacobian_by_tape(
         images = [fill_zeros(image(v)[: len(targets)], targets) for v in _each_unit_vector(sources)]
         for values in images:
             check_finite(values)
+        stacks = [np.stack(column) for column in zip(*images, strict=True)]
         return [
-            *_stacked_blocks(images, xs, ys, forward=forward),
+            *blocks_of(stacks, xs, ys, forward=forward),
             *(tape.outputs if wants_value else tape.outputs[results:]),
         ]
 
@@ -262,22 +228,19 @@ def _each_unit_vector(types: Sequence[ArrayType]) -> Iterator[list[Any]]:
             yield [unit[()] if j == k else None for j in range(len(types))]
 
 
-def _stacked_blocks(
-    images: Sequence[Sequence[Any]],
-    xs: Sequence[ArrayType],
-    ys: Sequence[ArrayType],
-    *,
-    forward: bool,
+def blocks_of(
+    images: Sequence[Any], xs: Sequence[ArrayType], ys: Sequence[ArrayType], *, forward: bool
 ) -> list[Any]:
-    """Return the blocks of shapes ``(*y.shape, *x.shape)``, row by row."""
-    made = {}
-    start = 0
-    for j, source in enumerate(xs if forward else ys):
-        taken = images[start : (start := start + source.size)]
-        for k, target in enumerate(ys if forward else xs):
-            parts = [image[k] for image in taken]
-            y, x = (target, source) if forward else (source, target)
-            place = (k, j) if forward else (j, k)
-            stacked = np.stack(parts, -1 if forward else 0) if parts else np.zeros(0, target.dtype)
-            made[place] = stacked.reshape((*y.shape, *x.shape))[()]
-    return [made[k, j] for k in range(len(ys)) for j in range(len(xs))]
+    """Return the blocks of shapes ``(*y.shape, *x.shape)``, row by row.
+
+    `images` are those of all unit vectors, stacked: one array for each output if tangents are
+    pushed, for each input otherwise.
+    """
+    found = {}
+    for j, (start, stop) in enumerate(pairwise(_starts(xs if forward else ys))):
+        for k, stack in enumerate(images):
+            part = stack[start:stop]
+            y, x = (k, j) if forward else (j, k)
+            turned = np.moveaxis(part, 0, -1) if forward else part
+            found[y, x] = np.reshape(turned, (*ys[y].shape, *xs[x].shape))[()]
+    return [found[k, j] for k in range(len(ys)) for j in range(len(xs))]

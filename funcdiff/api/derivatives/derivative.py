@@ -8,9 +8,7 @@ from typing import Any
 
 from funcdiff.api.calls.arguments import check_function, is_int, type_of
 from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
-from funcdiff.api.calls.inputs import Inputs
-from funcdiff.api.calls.naming import name_after
-from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.inputs import Inputs, Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.gradient import gradient_function
@@ -84,7 +82,6 @@ def derivative(
         )
     selection = Selection(f, "derivative", argnums, argnames)
 
-    @name_after(f, "derivative", n=n if n != 1 else None, **selection.given, has_aux=has_aux)
     def derivative_f(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux, orders=n)
         _check_numbers(inputs, selection, holomorphic=holomorphic)

@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run, split_residuals
 from funcdiff.api.derivatives.programs import (
+    LinearPrograms,
     gradient_program,
     jvp_program,
     linearize_programs,
@@ -73,7 +74,7 @@ def gradient(
 class _Derived(NamedTuple):
     """Programs, outputs and residuals; these do not change if outputs do."""
 
-    programs: Any
+    programs: LinearPrograms
     outputs: list[Any]
     residuals: list[Any]
 
@@ -81,26 +82,17 @@ class _Derived(NamedTuple):
 class _Kind(NamedTuple):
     """A linear map between vectors of the inputs and of the results."""
 
-    programs: Memoised[..., Any]  # makes `primal`, of outputs and residuals, and the map
+    programs: Memoised[..., LinearPrograms]
     # From a tape and a vector to its image, None for a zero.
     by_tape: Callable[[Tape, Sequence[Any]], list[Any]]
-    # From the programs, residuals and a vector to the program of the map and its operands.
-    by_program: Callable[[Any, list[Any], Sequence[Any]], tuple[Program, list[Any]]]
 
 
 def _pull(tape: Tape, cts: Sequence[Any]) -> list[Any]:
     return list(map(_conjugate, tape.pull(list(map(_conjugate, cts)))))
 
 
-def _pullback(programs: Any, residuals: list[Any], cts: Sequence[Any]) -> tuple[Program, list[Any]]:
-    given = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
-    return programs.pullback, [*residuals, *given]
-
-
-PULLBACK: Final = _Kind(vjp_programs, _pull, _pullback)
-PUSHFORWARD: Final = _Kind(
-    linearize_programs, Tape.push, lambda programs, known, ts: (programs.linear, [*ts, *known])
-)
+PULLBACK: Final = _Kind(vjp_programs, _pull)
+PUSHFORWARD: Final = _Kind(linearize_programs, Tape.push)
 
 
 class LinearMap:
@@ -140,16 +132,15 @@ class LinearMap:
             found = attempt(self._by_tape, self._tape, vectors)
         if found is not None and not checking.is_asked_for():
             return found
-        programs, _, residuals = self._programs
-        program, given = self._kind.by_program(programs, residuals, vectors)
+        (_, program, _), _, residuals = self._programs
         if found is None:
-            return run(program, given, self._trace)
-        checking.compare(program, found, given, exact=False)
+            return run(program, [*residuals, *vectors], self._trace)
+        checking.compare(program, found, [*residuals, *vectors], exact=False)
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         programs, _, residuals = self._programs
-        return _Applied, (self._kind is PULLBACK, programs, residuals)
+        return Applied, (programs.linear, residuals)
 
     def _by_tape(self, tape: Tape, vectors: Sequence[Any]) -> list[Any]:
         found = self._kind.by_tape(tape, vectors)
@@ -168,16 +159,18 @@ class LinearMap:
         return _Derived(programs, outputs, residuals)
 
 
-class _Applied(NamedTuple):
-    """A linear map that came from elsewhere: its programs, and the residuals."""
+class Applied:
+    """A program with values of its first inputs."""
 
-    is_pullback: bool
-    programs: Any
-    residuals: list[Any]
+    def __init__(self, program: Program, first: Sequence[Any], trace: Trace | None = None) -> None:
+        self._program, self._first, self._trace = program, first, trace
 
-    def __call__(self, vectors: Sequence[Any]) -> list[Any]:
-        kind = PULLBACK if self.is_pullback else PUSHFORWARD
-        return run(*kind.by_program(self.programs, self.residuals, vectors))
+    def __call__(self, operands: Sequence[Any]) -> list[Any]:
+        """Run it."""
+        return run(self._program, [*self._first, *operands], self._trace)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Applied, (self._program, self._first)  # lines are where the trace was
 
 
 def pushforward(

@@ -7,10 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from funcdiff.api.calls.differentiated import SplitCall, check_holomorphic
-from funcdiff.api.calls.inputs import Inputs, like_inputs
-from funcdiff.api.calls.naming import name_after
-from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.surroundings import derived_from
+from funcdiff.api.calls.inputs import Inputs, Selection, like_inputs
+from funcdiff.api.calls.repeated import note_derivation
 from funcdiff.api.calls.tracing import Trace, arrange_results, nested_policy, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import first_sight
@@ -169,8 +167,7 @@ def gradient_function(
             results = run(program, operands, trace)
         return Computed(trace, results, slice(count))
 
-    @derived_from(f, *selection.key, has_aux, *kind.values())
-    @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
+    @note_derivation(f, *selection.key, has_aux, *kind.values())
     def gradient(*args: Any, **kwargs: Any) -> Any:
         call = SplitCall(f, selection, args, kwargs)
         try:

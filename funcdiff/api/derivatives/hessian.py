@@ -11,8 +11,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions
 from funcdiff.api.calls.differentiated import SplitCall
-from funcdiff.api.calls.naming import name_after
-from funcdiff.api.calls.selection import Selection, is_single
+from funcdiff.api.calls.inputs import Selection, is_single
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.derivatives.jacobian import jacobian_function
@@ -92,8 +91,8 @@ def hessian(
     selection = Selection(f, "hessian", argnums, argnames)
     gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
     return jacobian_function(
-        gradient, selection, chunk_size=chunk_size,
-        progress=progress, holomorphic=holomorphic, has_aux=has_aux, of=f,
+        wraps(f, updated=())(gradient), selection, chunk_size=chunk_size,
+        progress=progress, holomorphic=holomorphic, has_aux=has_aux,
         sparse=sparse_option(
             sparse, format, sparsity, "forward", chunk_size=chunk_size, symmetric=True
         ),
@@ -178,7 +177,6 @@ def value_grad_and_hessian(
         ),
     )  # fmt: skip
 
-    @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def all_three(*args: Any, **kwargs: Any) -> Any:
         (gradient, value), H = derive(*args, **kwargs)
         return value, gradient, H
@@ -258,7 +256,7 @@ def _gradient(
 ) -> Callable[..., Any]:
     """Return the gradient as `grad` does, with the name of a transform for messages."""
     selection = Selection(f, transform, argnums, argnames)
-    return gradient_function(f, selection, has_aux=has_aux)
+    return wraps(f, updated=())(gradient_function(f, selection, has_aux=has_aux))
 
 
 @typed_as[Vhp]()

@@ -12,13 +12,12 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import is_int, type_of
 from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
-from funcdiff.api.calls.inputs import Inputs
-from funcdiff.api.calls.naming import display_name, name_after
-from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.inputs import Inputs, Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
-from funcdiff.api.calls.transformed import transform
+from funcdiff.api.calls.transformed import display_name, transform
 from funcdiff.api.derivatives.dense import (
     Passes,
+    blocks_of,
     is_forward,
     jacobian_by_tape,
     jacobian_passes,
@@ -69,8 +68,11 @@ def run_in_chunks(
         images = run(passes.images, [np.int64(first), *residuals], trace)
         chunks.append([image[start - first :] for image in images])
         progress.tick(len(chunks[-1][0]) if images else 0)
-    stacked = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
-    return [*run(passes.cut, stacked, trace), *(outputs if wants_value else outputs[results:])]
+    stacks = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
+    xs = [type_of(x) for x in operands[: len(operands) - len(trace.captures)]]
+    ys = [y.type for y in trace.outputs[:results]]
+    blocks = [x.copy() for x in blocks_of(stacks, xs, ys, forward=passes.forward)]
+    return [*blocks, *(outputs if wants_value else outputs[results:])]
 
 
 def jacobian_function(
@@ -83,15 +85,11 @@ def jacobian_function(
     progress: bool = False,
     mode: Mode = "forward",
     wants_value: bool = False,
-    of: Callable[..., Any] | None = None,
     sparse: Sparse | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that computes a Jacobian; `of` is the user's function, if `f` is not."""
+    """Return a function that computes a Jacobian."""
     _check_options(mode, chunk_size)
 
-    @name_after(
-        of or f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
-    )
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux)
         if not holomorphic:
@@ -110,7 +108,7 @@ def jacobian_function(
         elif passes is None or passes.chunk == passes.size:
             results = _in_one_pass(trace, operands, count, mode, wants_value=wants_value)
         else:
-            what = f"{selection.transform} of {display_name(of or f)}"
+            what = f"{selection.transform} of {display_name(f)}"
             with Progress(what, wanted=says, total=passes.size, unit="directions") as bar:
                 results = run_in_chunks(passes, operands, rows, trace, bar, wants_value=wants_value)
         J = _assemble(results[: rows * count], inputs, trace, selection)

@@ -14,11 +14,15 @@ import numpy as np
 from funcdiff.api.calls.arguments import FunctionName, type_of
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import SplitCall, trace_call
-from funcdiff.api.calls.inputs import Inputs, like_inputs
-from funcdiff.api.calls.retracing import nowhere
-from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, rebuild, run
-from funcdiff.api.derivatives.first_sight import PULLBACK, PUSHFORWARD, LinearMap, pushforward
+from funcdiff.api.calls.inputs import Inputs, Selection, like_inputs
+from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, nowhere, rebuild, run
+from funcdiff.api.derivatives.first_sight import (
+    PULLBACK,
+    PUSHFORWARD,
+    Applied,
+    LinearMap,
+    pushforward,
+)
 from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_traced
 from funcdiff.api.derivatives.programs import jvp_program, transpose_recording
 from funcdiff.api.derivatives.queries import has_rules
@@ -91,20 +95,6 @@ class Transposed(Pullback):
 
     def __repr__(self) -> str:
         return f"the transpose of {self._name}"
-
-
-class Applied:
-    """A program with values of its first inputs."""
-
-    def __init__(self, program: Program, first: Sequence[Any], trace: Trace | None = None) -> None:
-        self._program, self._first, self._trace = program, first, trace
-
-    def __call__(self, operands: Sequence[Any]) -> list[Any]:
-        """Run it."""
-        return run(self._program, [*self._first, *operands], self._trace)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Applied, (self._program, self._first)  # lines are where the trace was
 
 
 class Pushforward(_LinearMap):

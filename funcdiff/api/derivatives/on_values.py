@@ -34,8 +34,11 @@ class Computed(NamedTuple):
 
 def with_rules_traced(found: Computed, compute: Callable[[], Computed]) -> Computed:
     """Return what was found with rules on values or, where they do not decide, ``compute()``."""
-    decided = _are_finite(found.trace, found.results[found.derivatives])
-    if decided and not _is_to_be_compared(found.trace):
+    calls: Sequence[Any] = found.trace.rule_calls or ()
+    decided = all(call.is_finite for call in calls) and are_finite(found.results[found.derivatives])
+    # effects of opaque code must happen once
+    is_compared = checking.is_asked_for() and not any(call.is_opaque for call in calls)
+    if decided and not is_compared:
         return found
     try:
         traced = compute()
@@ -44,24 +47,9 @@ def with_rules_traced(found: Computed, compute: Callable[[], Computed]) -> Compu
     except Exception:  # what is no code of arrays cannot be traced
         return found
     if decided:
-        _compare(found.results, traced.results, traced.trace)
+        program = program_of(*traced.trace.recording)
+        checking.compare_results(program, found.results, traced.results)
     return traced
-
-
-def _are_finite(trace: Trace, derivatives: Sequence[Any]) -> bool:
-    calls: Sequence[Any] = trace.rule_calls or ()
-    return all(call.is_finite for call in calls) and are_finite(derivatives)
-
-
-def _is_to_be_compared(trace: Trace) -> bool:
-    """Whether results are checked; effects of opaque code must happen once."""
-    calls: Sequence[Any] = trace.rule_calls or ()
-    return checking.is_asked_for() and not any(call.is_opaque for call in calls)
-
-
-def _compare(found: Sequence[Any], expected: Sequence[Any], trace: Trace) -> None:
-    """Raise InternalError if the traced rules do not say what they say on values."""
-    checking.compare_results(program_of(*trace.recording), found, expected)
 
 
 class RulesPullback:
@@ -95,18 +83,11 @@ class RulesPullback:
             found = self._pull(cts)
         except RuleFailure as failure:
             raise failure.error from failure.error.__cause__
-        decided = _are_finite(self._trace, found)
-        if decided and not _is_to_be_compared(self._trace):
-            return found
-        try:
-            traced = self._pullback_by_program(cts)
-        except InternalError:
-            raise
-        except Exception:  # as above
-            return found
-        if decided:
-            _compare(found, traced, self._trace)
-        return traced
+
+        def by_program() -> Computed:
+            return Computed(self._trace, self._pullback_by_program(cts), slice(None))
+
+        return with_rules_traced(Computed(self._trace, found, slice(None)), by_program).results
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return self._pullback_by_program.__reduce__()

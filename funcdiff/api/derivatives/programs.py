@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import NamedTuple
 
 import funcdiff.passes as passes
@@ -12,12 +11,12 @@ from funcdiff.core.atoms import Entry, Ref
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.dataflow import dependent
 from funcdiff.core.memo import memoised
-from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.program import Program, used_atoms
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.linear_part import has_hidden
 from funcdiff.space import zeros
@@ -62,8 +61,12 @@ def pullback(split: Linearized, count: int, present: Mask) -> Program:
     )
 
 
-def _know(entries: Sequence[Entry], xs: Sequence[Tracer], builder: Builder) -> list[int]:
-    """Add inputs for the results of recorded equations; return which variables those are."""
+def _know(entries: Sequence[Entry], xs: Sequence[Tracer], builder: Builder) -> tuple[int, ...]:
+    """Add inputs for the results of recorded equations; return which variables those are.
+
+    A function of 100 numbers with two rules takes a tenth more time if they are computed again: see
+    the third row of `docs.benchmarks.rules`.
+    """
     inputs, known = iter(xs), []
     refs: list[Ref] = []
     for number, entry in enumerate(entries):
@@ -80,19 +83,7 @@ def _know(entries: Sequence[Entry], xs: Sequence[Tracer], builder: Builder) -> l
             refs.append(builder.know(op, given).atom)
         else:
             refs += [y.atom for y in builder.record(op, given)]
-    return known
-
-
-def _without_unused(program: Program, known: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
-    """Drop those inputs for what is known, the last ones, that a program does not use."""
-    if not known:
-        return program, ()
-    used, first = used_atoms(program), len(program.inputs) - len(known)
-    flags = [k < first or v in used for k, v in enumerate(program.inputs)]
-    with Builder("known", CLOSED) as builder:
-        pairs = zip(program.input_types, flags, strict=True)
-        xs = [builder.input(t) if flag else zeros(t) for t, flag in pairs]
-        return builder.program(inline(program, xs)), tuple(compress(known, flags[first:]))
+    return tuple(known)
 
 
 def _primal(split: Linearized, entries: Sequence[Entry] = ()) -> tuple[Program, tuple[int, ...]]:
@@ -105,9 +96,8 @@ def _primal(split: Linearized, entries: Sequence[Entry] = ()) -> tuple[Program, 
     with Builder("primal", SHARED) as builder:
         xs = [builder.input(t) for t in split.primal.input_types]
         known = _know(entries, xs, builder)
-        return _without_unused(
-            builder.program(passes.simplify.inline_simplified(split.primal, xs, exact)), known
-        )
+        found = passes.simplify.inline_simplified(split.primal, xs, exact)
+        return builder.program(found), known
 
 
 class Gradient(NamedTuple):
@@ -164,8 +154,7 @@ def gradient_program(
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]
-        found, used = _without_unused(builder.program(outputs), known)
-        return Gradient(found, type_, used)
+        return Gradient(builder.program(outputs), type_, known)
 
 
 @memoised
@@ -190,42 +179,28 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
         return passes.simplify.simplify(builder.program([*inline(derived, xs), *others]))
 
 
-class Pullback(NamedTuple):
-    """What `vjp` needs.
+class LinearPrograms(NamedTuple):
+    """A derivative at a point, as `vjp` and `linearize` need it."""
 
-    Attributes
-    ----------
-    primal
-        Of inputs, to outputs and residuals.
-    pullback
-        Of residuals and the cotangents of the outputs in `mask`, to cotangents of inputs.
-    types
-        Types of the results, without auxiliary ones.
-    mask
-        Which of them depend on the inputs.
-    known
-        Which recorded variables have values that come behind the inputs of `primal`.
-    """
-
-    primal: Program
-    pullback: Program
-    types: tuple[ArrayType, ...]
-    mask: Mask
-    known: tuple[int, ...] = ()
+    primal: Program  # of the inputs, and then of what is known, to outputs and residuals
+    linear: Program  # of the residuals, and then of vectors, to their images
+    known: tuple[int, ...] = ()  # the recorded variables whose values come behind the inputs
 
 
 @memoised
-def vjp_programs(recording: Recording, count: int, results: int, *, evaluated: int = 0) -> Pullback:
+def vjp_programs(
+    recording: Recording, count: int, results: int, *, evaluated: int = 0
+) -> LinearPrograms:
     """Derive the pullback of the first `results` outputs to the first `count` inputs.
 
     The first `evaluated` variables are as for `gradient_program`.
     """
     program = passes.recorded.recorded(recording)
     split = split_results(program, count, results)
-    types, mask = program.output_types[:results], split.mask
     with Builder("vjp", SHARED) as builder:
         residuals = [builder.input(t) for t in split.linear.input_types[count:]]
-        cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
+        vectors = [builder.input(t) for t in program.output_types[:results]]
+        cts = [conj(v) for v, flag in zip(vectors, split.mask, strict=True) if flag]
         outputs = [zeros(t) for t in program.input_types[:count]]
         if cts:
             pulled = passes.simplify.inline_simplified(
@@ -234,7 +209,7 @@ def vjp_programs(recording: Recording, count: int, results: int, *, evaluated: i
             outputs = [conj(ct) for ct in pulled]
         pulled_back = builder.program(outputs)
     primal, known = _primal(split, recording[0][:evaluated])
-    return Pullback(primal, pulled_back, types, mask, known)
+    return LinearPrograms(primal, pulled_back, known)
 
 
 @memoised
@@ -253,14 +228,14 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
 
 
 @memoised
-def linearize_programs(recording: Recording, count: int, results: int) -> Linearized:
+def linearize_programs(recording: Recording, count: int, results: int) -> LinearPrograms:
     """Derive the values, and the first `results` as a linear function of tangents."""
     program = passes.recorded.recorded(recording)
     split = split_results(program, count, results, complete=True)
-    linear = (True,) * count + (False,) * split.residuals
-    return split._replace(
-        primal=_primal(split)[0], linear=passes.simplify.simplify_linear(split.linear, linear)
-    )
+    flags = (True,) * count + (False,) * split.residuals
+    linear = passes.simplify.simplify_linear(split.linear, flags)
+    order = [*range(count, len(flags)), *range(count)]
+    return LinearPrograms(_primal(split)[0], rearrange(linear, order, range(results)))
 
 
 @memoised

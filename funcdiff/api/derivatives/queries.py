@@ -12,9 +12,8 @@ import funcdiff.passes as passes
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, type_of
 from funcdiff.api.calls.differentiated import check_outputs, trace_call, with_values
-from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.inputs import Selection
 from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.matrices import sparse_module
@@ -89,7 +88,6 @@ def depends_on(
     """
     selection = Selection(f, "depends_on", argnums, argnames)
 
-    @name_after(f, "depends_on", **selection.given)
     def dependence(*args: P.args, **kwargs: P.kwargs) -> Any:
         places = selection.places(args, kwargs)
         chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
@@ -176,7 +174,6 @@ def is_linear(
     """
     selection = Selection(f, "is_linear", argnums, argnames)
 
-    @name_after(f, "is_linear", **selection.given)
     def linear(*args: P.args, **kwargs: P.kwargs) -> bool:
         inputs, trace = trace_call(f, selection, args, kwargs)
         program = affine(trace.recording, len(inputs.operands))
@@ -382,7 +379,6 @@ def sparsity(
     """
     selection = Selection(f, "sparsity", argnums, argnames)
 
-    @name_after(f, "sparsity", **selection.given)
     def pattern(*args: P.args, **kwargs: P.kwargs) -> Any:
         inputs, trace = trace_call(f, selection, args, kwargs)
         check_outputs(trace, selection)

@@ -189,7 +189,7 @@ class Given:
         # By input: arrays of integers and booleans, and the zeros of floating matrices; None for
         # others.
         self.values = [*(None for _ in operands[:count]), *captures]
-        self._key = tuple([_contents(x) for x in captures])
+        self._key = tuple([x if x is None else (x.shape, x.dtype, x.tobytes()) for x in captures])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Given) and self._key == other._key
@@ -219,11 +219,8 @@ def _argument(x: Tracer) -> Array | None:
     value = argument_value(x)
     if value is None or decided(x, _number) is None:
         return None
-    return value if decided(x, lambda x: _equals(x, value)) else None
-
-
-def _equals(x: Tracer, value: Array) -> Tracer:
-    return reduce_all(equal(x, held(value)), tuple(range(x.ndim)))
+    every = tuple(range(x.ndim))
+    return value if decided(x, lambda x: reduce_all(equal(x, held(value)), every)) else None
 
 
 def _number(x: Tracer) -> Tracer:
@@ -231,10 +228,6 @@ def _number(x: Tracer) -> Tracer:
     factors = np.random.default_rng(0).integers(1, 1 << 31, x.type.size)
     flat = convert(reshape(x, (x.type.size,)), INT)
     return reduce_sum(mul(flat, held(factors)), (0,))
-
-
-def _contents(x: Any) -> Any:
-    return None if x is None else (x.shape, x.dtype.char, x.tobytes())
 
 
 _FEW: Final = 1 << 18
@@ -485,20 +478,16 @@ def _plan_by_entries(
                 turned = [_transpose(part) for part in block] if by_columns else block
                 shape = (n, y.size) if by_columns else (y.size, n)
                 place = pattern_of(turned, shape)
-                if pattern is not None:
-                    place = _containing(pattern.transposed if by_columns else pattern, place)
+                if pattern is not None:  # if it lacks places, entries cannot be followed
+                    given = pattern.transposed if by_columns else pattern
+                    if len(np.setdiff1d(place.keys, given.keys)):
+                        raise UnknownImageError
+                    place = given
                 patterns.append(place)
                 numbers.append(numbers_of(turned, place, y.dtype))
         outputs = [*numbers, *values[: len(program.outputs)]]
         made = simplify(builder.program(outputs))
         return Plan(made, builder.captures, patterns, 0)
-
-
-def _containing(given: Pattern, own: Pattern) -> Pattern:
-    """Return a pattern that the caller gave; if it lacks places, entries cannot be followed."""
-    if len(np.setdiff1d(own.keys, given.keys)):
-        raise UnknownImageError
-    return given
 
 
 def _transpose(part: Entries) -> Entries:
@@ -550,16 +539,11 @@ def _plan_compressed(
             split, derivative.linear, patterns, whole, coloring, values[len(results) :]
         )
         if by_columns:
-            pairs = zip(numbers, patterns, strict=True)
-            numbers = [_by_columns(number, place) for number, place in pairs]
+            orders = [np.lexsort((place.rows, place.columns)) for place in patterns]
+            numbers = list(map(_take, numbers, orders))
             patterns = [place.transposed for place in patterns]
         made = simplify(builder.program([*numbers, *results]))
         return Plan(made, builder.captures, patterns, coloring.products)
-
-
-def _by_columns(numbers: Tracer, pattern: Pattern) -> Tracer:
-    """Return entries in the order of columns."""
-    return _take(numbers, np.lexsort((pattern.rows, pattern.columns)))
 
 
 def _take(numbers: Tracer, places: Array) -> Tracer:

@@ -301,15 +301,13 @@ class _RollingDecisions(Decisions):
         if old is self._builder:
             self._builder = found.builder
         with recording_in(self._builder):
+            moved = [self._move(e.asked.builder, e.asked.atom) for e in found.events]
+            pairs = zip(found.events, moved, strict=True)
             self._events = [
-                event._replace(atom=self._builder.ref(event.predicate(self._operand_of(event))))
-                for event in found.events
+                e._replace(atom=self._builder.ref(e.predicate(x)))
+                for e, x in pairs
+                if x is not None
             ]
-
-    def _operand_of(self, event: Event) -> Tracer:
-        x = self._move(event.asked.builder, event.asked.atom)
-        assert x is not None
-        return x
 
     def _move(self, builder: Recorder | None, atom: Ref) -> Tracer | None:
         while builder in self._renamed and not isinstance(atom, Literal):

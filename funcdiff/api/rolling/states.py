@@ -19,8 +19,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.closed_values import is_closed, is_value, kind_of
-from funcdiff.api.calls.surroundings import ABSENT, OpenError, loaded_by, seen_by, table_with
+from funcdiff.api.calls.repeated import (
+    ABSENT,
+    OpenError,
+    is_closed,
+    is_value,
+    kind_of,
+    loaded_by,
+    seen_by,
+    table_with,
+)
 from funcdiff.core.atoms import Ref
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType

@@ -19,8 +19,7 @@ from funcdiff.api.calls.arguments import (
     ints_of,
     name_of,
 )
-from funcdiff.api.calls.transformed import ByParts
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import ByParts, explains_calls
 from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import NO_CALL, call_of_rule
 from funcdiff.api.rules.rule_results import Result

@@ -23,13 +23,11 @@ from funcdiff.api.rules.rule_results import (
 )
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.computed import computed
-from funcdiff.core.memo import memoised
-from funcdiff.core.policy import CLOSED, Policy
+from funcdiff.core.policy import Policy
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.walk import close_over
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_rules import Custom, smooth
 from funcdiff.space import zeros
@@ -195,38 +193,16 @@ def _close(traces: Sequence[tuple[Trace, int]], types: tuple[ArrayType, ...]) ->
     for k, (trace, front) in enumerate(traces):
         # a rule, behind the function, that returns np.zeros(n) means a zero, not some constant
         vanishing = tuple([k > 0 and _is_zero(c) for c in trace.captures])
-        yield close_over(trace.recording, front, types, start, vanishing)
-        start += len(trace.captures)
-
-
-@memoised
-def close_over(
-    recording: Recording,
-    front: int,
-    types: tuple[ArrayType, ...],
-    start: int,
-    vanishing: tuple[bool, ...],
-) -> Program:
-    """Return a recorded body or rule, with the captures of all behind its first `front` inputs.
-
-    Its own captures are among `types` from `start` on; the `vanishing` ones stand for zeros.
-    """
-    program = program_of(*recording)
-    given = program.input_types[: len(program.inputs) - len(vanishing)]
-    with Builder("custom", CLOSED) as builder:
-        first = [builder.input(t) for t in given[:front]]
-        captured = [builder.input(t) for t in types]
-        last = [builder.input(t) for t in given[front:]]
-        own = captured[start : start + len(vanishing)]
-        pairs = zip(own, vanishing, strict=True)
-        kept = [zeros(x.type) if vanishes else x for x, vanishes in pairs]
-        return builder.program(inline(program, [*first, *last, *kept]))
+        count = len(trace.captures)
+        yield close_over(trace.recording, count, front, types, start, vanishing)
+        start += count
 
 
 def is_independent_of_tangents(builder: Builder, xs: Sequence[Tracer]) -> bool:
     """Whether values in the trace of a rule depend on no tangent or cotangent, as far as is seen.
 
-    These are its inputs without a value.
+    These are its inputs without a value.  A Hessian through rules that call functions with rules,
+    as the polygamma functions do, takes ten times as long if that is not asked.
     """
     given = [v for k, v in builder.values.inputs.items() if builder.capture_of(k) is None]
     if not builder.policy.eager or all(v is not None for v in given):

@@ -20,14 +20,17 @@ from funcdiff.api.calls.arguments import (
     check_optional_functions,
     name_of,
 )
-from funcdiff.api.rules.solution import Unknowns, fit_leaves, trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import (
     Equation,
+    Unknowns,
     auxiliary,
+    fit_leaves,
     largest,
     rebuild_solution,
     solve_directly,
+    trace_equation,
+    unknowns,
 )
 from funcdiff.api.signatures.products import Roots
 from funcdiff.api.signatures.variables import Primals, X, typed_as

@@ -12,7 +12,6 @@ from funcdiff.api.calls.arguments import (
     check_optional_functions,
     name_of,
 )
-from funcdiff.api.rules.solution import trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import (
     Equation,
@@ -20,6 +19,8 @@ from funcdiff.api.rules.solving import (
     evaluate_or_record,
     rebuild_solution,
     solve_directly,
+    trace_equation,
+    unknowns,
 )
 from funcdiff.api.signatures.products import Solutions
 from funcdiff.api.signatures.variables import typed_as

@@ -30,20 +30,19 @@ from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
-from funcdiff.core.policy import CLOSED, SHARED, Policy
+from funcdiff.core.policy import SHARED, Policy
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet, without_warnings
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording import Recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.walk import close_over
 from funcdiff.errors import EscapedTracerError, InputError, NotDifferentiableError, location_of
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.ops.user.custom_known import RuleFailure
 from funcdiff.ops.user.custom_rules import smooth
 from funcdiff.ops.user.linear_part import transpose_rule
 from funcdiff.passes.simplify import simplify_linear
-from funcdiff.space import zeros
 
 INSIDE = Policy(eager=True, severed=True, on_values="known")
 """A rule that closes over traced arrays, whose values it gets."""
@@ -116,12 +115,12 @@ class Turned(NamedTuple):
         return quiet(executable(self.program), *self.known, *cts)
 
 
-def turn_rule(trace: Trace, count: int, refusal: str) -> Turned:
-    """Return a rule that was traced in its first `count` inputs, with the values of the others."""
+def turn_rule(trace: Trace, refusal: str) -> Turned:
+    """Return a rule that was traced in its tangents or cotangents, with values of its captures."""
     known = [_lasting(x) for x in trace.captures]
     # a rule that returns 0 * x means a zero, whose sign at some x is minus
     vanishing = tuple([x.dtype.kind in "fc" and not x.any() for x in known])
-    program = transpose_recorded(trace.recording, count, vanishing)
+    program = transpose_recorded(trace.recording, vanishing)
     return Turned(program, known, refusal)
 
 
@@ -133,24 +132,15 @@ def _lasting(capture: Any) -> Any:
 
 
 @memoised
-def transpose_recorded(
-    recording: Recording, count: int, vanishing: tuple[bool, ...]
-) -> Program | None:
-    """Return ``(*known, *cts) -> cts`` for a rule linear in its first inputs, None if it is not.
+def transpose_recorded(recording: Recording, vanishing: tuple[bool, ...]) -> Program | None:
+    """Return ``(*known, *cts) -> cts`` for a rule that is linear in all but its captures, if it is.
 
-    A captured array of zeros stands for a zero, not for some constant.
+    Which of these are zeros, `vanishing` says.
     """
-    program = program_of(*recording)
-    types = program.input_types
-    with Builder("custom", CLOSED) as builder:
-        known = [builder.input(t) for t in types[count:]]
-        moving = [builder.input(t) for t in types[:count]]
-        pairs = zip(known, vanishing, strict=True)
-        kept = [zeros(x.type) if vanishes else x for x, vanishes in pairs]
-        rule = builder.program(inline(program, [*moving, *kept]))
+    rule = close_over(recording, len(vanishing), vanishing=vanishing)
     with Builder("custom", SHARED) as builder:
-        known = [builder.input(t) for t in types[count:]]
-        cts = [builder.input(t) for t in program.output_types]
+        known = [builder.input(t) for t in rule.input_types[: len(vanishing)]]
+        cts = [builder.input(t) for t in rule.output_types]
         pulled = transpose_rule(rule, known, cts)
         if pulled is None:
             return None

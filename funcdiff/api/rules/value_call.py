@@ -247,7 +247,7 @@ class ValueCall(Call):
         except Exception as error:
             explain(error, who, "was recorded, to be transposed")
             raise
-        return turn_rule(trace, len(types), nonlinear(self.name, kind))
+        return turn_rule(trace, nonlinear(self.name, kind))
 
     # ---- what comes of it --------------------------------------------------------------------
 

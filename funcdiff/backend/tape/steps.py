@@ -19,7 +19,7 @@ from funcdiff.core.dataflow import functions, last_uses
 from funcdiff.core.evaluate import Executable, as_run
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Program, equation, used_atoms
+from funcdiff.core.program import Program, atoms_in_use, equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker, operands_of
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
@@ -146,7 +146,7 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
 
 def _spread(program: Program, shape: tuple[int, ...]) -> Program:
     """Return a program of elementwise operations for arrays, given that for numbers."""
-    atoms = used_atoms(program).union(program.inputs, *[eq.results for eq in program.equations])
+    atoms = atoms_in_use(program).union(program.inputs, *[eq.results for eq in program.equations])
     wide: dict[Atom, Any] = {
         x: Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
         else literal(x.value, x.type.with_shape(shape))

@@ -18,8 +18,8 @@ import funcdiff.passes as passes
 from funcdiff.backend import checking
 from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step
 from funcdiff.core.atoms import Entry, Literal
-from funcdiff.core.collection import pause
 from funcdiff.core.evaluate import runs_before
+from funcdiff.core.memo import uncollected
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording, live_variables
 from funcdiff.core.types import ArrayType
@@ -205,11 +205,10 @@ def attempt(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | 
 
 
 def _attempt(function: Callable[[], R]) -> R | None:
-    pause()
     np.seterr(divide="call", over="call", invalid="call", under="ignore")
     np.seterrcall(_stop)
     try:
-        return function()
+        return uncollected(function)
     except InternalError:
         raise
     except Exception as error:

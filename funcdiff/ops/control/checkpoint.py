@@ -14,7 +14,7 @@ from funcdiff.core.builder import Builder, bind
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
-from funcdiff.core.program import Equation, Program, used_atoms
+from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, rearrange, walk, with_a_result
 from funcdiff.ops.families import OF_BODY, abstract_body, linear, run_body
@@ -104,7 +104,7 @@ def _recompute_residuals(
         ts = [builder.input(t) for t in split.linear.input_types[:count]]
         residuals = walk(split.primal, xs, rule)[len(split.mask) :]
         program = builder.program(inline(split.linear, [*ts, *residuals]))
-    needed = used_atoms(program)
+    needed = atoms_in_use(program)
     known = range(first + len(taps))
     useful = [k for k in known if program.inputs[k] in needed]
     inputs = [*useful, *range(len(known), len(program.inputs))]

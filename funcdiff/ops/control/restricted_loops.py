@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
-from funcdiff.core.program import Program, used_atoms
+from funcdiff.core.program import Program, atoms_in_use
 from funcdiff.core.walk import rearrange
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
@@ -25,7 +25,7 @@ def restrict_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
     body, carry = _restrict_body(
         p.body, p.constants, p.carries, {k for k in wanted if k < p.carries}, stacked
     )
-    read = used_atoms(body)
+    read = atoms_in_use(body)
     every = range(len(p.body.inputs))
     constants, _, rows = ([k for k in group if body.inputs[k] in read] for group in p.split(every))
     kept = [*constants, *(p.constants + k for k in carry), *rows]
@@ -43,7 +43,7 @@ def _restrict_body(
     while True:
         kept = sorted(carry)
         restricted = rearrange(body, range(len(body.inputs)), [*kept, *others])
-        read = used_atoms(restricted)
+        read = atoms_in_use(restricted)
         needed = {k for k in range(carries) if restricted.inputs[constants + k] in read}
         if needed <= carry:
             return restricted, kept
@@ -56,7 +56,7 @@ def restrict_while(p: While, wanted: list[int]) -> Restricted[While]:
     offsets = [place[0] - p.constants if place else 0 for place in places]
     counts = [len(body.outputs) - n for body, n in zip(p.sweeps, p.carries, strict=True)]
     starts = [sum(counts[:k]) for k in range(len(counts))]
-    tested = used_atoms(p.test)
+    tested = atoms_in_use(p.test)
     shared = {k for k in range(p.constants) if p.test.inputs[k] in tested}
     rows: set[int] = set()
     sweeps: dict[int, tuple[Program, list[int]]] = {}
@@ -69,7 +69,7 @@ def restrict_while(p: While, wanted: list[int]) -> Restricted[While]:
         if k and not (carry or others):
             continue
         body, kept = _restrict_body(p.sweeps[k], p.constants, n, carry, others)
-        read = used_atoms(body)
+        read = atoms_in_use(body)
         shared |= {j for j in range(p.constants) if body.inputs[j] in read}
         rows |= {j for j in range(starts[k]) if body.inputs[p.constants + n + j] in read}
         sweeps[k] = body, kept

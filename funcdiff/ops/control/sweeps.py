@@ -17,7 +17,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.dataflow import dependent
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Tangents, Tracers
-from funcdiff.core.program import Program, used_atoms
+from funcdiff.core.program import Program, atoms_in_use
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearrange
@@ -143,7 +143,7 @@ def _without_unread_rows(p: While) -> While:
         sweeps[k] = body = rearrange(
             sweeps[k], every, [*range(first), *(first + j for j in kept)]
         )  # fmt: skip
-        needed = used_atoms(body)
+        needed = atoms_in_use(body)
         head = p.constants + p.carries[k]
         read.update(j for j in range(starts[k]) if body.inputs[head + j] in needed)
     for k, body in enumerate(sweeps):

@@ -15,7 +15,7 @@ from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
-from funcdiff.core.program import Program, used_atoms
+from funcdiff.core.program import Program, atoms_in_use
 from funcdiff.core.walk import inline, rearrange
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import OF_BODY, abstract_body, run_body
@@ -102,13 +102,13 @@ def _restrict_backward(
     """Return a backward rule for some cotangents only, and which residuals that needs."""
     wanted = [k for k, on in enumerate(active) if on]
     inputs = range(len(backward.inputs))
-    needed = used_atoms(rearrange(backward, inputs, wanted))
+    needed = atoms_in_use(rearrange(backward, inputs, wanted))
     kept = tuple(k for k in range(residuals) if backward.inputs[k] in needed)
     return rearrange(backward, [*kept, *inputs[residuals:]], wanted), kept
 
 
 def _refuse_captured_tangents(p: Custom, ts: Tangents) -> None:
-    needed = used_atoms(p.body)
+    needed = atoms_in_use(p.body)
     for v, t in zip(p.body.inputs[p.primals :], ts, strict=True):
         if t is not None and v in needed:
             raise NotDifferentiableError(

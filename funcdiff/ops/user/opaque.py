@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.effects import call_once
+from funcdiff.core.concrete import call_once
 from funcdiff.core.primitive import Params, Tracers, Types
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType

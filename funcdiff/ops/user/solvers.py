@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
-from funcdiff.core.effects import call_once
+from funcdiff.core.concrete import call_once
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.ops.user.python_call import (

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.program import Equation, used_atoms
+from funcdiff.core.program import Equation, atoms_in_use
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import rearrange
 from funcdiff.passes.sparsity.known import Array
@@ -64,7 +64,7 @@ def _reach(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Rea
         if isinstance(found, bool):
             return None if found else lambda masks: np.zeros((len(masks), *shape), bool)
         program = builder.program([supports.record(found)])
-    if not used_atoms(program).isdisjoint(program.inputs[1:]):
+    if not atoms_in_use(program).isdisjoint(program.inputs[1:]):
         return None
     alone = rearrange(program, [0], [0])
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation, Program, used_atoms
+from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import inline, rearrange
@@ -143,7 +143,7 @@ def _restrict(
     """Return the programs without outputs that are not wanted and inputs that none reads."""
     every = range(len(programs[0].inputs))
     programs = [rearrange(program, every, wanted) for program in programs]
-    pairs = [(program, used_atoms(program)) for program in programs]
+    pairs = [(program, atoms_in_use(program)) for program in programs]
     kept = [k for k in every if any(program.inputs[k] in read for program, read in pairs)]
     return tuple(rearrange(program, kept, range(len(wanted))) for program in programs), kept
 

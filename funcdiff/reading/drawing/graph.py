@@ -12,7 +12,7 @@ from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.atoms import Literal as Number
 from funcdiff.core.origins import UNKNOWN, Place
 from funcdiff.core.parse import abbreviate
-from funcdiff.core.program import Equation, Program, used_atoms
+from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.walk import nested
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.scan import Scan
@@ -160,7 +160,7 @@ def graph_of(labelled: Labelled) -> Graph:
     keys = keys_of(program)
     folded = len(keys) > FOLDED_ABOVE and any(place for place, _ in keys)
     cells, groups = _cells_of_lines(program, keys) if folded else _single(program, keys)
-    used = used_atoms(program)
+    used = atoms_in_use(program)
     inputs = [
         Node("input", (name,), f"{name}: {v.type}", ports=(str(v.type),) if v in used else ())
         for v, name in zip(program.inputs, labelled.inputs, strict=True)

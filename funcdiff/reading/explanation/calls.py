@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.calls.differentiated import SplitCall, with_values
-from funcdiff.api.calls.inputs import Inputs
+from funcdiff.api.calls.inputs import Inputs, Selection
 from funcdiff.api.calls.operands import Operands, on_operands
-from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.calls.transformed import Transformed
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
@@ -24,8 +23,8 @@ from funcdiff.api.jit import JittedFunction
 from funcdiff.backend.tape.steps import NeedsProgramError, Step
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Atom, Entry, Literal, Ref
+from funcdiff.core.concrete import running
 from funcdiff.core.dataflow import variables_reached
-from funcdiff.core.effects import running
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin, Place, reader
 from funcdiff.core.primitive import Operation

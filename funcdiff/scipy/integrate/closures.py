@@ -13,14 +13,11 @@ from funcdiff import pytree
 from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, record, run
-from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.memo import memoised
-from funcdiff.core.policy import CLOSED
+from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.core.walk import inline
+from funcdiff.core.walk import close_over
 from funcdiff.errors import OutputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow
@@ -60,8 +57,8 @@ def closure(f: Callable[..., Any], *types: ArrayType) -> Closure:
     trace = record(
         f, operands, lambda xs: f(*xs), nested_policy(0, eager=False, lifts=False), types=types
     )
-    program = program_of(*trace.recording)
-    return Closure(_captures_first(program, len(types)), trace.captures, trace.structure)
+    program = close_over(trace.recording, len(trace.captures))
+    return Closure(program, trace.captures, trace.structure)
 
 
 def attempt(trace: Callable[[], Any], *others: Any) -> Any:
@@ -100,15 +97,6 @@ def refuse_tracing(f: Callable[..., Any], error: Exception) -> Callable[..., Any
         return y
 
     return plain
-
-
-@memoised
-def _captures_first(program: Program, count: int) -> Program:
-    types = program.input_types
-    with Builder("closure", CLOSED) as builder:
-        captures = [builder.input(t) for t in types[count:]]
-        own = [builder.input(t) for t in types[:count]]
-        return builder.program(inline(program, [*own, *captures]))
 
 
 def entry(module: str, name: str, *, note: str = "") -> Callable[[Any], Any]:

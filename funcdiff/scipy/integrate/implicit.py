@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.derivatives.jacobian import jacobian
-from funcdiff.api.rules.solution import trace_equation, unknowns
+from funcdiff.api.rules.solving import trace_equation, unknowns
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording

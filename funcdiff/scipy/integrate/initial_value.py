@@ -15,7 +15,7 @@ import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.control.scanning import scan
-from funcdiff.core.effects import key_of
+from funcdiff.core.concrete import key_of
 from funcdiff.core.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import FLOAT, ArrayType

@@ -13,7 +13,7 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.calls.tracing import run
 from funcdiff.api.derivatives.jacobian import jacobian
-from funcdiff.core.effects import key_of
+from funcdiff.core.concrete import key_of
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
