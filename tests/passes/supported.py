@@ -240,6 +240,23 @@ _record_masked(%0: f64[3], %1: bool[3], %2: i64[4], %3: f64[4]) gathered
 given [True, False, False], [0, 1, 0, 2], [3, inf, inf, nan]
 results [6, 0, inf, 0]
 
+_record_masked(%0: f64[2], %1: f64[3]) rolled
+  %2: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} 0.0:f64[3], %0
+  %3: f64[1] = slice{starts=(2,), stops=(3,), steps=(1,)} %2
+  %4: f64[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %2
+  %5: f64[3] = concatenate{axis=0} %3, %4
+  %6: f64[3] = mul %5, %1
+  return %6
+=>
+  %2: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} 0.0:f64[3], %0
+  %3: f64[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %2
+  %4: f64[2] = slice{starts=(1,), stops=(3,), steps=(1,)} %1
+  %5: f64[2] = mul %3, %4
+  %6: f64[3] = add_slice{starts=(1,), stops=(3,), steps=(1,)} 0.0:f64[3], %5
+  return %6
+given [nan, 3, inf]
+results [0, 6, inf]
+
 _record_masked(%0: f64[3], %1: bool[3], %2: f64[3])
   %3: f64[3] = select %1, %0, 0.0:f64[3]
   %4: f64[3] = reverse{axes=(0,)} %3

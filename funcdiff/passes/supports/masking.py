@@ -248,6 +248,11 @@ class LinearRewriter(Rewriter):
         if isinstance(params, Contraction):
             p = masked_contraction(params, k)
             return self.emit(masked_contract_p, p, *xs, self.supports.record(given))
+        box = self._worthwhile_box(given) if primitive is mul_p else None
+        if box is not None:
+            part = self._single(slice_p, box, xs[k])
+            padded = self._single(add_slice_p, box, zeros(xs[k].type), part)
+            return self.emit(mul_p, params, *xs[:k], padded, *xs[k + 1 :])
         supports = self.supports.of_results(primitive, params, xs)
         masks = [self.supports.record(s) if isinstance(s, Support) else None for s in supports]
         ys = super().record(primitive, params, *xs)
@@ -255,6 +260,13 @@ class LinearRewriter(Rewriter):
             y if mask is None else _mask(self._single, mask, y, swapped=False)
             for y, mask in zip(ys, masks, strict=True)
         )
+
+    def _worthwhile_box(self, support: Support) -> Slice | None:
+        """Return the box that a support is, if a mask would take more steps than padding.
+
+        Rows of an array that `np.rot90` has turned: 1.3; strided convolutions: 1.1 to 1.2.
+        """
+        return self.supports.box(support) if self.supports.takes_more_than(2, support) else None
 
     def _mask_coefficient(self, p: Axis, a: Tracer, b: Tracer) -> Tracer:
         """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""

@@ -28,7 +28,7 @@ from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.products.contract import Labels
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from funcdiff.ops.products.masked import MaskedContraction, masked_contract_p, masked_convolve_p
-from funcdiff.ops.structure.slicing import add_slice_p, along, slice_p
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, along, slice_p
 from funcdiff.ops.structure.structural import (
     Axis,
     Permutation,
@@ -40,7 +40,7 @@ from funcdiff.ops.structure.structural import (
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.passes.rewrites import logic, structure
 from funcdiff.passes.rewrites.rewriting import Rewriter
-from funcdiff.space import Axes, Broadcast, broadcast_p, splat
+from funcdiff.space import Axes, Broadcast, broadcast_p, kept_axes, splat
 
 # ---- A support: where a tangent or cotangent may be nonzero, as a small program of booleans ------
 #
@@ -402,9 +402,32 @@ class Supports:
             self._recorded[node] = _rewriter.emit(op.primitive, op.params, *xs)[node.place]
         return self._recorded[support]
 
+    def takes_more_than(self, count: int, support: Support) -> bool:
+        """Whether a support takes more steps than `count`, those recorded before excepted."""
+        found: set[Support] = set()
+        pending = [support]
+        while pending and len(found) <= count:
+            node = pending.pop()
+            if node not in self._recorded:
+                found.add(node)
+                pending += node.sources
+        return len(found) > count
+
     def is_everywhere(self, support: Support) -> bool:
         """Whether a support that depends on shapes only turns out to be everywhere."""
         return support.fixed and bool(np.all(self._values.of(support)))
+
+    def box(self, support: Support) -> Slice | None:
+        """Return the box that a support is that depends on shapes only, if it is one."""
+        if not support.fixed or not np.any(self._values.of(support)):
+            return None
+        value = self._values.of(support)
+        axes = range(value.ndim)
+        places = [np.flatnonzero(np.any(value, kept_axes(value.ndim, (k,)))) for k in axes]
+        starts = tuple(int(along[0]) for along in places)
+        stops = tuple(int(along[-1]) + 1 for along in places)
+        found = Slice(starts, stops, (1,) * value.ndim)
+        return found if np.all(value[found.index]) else None
 
 
 class _Values:
