@@ -67,22 +67,18 @@ def odeint(
     named["col_deriv"] = col_deriv
     state = np.reshape(array(y0), (-1,)).astype(FLOAT)
 
-    def reorder(f: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
-        def call(time: Any, y: Any) -> Any:
-            found = array(f(*((time, y) if tfirst else (y, time)), *args)).astype(FLOAT)
-            if shape == ():
-                return found
-            order = "func(t, y)" if tfirst else "func(y, t)"
-            require_rates(found, f"the function {order} of odeint", state.size)
-            return np.reshape(found, shape)
+    def ordered(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda t, y: array(f(*((t, y) if tfirst else (y, t)), *args)).astype(FLOAT)
 
-        return call
+    def rates(time: Any, y: Any) -> Any:
+        found = ordered(func)(time, y)
+        order = "func(t, y)" if tfirst else "func(y, t)"
+        require_rates(found, f"the function {order} of odeint", state.size)
+        return np.reshape(found, state.shape)
 
     def trace_closures() -> list[Closure]:
-        found = [closure(reorder(func, state.shape), NUMBER, ArrayType(state.shape, FLOAT))]
-        if Dfun is not None:
-            found.append(closure(reorder(Dfun, ()), NUMBER, ArrayType(state.shape, FLOAT)))
-        return found
+        given = [rates] if Dfun is None else [rates, ordered(Dfun)]
+        return [closure(f, NUMBER, ArrayType(state.shape, FLOAT)) for f in given]
 
     found: Any = attempt(trace_closures, y0, t)
     failed = isinstance(found, Exception)
