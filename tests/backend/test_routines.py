@@ -24,6 +24,7 @@ from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import is_registered, primitives
 from funcdiff.core.program import Program
+from funcdiff.scipy import special
 from funcdiff.testing.subject import disagreement
 from tests.backend.test_kernels import assert_runs
 from tests.backend.test_source import LAYOUTS
@@ -293,6 +294,21 @@ def test_what_has_no_machine_code_is_a_step_of_numpys() -> None:
     with pytest.raises(np.linalg.LinAlgError):
         f(-np.eye(3))
     np.testing.assert_allclose(f(np.eye(3))[0, 0], 1 + np.tanh(1) + 2 * np.e)
+
+
+def test_a_few_numbers_and_a_function_of_scipys_stay_numbers_of_python() -> None:
+    def f(x: Any) -> Any:
+        return x * special.ndtr(np.log(x) + 0.3) - np.exp(-x)
+
+    texts = [fd.jit(fd.grad(f), engine=engine).lower(2.0).source for engine in ("numpy", "llvm")]
+    assert texts[0] == texts[1]
+
+    def long(x: Any) -> Any:
+        for k in range(100):
+            x = np.sin(x) + 0.1 * k
+        return f(x)
+
+    assert "run(" in fd.jit(long, engine="llvm").lower(2.0).source
 
 
 def test_what_has_a_derivative_of_its_own_is_no_step() -> None:

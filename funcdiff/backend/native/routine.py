@@ -23,10 +23,11 @@ from funcdiff.backend.native.arrays import (
     kind_of,
     whole,
 )
-from funcdiff.backend.native.costs import cost
+from funcdiff.backend.native.costs import Cost, cost
 from funcdiff.backend.native.flow import FIRST_EXIT, Flow, begin_polling, is_step
 from funcdiff.backend.native.machine import MachineCode
 from funcdiff.backend.native.vectors import Vector
+from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.program import Program
@@ -354,6 +355,11 @@ _LONG: Final = 20_000.0
 """Nanoseconds from which on other threads of Python run meanwhile."""
 
 
+def _is_quicker_as_floats(program: Program, work: Cost) -> bool:
+    """Whether Python's numbers take less time: of NumPy's functions, these are called directly."""
+    return work.steps > 0 and is_worth_unrolling(program) and estimate_time(program) < work.time
+
+
 def routine(
     program: Program, sure: Callable[[], Callable[..., Any]], *, always: bool = False
 ) -> Routine | None:
@@ -364,7 +370,7 @@ def routine(
     if not knows_arrays():
         return None
     work = cost(program, is_step)
-    if not always and work.saved <= 0:
+    if not always and (work.saved <= 0 or _is_quicker_as_floats(program, work)):
         return None
     try:
         return Routine(program, text_of(program, alone=work.time < _LONG), sure)
