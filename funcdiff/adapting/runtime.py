@@ -21,6 +21,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import asarray, full_like
+from funcdiff.ops.elementwise.complex import join
 from funcdiff.ops.structure.structural import stop_gradient
 
 
@@ -31,8 +32,7 @@ def converted(kind: Any, x: Any, *rest: Any) -> Any:
     ``int(x)``, which has no derivative, is the integer.
     """
     if rest:
-        traced = kind is complex and is_traced([x, *rest])
-        return _converted(complex, x + 1j * rest[0]) if traced else kind(x, *rest)
+        return _joined(x, *rest) if kind is complex and is_traced([x, *rest]) else kind(x, *rest)
     if isinstance(x, Tracer):
         return _converted(kind, x)
     if isinstance(x, list | tuple) and _is_of_arrays(kind) and is_traced(x):
@@ -51,6 +51,14 @@ def _converted(kind: Any, x: Any) -> Any:
             raise TypeError(f"float() argument must be a string or a real number, not {x.dtype}")
         return as_number(x.reshape(()).astype(kind))
     return x.astype(kind) if _is_of_arrays(kind) else kind(x)
+
+
+def _joined(x: Any, y: Any) -> Any:
+    """Return ``complex(x, y)``, of infinite parts too, of which a product with 1j makes NaN."""
+    parts: list[Any] = [asarray(part) for part in (x, y)]
+    if any(part.dtype.kind == "c" for part in parts):
+        return _converted(complex, parts[0] + 1j * parts[1])
+    return as_number(join(*(array(converted(float, part)) for part in parts)))
 
 
 def _integer(x: Any) -> int:

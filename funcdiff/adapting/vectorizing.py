@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.values import is_traced
+from funcdiff.numpy.composed import composed
 from funcdiff.numpy.creation.construction import array, asarray
 
 
@@ -22,25 +22,26 @@ class vectorize(np.vectorize):  # noqa: N801
         given = [*args, *keywords.values()]
         if not any(map(is_traced, given)):
             return super().__call__(*args, **keywords)
+        if self.signature is not None:
+            loop = _OfParts(
+                self.pyfunc, self.otypes, excluded=self.excluded, signature=self.signature
+            )
+            return loop(*args, **keywords)
         if self.excluded or keywords:
             return self._with_excluded(args, keywords)
-        if self.signature is not None:
-            shape, rows = _by_signature(self.pyfunc, self.signature, args)
-        else:
-            shape, rows = _by_elements(self.pyfunc, args)
+        shape, rows = _by_elements(self.pyfunc, args)
         if not rows and not self.otypes:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         several = isinstance(rows[0], tuple) if rows else len(self.otypes or "") > 1
         if not several:
-            return self._joined(0, rows, shape)
+            return self._joined(0, rows).reshape(shape)
         columns = zip(*rows, strict=True) if rows else [[]] * len(self.otypes or "")
-        return tuple(self._joined(k, ys, shape) for k, ys in enumerate(columns))
+        return tuple(self._joined(k, ys).reshape(shape) for k, ys in enumerate(columns))
 
-    def _joined(self, place: int, ys: Any, shape: tuple[int, ...]) -> Any:
+    def _joined(self, place: int, ys: Any) -> Any:
         """Return results as an array of the dtype that is asked for, or else of the first one's."""
         kind = self.otypes[place] if self.otypes else asarray(ys[0]).dtype
-        found = array(ys).astype(kind)
-        return found.reshape(shape + found.shape[1:])
+        return array(ys).astype(kind)
 
     def _with_excluded(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Loop over what is not excluded, by place or name."""
@@ -54,7 +55,7 @@ class vectorize(np.vectorize):  # noqa: N801
             named = dict(zip(names, xs[len(places) :], strict=True))
             return self.pyfunc(*given, **keywords | named)
 
-        loop = vectorize(function, self.otypes, signature=self.signature)
+        loop = vectorize(function, self.otypes)
         return loop(*(args[k] for k in places), *(keywords[n] for n in names))
 
 
@@ -64,39 +65,11 @@ def _by_elements(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     return xs[0].shape, [function(*row) for row in zip(*map(_elements, xs), strict=True)]
 
 
-def _by_signature(function: Callable[..., Any], signature: str, args: Sequence[Any]) -> Any:
-    """Return the shape of loops, and what a function makes of the parts that a signature names.
+class _OfParts(vectorize):
+    """`numpy.vectorize` by a signature: NumPy's own loop, on traced arrays."""
 
-    Of ``(m,n),(n)->(m)`` the last two axes of the first array are one part, and one of the second.
-    """
-    cores = [
-        re.findall(r"\w+", core)
-        for core in re.findall(r"\(([^()]*)\)", signature.partition("->")[0])
-    ]
-    if len(args) != len(cores):
-        raise TypeError(
-            f"wrong number of positional arguments: expected {len(cores)}, got {len(args)}"
-        )
-    xs = [asarray(x) for x in args]
-    lengths: dict[str, int] = {}
-    for x, core in zip(xs, cores, strict=True):
-        if x.ndim < len(core):
-            raise ValueError(
-                f"{x.ndim}-dimensional argument does not have enough dimensions for all core "
-                f"dimensions {tuple(core)!r}"
-            )
-        for name, n in zip(core, x.shape[x.ndim - len(core) :], strict=True):
-            if lengths.setdefault(name, n) != n:
-                raise ValueError(
-                    f"inconsistent size for core dimension {name!r}: {n} vs {lengths[name]}"
-                )
-    outer = [x.shape[: x.ndim - len(core)] for x, core in zip(xs, cores, strict=True)]
-    shape = np.broadcast_shapes(*outer)
-    xs = [
-        np.broadcast_to(x, (*shape, *(lengths[name] for name in core)))
-        for x, core in zip(xs, cores, strict=True)
-    ]
-    return shape, [function(*(x[place] for x in xs)) for place in np.ndindex(*shape)]
+    __call__ = np.vectorize.__call__
+    _vectorize_call_with_signature = composed(np.vectorize._vectorize_call_with_signature)  # type: ignore[attr-defined]
 
 
 class frompyfunc:  # noqa: N801
@@ -113,7 +86,8 @@ class frompyfunc:  # noqa: N801
         shape, rows = _by_elements(self._function, args)
         if self._plain.nout == 1:
             return array(rows).reshape(shape)
-        return tuple(array(ys).reshape(shape) for ys in zip(*rows, strict=True))
+        columns = zip(*rows, strict=True) if rows else [[]] * self._plain.nout
+        return tuple(array(ys).reshape(shape) for ys in columns)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain, name)

@@ -93,39 +93,44 @@ def _in_scope(plain: FunctionType, scope: dict[str, Any]) -> FunctionType:
     return found
 
 
+def composed(plain: FunctionType) -> FunctionType:
+    """Return a function of NumPy's whose own code runs on traced arrays."""
+    return _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
+
+
 def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None:
     """Enter NumPy's own code as what a function does to traced arrays."""
-    composed = _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
-    update_wrapper(composed, function)
-    ours = _refuse_out(composed) if name in _WITHOUT_OUT else composed
-    ours = _of_zeros(composed) if name == "trim_zeros" else ours
+    own: Callable[..., Any] = composed(plain)
+    update_wrapper(own, function)
+    ours = _refuse_out(own) if name in _WITHOUT_OUT else own
+    ours = _of_zeros(own) if name == "trim_zeros" else ours
     implements(function, operands=name in _BY_TYPES)(ours)
 
 
-def _refuse_out(composed: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_out(own: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that refuses ``out=``, which NumPy's takes without writing to it."""
 
-    @wraps(composed)
+    @wraps(own)
     def ours(*args: Any, **kwargs: Any) -> Any:
-        if inspect.signature(composed).bind(*args, **kwargs).arguments.get("out") is not None:
-            name = f"np.fft.{composed.__name__}"
+        if inspect.signature(own).bind(*args, **kwargs).arguments.get("out") is not None:
+            name = f"np.fft.{own.__name__}"
             raise unsupported(
                 f"{name}(out=)", f"NumPy itself does not write to it; write out[...] = {name}(a)."
             )
-        return composed(*args, **kwargs)
+        return own(*args, **kwargs)
 
     return ours
 
 
-def _of_zeros(composed: Callable[..., Any]) -> Callable[..., Any]:
+def _of_zeros(own: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of what it cuts off, too, of which the derivative is not zero.
 
     Of nothing but zeros np.poly1d keeps one.
     """
 
-    @wraps(composed)
+    @wraps(own)
     def ours(filt: Any, *args: Any, **kwargs: Any) -> Any:
-        kept = composed(filt, *args, **kwargs)
+        kept = own(filt, *args, **kwargs)
         if not isinstance(filt, Tracer):
             return kept
         if kept.shape == (0,) and _is_called_by(np.poly1d.__init__):

@@ -156,16 +156,27 @@ def loops_of_parts(x):
     dot = np.vectorize(lambda r, s: (np.dot(r, s), r * s[0]), signature="(n),(n)->(),(n)")
     y = np.array([[x, 2.0, x * x], [1.0, x, 3.0]])
     total, rows = dot(y, np.array([1.0, 2.0, x]))
-    return total.sum() * rows[1, 2] + rows.size
+    scaled = np.vectorize(lambda r, by: r * by, signature="(n)->(n)", excluded=["by"])(y, by=x)
+    none = np.vectorize(np.dot, signature="(n),(n)->()", otypes="d")(y[:0], y[:0])
+    errors = []
+    for text in ("(n)->()", "(n)->(n),()", "(m,n)->(n),(n)", "(n),(n)->(n)"):
+        try:
+            np.vectorize(lambda r: r, signature=text)(y)
+        except Exception as error:
+            errors.append(f"{type(error).__name__} {error}")
+    seen = sum(map(len, errors)) + len(none)
+    return total.sum() * rows[1, 2] + rows.size + scaled.sum() + seen
 
 def loops_of_objects(x):
     power = np.frompyfunc(lambda a, b: (a**b, b * 2), 2, 2)
     y, twice = power(np.array([x, 2.0]), np.array([[1], [3]]))
-    return (y.astype(float).sum() + twice.sum()) * power.nin
+    none = power(np.zeros(0) * x, np.zeros(0))
+    return (y.astype(float).sum() + twice.sum()) * power.nin + len(none) + none[0].size
 
 def a_complex_number_of_parts(x):
-    z = complex(x, 2.0) * complex(1.0, x) + complex(3.0, 4.0)
-    return abs(z) + z.real
+    z = complex(x, 2.0) * complex(1.0, x) + complex(3.0, 4.0) + complex(x, x + 1j)
+    far = complex(x, float("inf"))
+    return abs(z) + z.real + far.real * (far.imag == float("inf"))
 
 def several_rows(x):
     b = np.broadcast(np.array([x, x]), np.ones((2, 1)))

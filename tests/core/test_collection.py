@@ -6,7 +6,8 @@ import gc
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ def test_who_has_switched_the_collector_off_finds_it_so() -> None:
         gc.enable()
 
 
-def test_a_pause_ends_with_that_of_another_thread() -> None:
+@contextmanager
+def pause_of_another_thread() -> Iterator[None]:
     first, second = threading.Event(), threading.Event()
 
     def other() -> None:
@@ -45,30 +47,24 @@ def test_a_pause_ends_with_that_of_another_thread() -> None:
     thread = threading.Thread(target=uncollected, args=(other,))
     thread.start()
     first.wait(600)
-    assert not uncollected(gc.isenabled)
+    yield
     second.set()
     thread.join()
+
+
+def test_a_pause_ends_with_that_of_another_thread() -> None:
+    with pause_of_another_thread():
+        assert not uncollected(gc.isenabled)
     assert gc.isenabled()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
 def test_a_child_that_is_forked_in_a_pause_of_another_thread_collects() -> None:
-    first, second = threading.Event(), threading.Event()
-
-    def other() -> None:
-        first.set()
-        second.wait(600)
-
-    thread = threading.Thread(target=uncollected, args=(other,))
-    thread.start()
-    first.wait(600)
-    with warnings.catch_warnings():
+    with pause_of_another_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads beside a fork
         child = os.fork()
-    if child == 0:
-        os._exit(not gc.isenabled())
-    second.set()
-    thread.join()
+        if child == 0:
+            os._exit(not gc.isenabled())
     assert os.waitpid(child, 0)[1] == 0
 
 
