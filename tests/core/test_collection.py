@@ -47,9 +47,11 @@ def pause_of_another_thread() -> Iterator[None]:
     thread = threading.Thread(target=uncollected, args=(other,))
     thread.start()
     first.wait(600)
-    yield
-    second.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        second.set()
+        thread.join()
 
 
 def test_a_pause_ends_with_that_of_another_thread() -> None:
