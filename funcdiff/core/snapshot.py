@@ -7,7 +7,7 @@ the trace ends; a change is an error.  Nothing is done to the array itself, for 
 be writing to it, and writing through a view that was made before could not be prevented.
 
 A full fingerprint reads all of the memory once, and depends on every bit and its place; that costs
-about half of what a product with the array costs.  So an array that did not change in some
+about half of what reading the array for a product costs.  So an array that did not change in some
 calls of a piece of code is looked at in places only, others in every call, and so is one that
 nobody should be able to write to; memory that nobody can write to is not looked at.
 """
@@ -20,26 +20,58 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias
 from weakref import ref
-from zlib import crc32
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from funcdiff.errors import ChangedArrayError, user_frame, user_location
 
+_COLUMNS: Final = 1 << 10
+_WORDS: Final = 1 << 14
+"""Words of 64 bits that are mixed at a time: they stay in the cache."""
+
 _PLACES: Final = 1 << 10
 """Elements that a sparse fingerprint looks at."""
 
-_PIECE: Final = 1 << 17
-"""Bytes that are copied at a time where elements are apart in memory."""
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def full_fingerprint(array: NDArray) -> int:
-    """Return a number that any change of the array changes, but for accidents of 2⁻³²."""
-    total = 0
+def _salt() -> NDArray:
+    """Return one odd-looking word per place of a block."""
+    words = np.arange(1, _WORDS + 1, dtype=np.uint64) * _MULTIPLIER
+    words ^= words >> np.uint64(31)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    return words
+
+
+_SALT: Final = _salt()
+
+
+def full_fingerprint(array: NDArray) -> bytes:
+    """Return a number of 8 kB that any change of the array changes, but for accidents of 2⁻⁶⁴.
+
+    The words of a block are told apart by their places and mixed, so that high bits count as low
+    ones do; columns are summed, and the sums of the blocks are the coefficients of a polynomial.
+    All this is modulo 2⁶⁴ and exact.
+    """
+    total = np.zeros(_COLUMNS, np.uint64)
+    mixed, shifted = np.empty(_WORDS, np.uint64), np.empty(_WORDS, np.uint64)
     for piece in _pieces(memory(array)):
-        total = crc32(piece.view(np.uint8).data, total)
-    return total
+        data = piece.view(np.uint8)
+        for start in range(0, len(data), 8 * _WORDS):
+            block = data[start : start + 8 * _WORDS]
+            if len(block) == 8 * _WORDS:
+                np.bitwise_xor(block.view(np.uint64), _SALT, out=mixed)
+            else:
+                mixed.fill(0)
+                mixed.view(np.uint8)[: len(block)] = block
+                mixed ^= _SALT
+            np.right_shift(mixed, 29, out=shifted)
+            mixed ^= shifted
+            total *= _MULTIPLIER
+            total += np.add.reduce(mixed.reshape(-1, _COLUMNS), axis=0)
+    return total.tobytes()
 
 
 def sparse_fingerprint(array: NDArray, turn: int) -> bytes:
@@ -93,7 +125,7 @@ def _pieces(cells: NDArray) -> Iterator[NDArray]:
     if cells.ndim == 1 and cells.flags.c_contiguous:
         yield cells
         return
-    rows = max(1, _PIECE * len(cells) // max(1, cells.nbytes))
+    rows = max(1, 8 * _WORDS * len(cells) // max(1, cells.nbytes))
     for start in range(0, len(cells), rows):
         yield np.ascontiguousarray(cells[start : start + rows]).reshape(-1)
 
@@ -269,7 +301,7 @@ class _Watched(_Taken):
         self._error: ChangedArrayError | None = None
         self._print = self._fingerprint()
 
-    def _fingerprint(self) -> bytes | int:
+    def _fingerprint(self) -> bytes:
         turn = self._turn
         if (turn < _CALLS or turn % _EVERY == 0) and not _is_promised(self.value):
             return full_fingerprint(self.value)
