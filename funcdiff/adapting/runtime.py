@@ -32,7 +32,11 @@ def converted(kind: Any, x: Any, *rest: Any) -> Any:
     ``int(x)``, which has no derivative, is the integer.
     """
     if rest:
-        return _joined(x, *rest) if kind is complex and is_traced([x, *rest]) else kind(x, *rest)
+        return (
+            _complex_number(x, *rest)
+            if kind is complex and is_traced([x, *rest])
+            else kind(x, *rest)
+        )
     if isinstance(x, Tracer):
         return _converted(kind, x)
     if isinstance(x, list | tuple) and _is_of_arrays(kind) and is_traced(x):
@@ -53,7 +57,7 @@ def _converted(kind: Any, x: Any) -> Any:
     return x.astype(kind) if _is_of_arrays(kind) else kind(x)
 
 
-def _joined(x: Any, y: Any) -> Any:
+def _complex_number(x: Any, y: Any) -> Any:
     """Return ``complex(x, y)``, of infinite parts too, of which a product with 1j makes NaN."""
     parts: list[Any] = [asarray(part) for part in (x, y)]
     if any(part.dtype.kind == "c" for part in parts):

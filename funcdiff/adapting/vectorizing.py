@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.values import is_traced
-from funcdiff.numpy.composed import composed
+from funcdiff.numpy.composed import own_code
 from funcdiff.numpy.creation.construction import array, asarray
 
 
@@ -69,7 +69,7 @@ class _OfParts(vectorize):
     """`numpy.vectorize` by a signature: NumPy's own loop, on traced arrays."""
 
     __call__ = np.vectorize.__call__
-    _vectorize_call_with_signature = composed(np.vectorize._vectorize_call_with_signature)  # type: ignore[attr-defined]
+    _vectorize_call_with_signature = own_code(np.vectorize._vectorize_call_with_signature)  # type: ignore[attr-defined]
 
 
 class frompyfunc:  # noqa: N801

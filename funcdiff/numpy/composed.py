@@ -93,14 +93,14 @@ def _in_scope(plain: FunctionType, scope: dict[str, Any]) -> FunctionType:
     return found
 
 
-def composed(plain: FunctionType) -> FunctionType:
+def own_code(plain: FunctionType) -> FunctionType:
     """Return a function of NumPy's whose own code runs on traced arrays."""
     return _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
 
 
 def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None:
     """Enter NumPy's own code as what a function does to traced arrays."""
-    own: Callable[..., Any] = composed(plain)
+    own: Callable[..., Any] = own_code(plain)
     update_wrapper(own, function)
     ours = _refuse_out(own) if name in _WITHOUT_OUT else own
     ours = _of_zeros(own) if name == "trim_zeros" else ours
