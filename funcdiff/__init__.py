@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from funcdiff.api.taps import tap, tap_grads, tap_values
     from funcdiff.api.vectors import ravel_pytree
     from funcdiff.backend.blocks.running import get_num_threads, set_num_threads
-    from funcdiff.core.evaluate import evaluate
-    from funcdiff.core.parse import parse
     from funcdiff.core.program import Program
+    from funcdiff.core.running.evaluate import evaluate
+    from funcdiff.core.text.parse import parse
     from funcdiff.densities.unconstrained import density
     from funcdiff.programs.nonlinear import nlp
     from funcdiff.reading.described import describe
@@ -161,8 +161,8 @@ _HOMES = {
     "api.taps": "tap tap_grads tap_values",
     "api.vectors": "ravel_pytree",
     "backend.blocks.running": "get_num_threads set_num_threads",
-    "core.evaluate": "evaluate",
-    "core.parse": "parse",
+    "core.running.evaluate": "evaluate",
+    "core.text.parse": "parse",
     "core.program": "Program",
     "densities.unconstrained": "density",
     "programs.nonlinear": "nlp",

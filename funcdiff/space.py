@@ -18,7 +18,6 @@ import numpy as np
 
 from funcdiff.core.access import Access, pointwise, reducing
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import bind, constant, result_type
 from funcdiff.core.implementation import Implementation, spread, spread_few
 from funcdiff.core.primitive import (
     NONE,
@@ -31,6 +30,7 @@ from funcdiff.core.primitive import (
     Types,
     shifted,
 )
+from funcdiff.core.recording.builder import bind, constant, result_type
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import user_location

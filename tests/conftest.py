@@ -9,7 +9,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import is_hypothesis_test, settings
 
-from funcdiff.core.evaluate import patience
+from funcdiff.core.running.evaluate import patience
 from tests.numpy import agreement
 from tests.together import thinning
 

@@ -6,7 +6,7 @@ import functools
 from functools import wraps
 from typing import Any
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import any_traced
 from funcdiff.pytree import flatten
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.core.builder import builders
+from funcdiff.core.recording.builder import builders
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import known_integer

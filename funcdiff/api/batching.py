@@ -29,12 +29,12 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.functions import with_options
 from funcdiff.api.signatures.variables import MappedAxes, P, Y
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.builder import Builder
-from funcdiff.core.decisions import Decisions, type_of_variable
-from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_are_heard
-from funcdiff.core.recording import Recording
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.entries import Recording
+from funcdiff.core.recording.quiet import errors_are_heard
+from funcdiff.core.running.decisions import Decisions, type_of_variable
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location

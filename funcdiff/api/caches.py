@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from funcdiff.api.calls.repeated import forget_calls
 from funcdiff.backend.tape.tape import forget_sightings
-from funcdiff.core.builder import direct
 from funcdiff.core.late import late_import
-from funcdiff.core.memo import caches
 from funcdiff.core.primitive import forget_operations
+from funcdiff.core.recording.builder import direct
+from funcdiff.core.running.memo import caches
 
 _LRU: Final = type(lru_cache(len))
 """The type of what `functools.cache` and `functools.lru_cache` make."""

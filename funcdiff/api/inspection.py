@@ -14,7 +14,7 @@ from funcdiff.api.calls.tracing import nested_policy, record
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, X
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.structure import structural
 from funcdiff.passes.simplify import simplify

@@ -37,11 +37,11 @@ from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import machine
-from funcdiff.core.builder import Builder, builders, current_builder
-from funcdiff.core.decisions import Decisions
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import error_state, errors_are_heard
+from funcdiff.core.recording.builder import Builder, builders, current_builder
+from funcdiff.core.recording.quiet import error_state, errors_are_heard
+from funcdiff.core.running.decisions import Decisions
 from funcdiff.core.tracebacks import public, shorten
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, RecompilationWarning, user_location

@@ -14,16 +14,16 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.core.atoms import Var
-from funcdiff.core.builder import Builder, bind, constant, current_builder
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import give_name
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Operation, Params
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.builder import Builder, bind, constant, current_builder
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, inline_bodies, nested, walk
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, inline_bodies, nested, walk
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, is_weak
 from funcdiff.numpy.memory import views

@@ -21,11 +21,11 @@ from funcdiff.backend.kernels.kernels import fastest, owns_results
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.origins import Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program, equation
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.evaluate import copy_aliased
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.guard import Diverted, Guard, guard_p
 from funcdiff.ops.user.failing import sharing_results

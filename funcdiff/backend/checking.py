@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.evaluate import Executable, is_repeatable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import Executable, is_repeatable
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InternalError
 

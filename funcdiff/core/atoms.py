@@ -92,4 +92,4 @@ Ref: TypeAlias = int | Literal
 """In a program that is being recorded: the number of a variable, or a literal."""
 
 Entry: TypeAlias = tuple[Any, ...]
-"""What defines a variable of a program that is being recorded: see `funcdiff.core.recording`."""
+"""Defines a variable of a program that is being recorded: `funcdiff.core.recording.entries`."""

@@ -16,15 +16,15 @@ from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.jit import jit
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels.kernels import fastest
-from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.computed import computed
-from funcdiff.core.evaluate import copy_aliased, is_repeatable
 from funcdiff.core.origins import Origins, Place, Reader, reader
 from funcdiff.core.policy import Policy
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.evaluate import copy_aliased, is_repeatable
+from funcdiff.core.running.walk import inline
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.dask.data import Data
 from funcdiff.dask.library import da
 from funcdiff.errors import ConcreteValueError, InputError, InternalError, user_location

@@ -14,7 +14,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary, finalize
 
 from funcdiff.core.late import late_import
-from funcdiff.core.progress import Progress
+from funcdiff.core.running.progress import Progress
 from funcdiff.dask.data import Data
 from funcdiff.dask.library import Callback, HighLevelGraph, flatten, get_scheduler, optimize
 from funcdiff.dask.per_example import unique_name

@@ -12,7 +12,7 @@ from funcdiff.api.calls.arguments import is_numeric
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
 from funcdiff.errors import ConcreteValueError
 from funcdiff.interop.operation import Calculus, Function, Types
 from funcdiff.passes.simplify import simplify

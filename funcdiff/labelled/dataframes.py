@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError
 from funcdiff.labelled.blocks import Shape, over_blocks, place, register

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.creation.construction import asarray, join_traced
 from funcdiff.numpy.namespace import OURS

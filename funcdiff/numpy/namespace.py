@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.late import close_matches
+from funcdiff.core.recording.builder import Builder, current_builder
 from funcdiff.numpy.border import calling, dispatch
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import (

@@ -16,11 +16,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.access import Rule, pointwise, reducing
-from funcdiff.core.builder import bind, constant
-from funcdiff.core.dataflow import dependent, on_copy
-from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.implementation import Implementation, Variant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind, constant
+from funcdiff.core.running.dataflow import dependent, on_copy
+from funcdiff.core.running.evaluate import Runner, executable
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.space import (

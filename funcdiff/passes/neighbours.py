@@ -19,12 +19,12 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from funcdiff.core.access import Cut, Labels
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import map_nested, walk
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import map_nested, walk
 from funcdiff.ops.structure.slicing import add_slice, add_slice_p, along, slice_along
 from funcdiff.ops.structure.structural import reshape, reshape_p
 from funcdiff.space import add, splat

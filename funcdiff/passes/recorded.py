@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.running.memo import memoised
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.simplify import simplify

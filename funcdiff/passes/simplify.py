@@ -13,15 +13,15 @@ from itertools import compress, count
 from typing import Any, Final
 
 from funcdiff.core.atoms import Atom
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.late import late_import
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program, atoms_in_use
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import live_equations, map_nested, walk
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import live_equations, map_nested, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.linalg.degeneracy import Settling, eigen_differential_p
 from funcdiff.ops.user.custom_rules import Tangent

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, Params, Primitive
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.walk import made_by, maker, operands_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p

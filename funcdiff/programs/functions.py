@@ -18,7 +18,7 @@ from funcdiff.api.derivatives.queries import depends_on, sparsity
 from funcdiff.api.jit import jit
 from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.late import scipy_function
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location
 
 LARGE: Final = 100

@@ -21,7 +21,7 @@ from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.late import late_import, scipy_function
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import ConvergenceError, user_location
 from funcdiff.programs.functions import LARGE, Entries, Functions
 from funcdiff.programs.limits import element

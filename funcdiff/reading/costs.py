@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.dataflow import functions, last_uses
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.dataflow import functions, last_uses
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import nested
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import nested
 from funcdiff.ops.axes.indexing import gather_p
 from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.control.cond import Cond

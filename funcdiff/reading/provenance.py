@@ -23,16 +23,16 @@ from funcdiff.api.compiling.guarded import program_of_trace
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.jit import JittedFunction, Traced
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.decisions import Decisions
-from funcdiff.core.evaluate import as_run
 from funcdiff.core.origins import UNKNOWN, LocatedEntries, Origin, Place, Reader, Word, reader
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.running.decisions import Decisions
+from funcdiff.core.running.evaluate import as_run
+from funcdiff.core.running.walk import copy_equation, walk
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copy_equation, walk
 from funcdiff.errors import InputError, is_users, notebook_cell, user_frame, user_location
 from funcdiff.passes.simplify import simplify
 

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args, overload
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.transformed import display_name, transform
 from funcdiff.api.signatures.variables import P
-from funcdiff.core.concrete import running
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.concrete import running
+from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import InputError, user_location
 from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.drawing.picture import Drawing, drawing_of, sizes_of

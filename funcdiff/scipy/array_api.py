@@ -12,7 +12,7 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.core.builder import builders
+from funcdiff.core.recording.builder import builders
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.values import concrete_value, is_traced

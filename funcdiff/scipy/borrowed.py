@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 import funcdiff.numpy
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import array_api
 from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapt_code

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import MissingDependencyError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import is_traced

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.adapting.conditions import forgiveness, is_known_to_hold
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import FuncdiffError
 from funcdiff.numpy.border.promotion import array

@@ -13,16 +13,16 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.core.access import Cut, Label, Labels, numbers
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import Builder
-from funcdiff.core.check import check
-from funcdiff.core.evaluate import evaluate
-from funcdiff.core.parse import parse
 from funcdiff.core.policy import SHARED, Policy
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.progress import Progress
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.evaluate import evaluate
+from funcdiff.core.running.progress import Progress
+from funcdiff.core.running.walk import inline
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.core.tracebacks import public
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
 from funcdiff.testing.quotients import Accuracy, Neighbourhood, mismatch

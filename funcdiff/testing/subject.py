@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand
-from funcdiff.core.progress import Progress
+from funcdiff.core.running.progress import Progress
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 

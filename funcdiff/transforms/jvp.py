@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Origin
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, Pushed
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import copy_equation, hand_on, walk
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copy_equation, hand_on, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
 

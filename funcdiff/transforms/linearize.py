@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, HOISTING, SHARED
 from funcdiff.core.program import Program, atoms_in_use
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push
 

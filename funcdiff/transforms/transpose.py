@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcdiff.core.atoms import Atom, Literal
-from funcdiff.core.builder import Builder, constant
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Origin
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import copy_equation, copying_from, following, hand_on
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copy_equation, copying_from, following, hand_on
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, add, instantiate
 from funcdiff.transforms.jvp import Mask

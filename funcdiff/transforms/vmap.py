@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import walk
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import walk
 from funcdiff.space import align
 from funcdiff.transforms.jvp import Mask
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.memo import caches
+from funcdiff.core.running.memo import caches
 
 
 def test_clearing_forgets_and_changes_no_result() -> None:

@@ -15,9 +15,9 @@ from scipy import optimize
 
 import funcdiff as fd
 from funcdiff import errors
-from funcdiff.core.evaluate import evaluate
-from funcdiff.core.memo import caches
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import evaluate
+from funcdiff.core.running.memo import caches
 from funcdiff.errors import ConvergenceError
 from funcdiff.ops.user.root import Root, root
 from funcdiff.ops.user.solvers import entered

@@ -10,7 +10,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.api.compiling import straight
 from funcdiff.backend.checking import with_check
-from funcdiff.core.evaluate import executable, promotion
+from funcdiff.core.running.evaluate import executable, promotion
 from funcdiff.errors import InternalError
 
 PROGRAM = fd.trace(lambda x: (x - x[::-1], np.sum(x)))(np.ones((1, 2)))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import Executable
 from funcdiff.errors import NotDifferentiableError
 from tests.backend import test_kernels, test_routines, test_source, test_unrolling
 from tests.reading import test_text

@@ -14,8 +14,8 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.backend.blocks.schedule import Limits, Region, schedule
 from funcdiff.backend.kernels.kernels import Kernel
-from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import Executable
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.testing.subject import disagreement, rounding
 from tests.backend.test_source import LAYOUTS, OPERATIONS, network, random_program

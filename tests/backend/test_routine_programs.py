@@ -27,8 +27,8 @@ from funcdiff.backend.code.lower import lower
 from funcdiff.backend.kernels import kernels
 from funcdiff.backend.kernels.kernels import prepare
 from funcdiff.backend.native.routine import Routine, routine
-from funcdiff.core.evaluate import Executable, executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import Executable, executable
 from funcdiff.errors import InputError, UnsupportedNumPyError
 from funcdiff.testing.subject import disagreement, rounding
 

@@ -21,9 +21,9 @@ from funcdiff.backend.code.lower import lower
 from funcdiff.backend.kernels.kernels import prepare
 from funcdiff.backend.native.flow import Flow
 from funcdiff.backend.native.routine import Routine, routine
-from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import is_registered, primitives
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
 from funcdiff.scipy import special
 from funcdiff.testing.subject import disagreement
 from tests.backend.test_kernels import assert_runs

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.backend.code.memory import in_calls
 from funcdiff.backend.code.source import LONGEST, compile_source, source
-from funcdiff.core.evaluate import Executable, executable, promotion
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import Executable, executable, promotion
 from tests.properties.calling import every_call
 
 

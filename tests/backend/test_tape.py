@@ -18,7 +18,7 @@ from funcdiff.api.derivatives.programs import (
 )
 from funcdiff.backend.tape import tape
 from funcdiff.backend.tape.steps import NeedsProgramError
-from funcdiff.core.evaluate import executable, patience
+from funcdiff.core.running.evaluate import executable, patience
 from funcdiff.errors import InternalError
 from funcdiff.passes import recorded
 

@@ -14,7 +14,7 @@ import funcdiff as fd
 from funcdiff.backend.blocks import running
 from funcdiff.backend.blocks.schedule import Limits
 from funcdiff.backend.kernels.kernels import Kernel
-from funcdiff.core.evaluate import evaluate
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.errors import InputError
 
 

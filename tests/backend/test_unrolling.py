@@ -18,8 +18,8 @@ from funcdiff.backend.numbers import estimates, unrolling
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll, while_of_numbers
-from funcdiff.core.evaluate import Executable, as_run
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import Executable, as_run
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.testing.subject import disagreement, rounding

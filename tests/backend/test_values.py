@@ -9,7 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.backend.kernels.kernels import Kernel
-from funcdiff.core.parse import parse
+from funcdiff.core.text.parse import parse
 from tests.backend.test_kernels import assert_computes
 from tests.backend.test_unrolling import assert_computes as assert_unrolled
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.evaluate import evaluate
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Params, Primitive, primitives
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.ops.elementwise import mathematics

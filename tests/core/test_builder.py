@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.policy import CLOSED, Policy
+from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError
 from funcdiff.ops.elementwise.mathematics import cos, sin

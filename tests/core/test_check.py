@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 
 from funcdiff.core.atoms import Literal, Var
-from funcdiff.core.builder import bind
-from funcdiff.core.check import check
-from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.errors import VerificationError
 from funcdiff.ops.elementwise.mathematics import sin
 from funcdiff.space import Axes, mul, mul_p, neg_p, reduce_sum_p

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.memo import memoised, uncollected
 from funcdiff.core.program import Program
+from funcdiff.core.running.memo import memoised, uncollected
 
 
 def test_a_pause_ends_with_what_it_is_for() -> None:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.check import check
-from funcdiff.core.evaluate import Executable, evaluate, executable
-from funcdiff.core.parse import parse
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.evaluate import Executable, evaluate, executable
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, InternalError
 from funcdiff.ops.axes.indexing import scatter_add

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
-from funcdiff.core.snapshot import full_fingerprint, memory, sparse_fingerprint
+from funcdiff.core.recording.snapshot import full_fingerprint, memory, sparse_fingerprint
 from tests.together import together
 
 SIZES = (0, 1, 2, 3, 1023, 1024, 1 << 14, (1 << 14) + 1, 100_003)

@@ -13,9 +13,9 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core import types
-from funcdiff.core.builder import current_builder
-from funcdiff.core.memo import caches
 from funcdiff.core.origins import reader
+from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.running.memo import caches
 from tests.core.interrupts import Moments
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -24,7 +24,7 @@ check(234)
 """
 
 DERIVED = """
-from funcdiff.core.parse import parse
+from funcdiff.core.text.parse import parse
 from funcdiff.transforms.jvp import jvp
 program = parse("program(%0: f64[3]) {\\n  %1: f64[3] = sin %0\\n  return %1\\n}")
 assert "cos" in str(jvp(program, (True,), (True,)))

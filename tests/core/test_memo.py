@@ -11,12 +11,12 @@ from weakref import ref
 import numpy as np
 import pytest
 
-from funcdiff.core import memo
 from funcdiff.core import primitive as records
-from funcdiff.core.memo import Memoised, caches, memoised
-from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Operation, operation
 from funcdiff.core.program import Program
+from funcdiff.core.running import memo
+from funcdiff.core.running.memo import Memoised, caches, memoised
+from funcdiff.core.text.parse import parse
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.mathematics import sin

@@ -18,9 +18,9 @@ from hypothesis import given
 
 import funcdiff
 from funcdiff.core.atoms import Literal, literal
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive, fields_of
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.errors import ProgramError
 from funcdiff.ops.elementwise.mathematics import cos, sin
 from funcdiff.scipy.primitives.special.gamma import gammaln
@@ -162,7 +162,7 @@ def test_a_program_survives_pickling(program: Program) -> None:
 
 _ELSEWHERE = """
 import pickle, sys
-from funcdiff.core.parse import parse
+from funcdiff.core.text.parse import parse
 program = pickle.loads(sys.stdin.buffer.read())
 assert {parse(str(program)): 1}[program] == 1
 """

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import funcdiff as fd
-from funcdiff.core import progress
-from funcdiff.core.progress import Progress
+from funcdiff.core.running import progress
+from funcdiff.core.running.progress import Progress
 
 X = np.linspace(0.5, 1.5, 70)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core import snapshot
-from funcdiff.core.builder import Builder
-from funcdiff.core.snapshot import Snapshots
+from funcdiff.core.recording import snapshot
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.snapshot import Snapshots
 from funcdiff.errors import ChangedArrayError
 
 LARGE = (1 << 17) + 1

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import constant
-from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import constant
+from funcdiff.core.text.parse import parse
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import ParseError
 from funcdiff.ops.elementwise.mathematics import sin

@@ -13,10 +13,10 @@ import pytest
 
 import funcdiff as fd
 from funcdiff import errors
-from funcdiff.core.check import check
-from funcdiff.core.evaluate import executable
-from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.numpy.border import dispatch
 
 HERE = Path(__file__)

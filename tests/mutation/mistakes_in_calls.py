@@ -246,7 +246,7 @@ API: Final = (
             "return [x if x is None else conjugate(x) for x in found]",
             "return found",
             "what a backward rule returns is taken for its conjugate"),
-    Planted("core/walk.py",
+    Planted("core/running/walk.py",
             "given[start : start + count]",
             "given[:count]",
             "a rule gets the captures of the function"),

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder
 from funcdiff.core.policy import Policy
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.values import concrete_value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import bind
+from funcdiff.core.recording.builder import bind
 from funcdiff.ops.linalg import cholesky_differential as blocks
 from funcdiff.ops.linalg.cholesky_differential import LARGE, Way, cholesky_differential_p
 from funcdiff.testing import check_rules

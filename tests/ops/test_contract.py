@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from funcdiff.backend.code.source import source
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.evaluate import Executable
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.evaluate import Executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import Contraction, contract_p
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import bind
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Primitive, primitives
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.reductions import reduce_max
 from funcdiff.ops.families import elementwise, linear

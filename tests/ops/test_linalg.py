@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder
-from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.sorting import order_statistics
 

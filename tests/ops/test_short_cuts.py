@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import NONE, Params, Primitive, operation
+from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, ArrayType
 from funcdiff.ops.axes import reductions

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.evaluate import evaluate
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes import sorting as ops
 from funcdiff.transforms.jvp import jvp

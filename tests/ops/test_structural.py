@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funcdiff.core.evaluate import evaluate
-from funcdiff.core.parse import parse
+from funcdiff.core.running.evaluate import evaluate
+from funcdiff.core.text.parse import parse
 
 N = 5000
 RANDOM = np.random.default_rng(0)

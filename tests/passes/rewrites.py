@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.evaluate import evaluate
-from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import evaluate
+from funcdiff.core.text.parse import parse
 from funcdiff.core.types import ArrayType
 from funcdiff.passes.rewrites.rewriting import Rules
 

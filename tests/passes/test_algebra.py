@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funcdiff.core.parse import parse
+from funcdiff.core.text.parse import parse
 from funcdiff.passes.rewrites import algebra, logic, numbers, products, signs, structure
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.passes.amounts import NUMBERS, PRODUCTS, SIGNS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.core.text.parse import parse
 from funcdiff.passes.rewrites import kinks
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import jvp

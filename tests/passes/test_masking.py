@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.parse import parse
+from funcdiff.core.text.parse import parse
 from funcdiff.core.types import ArrayType
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.supports import masking

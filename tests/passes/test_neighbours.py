@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.structure.slicing import add_slice, along, slice_along
 from funcdiff.passes.neighbours import merge_neighbours

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 from docs.benchmarks.workloads import observations
-from funcdiff.core.check import check
-from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.core.types import ArrayType
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.core.programs import programs, scalars

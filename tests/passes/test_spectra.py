@@ -10,9 +10,9 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.calls.tracing import nested_policy, record
-from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.passes import spectra
 from funcdiff.passes.simplify import simplify

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.parse import parse
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.text.parse import parse
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.accumulation import recurrence_p

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import direct
+from funcdiff.core.recording.builder import direct
 from tests.patterns.pattern import Pattern
 from tests.patterns.tables import FAMILIES
 from tests.together import together

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff import pytree
-from funcdiff.core.parse import parse
+from funcdiff.core.text.parse import parse
 from funcdiff.errors import InputError
 from tests.properties.laws import SLOW, examples
 

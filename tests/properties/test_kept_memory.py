@@ -20,7 +20,7 @@ import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.backend.blocks.schedule import Limits
 from funcdiff.backend.kernels.kernels import Kernel
-from funcdiff.core.walk import inline
+from funcdiff.core.running.walk import inline
 from tests.properties import kept_memory
 from tests.properties.laws import SLOW, examples
 

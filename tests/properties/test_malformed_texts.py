@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.core.check import check
-from funcdiff.core.parse import parse
 from funcdiff.core.primitive import primitives
 from funcdiff.core.program import Program
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.errors import InputError, ParseError
 from tests.properties.laws import examples
 from tests.rules.test_rules import samples

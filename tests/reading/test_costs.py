@@ -10,9 +10,9 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core.access import Rule, pointwise
-from funcdiff.core.builder import bind
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
+from funcdiff.core.recording.builder import bind
 from funcdiff.errors import InputError
 from funcdiff.reading.costs import Cost
 from tests.reading.readable import KEPT, network

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.evaluate import as_run
 from funcdiff.core.program import Program
-from funcdiff.core.walk import nested
+from funcdiff.core.running.evaluate import as_run
+from funcdiff.core.running.walk import nested
 from funcdiff.reading import provenance
 from funcdiff.reading.provenance import Examined, content
 

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.api.calls.operands import Operands
 from funcdiff.core.atoms import literal
-from funcdiff.core.builder import bind
-from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.running.evaluate import Executable
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
 from funcdiff.ops.user.bridged import Bridged

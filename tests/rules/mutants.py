@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcdiff.core.access import Access, Cut, pointwise
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
 from funcdiff.ops.axes.reductions import cumprod, cumsum, reduce_max, reduce_prod
 from funcdiff.ops.axes.sorting import sort

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.types import ArrayType
 
 GOLDEN = (np.sqrt(5) - 1) / 2

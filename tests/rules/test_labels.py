@@ -12,10 +12,10 @@ import pytest
 from funcdiff import pytree
 from funcdiff.backend.blocks.rows import rows
 from funcdiff.core.atoms import Atom, Literal
-from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.primitive import operation
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.axes.indexing import gather, scatter_add

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from funcdiff.core import memo
 from funcdiff.core import primitive as records
-from funcdiff.core.builder import direct
 from funcdiff.core.primitive import primitives
+from funcdiff.core.recording.builder import direct
+from funcdiff.core.running import memo
 from funcdiff.testing import check_rules
 from tests.rules import mutants
 from tests.rules.mutants import Rule

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funcdiff.core.builder import Builder
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.walk import nested
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import nested
 from funcdiff.errors import FuncdiffError
 from tests.rules.sample import Sample
 from tests.rules.samples import (

@@ -5,11 +5,11 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from funcdiff.core.builder import bind, constant
-from funcdiff.core.check import check
-from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind, constant
+from funcdiff.core.text.check import check
+from funcdiff.core.text.parse import parse
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.mathematics import exp, sin

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.builder import constant_left, current_builder
 from funcdiff.core.late import close_matches
+from funcdiff.core.recording.builder import constant_left, current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, native
 from funcdiff.errors import InputError, notebook_cell, user_location

@@ -29,9 +29,9 @@ from funcdiff.api.calls.tracing import Trace, nowhere
 from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.late import listening
 from funcdiff.core.origins import reader
-from funcdiff.core.quiet import warns_as_usual
+from funcdiff.core.recording.quiet import warns_as_usual
+from funcdiff.core.recording.snapshot import owner_of
 from funcdiff.core.scope import innermost
-from funcdiff.core.snapshot import owner_of
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import operation_of

@@ -22,22 +22,22 @@ from funcdiff.api.calls.arguments import (
     is_numeric,
     type_of,
 )
-from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.concrete import Calls, calls_made, running
-from funcdiff.core.decisions import Decision, Decisions, finish
-from funcdiff.core.evaluate import copy_aliased, executable, is_repeatable
 from funcdiff.core.late import late
 from funcdiff.core.origins import Place, Reader, reader
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import Recording
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.concrete import Calls, calls_made, running
+from funcdiff.core.recording.entries import Recording
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.recording.snapshot import check_arguments, impression
+from funcdiff.core.running.decisions import Decision, Decisions, finish
+from funcdiff.core.running.evaluate import copy_aliased, executable, is_repeatable
+from funcdiff.core.running.walk import inline
 from funcdiff.core.scope import run_isolated
-from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.errors import (
     OutputError,
     TracerError,

@@ -18,11 +18,11 @@ from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.api.compiling.straight import rebuild_results
 from funcdiff.backend.branches import Leaf, Numbering, Runner, Tree, Value
 from funcdiff.backend.checking import is_asked_for
-from funcdiff.core.builder import Builder
-from funcdiff.core.decisions import Decisions
-from funcdiff.core.evaluate import has_effects
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.running.decisions import Decisions
+from funcdiff.core.running.evaluate import has_effects
 from funcdiff.errors import (
     InternalError,
     RecompilationWarning,

@@ -19,7 +19,7 @@ from funcdiff.api.calls.arguments import (
     refuse_foreign,
     type_of,
 )
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location

@@ -10,12 +10,12 @@ from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.backend.kernels.kernels import fastest, owns_results, prepare
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.atoms import Atom, Literal
-from funcdiff.core.dataflow import is_fresh
-from funcdiff.core.evaluate import copy_aliased, evaluate, is_repeatable
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.dataflow import is_fresh
+from funcdiff.core.running.evaluate import copy_aliased, evaluate, is_repeatable
+from funcdiff.core.running.walk import cut
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import cut
 from funcdiff.errors import InternalError, user_location, went_through_users_code
 from funcdiff.pytree.structure import assembler
 

@@ -12,10 +12,10 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, as_tracers, is_numeric, operand, type_of
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
-from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_are_heard
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.quiet import errors_are_heard
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

@@ -25,12 +25,12 @@ from funcdiff.api.control.bodies import (
 )
 from funcdiff.api.signatures.variables import Array, Primals, Y
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_are_heard
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.recording.quiet import errors_are_heard
+from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT
-from funcdiff.core.walk import close_over
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.control.cond import cond as cond_op
 from funcdiff.ops.elementwise.logic import operations

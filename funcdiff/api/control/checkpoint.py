@@ -17,10 +17,10 @@ from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, re
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.signatures.functions import with_options
-from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import errors_are_heard
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.recording.quiet import errors_are_heard
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op

@@ -17,7 +17,7 @@ from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, forbid_changes, is_array, record_body, runs_in_python
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.signatures.variables import Array, Carry
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType

@@ -19,15 +19,15 @@ from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
 from funcdiff.api.signatures.products import Maps, Scans
 from funcdiff.api.signatures.variables import typed_as
-from funcdiff.core.builder import Builder, builders
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
-from funcdiff.core.progress import Progress
-from funcdiff.core.quiet import errors_are_heard
+from funcdiff.core.recording.builder import Builder, builders
+from funcdiff.core.recording.quiet import errors_are_heard
+from funcdiff.core.running.progress import Progress
+from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import close_over
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op

@@ -20,14 +20,14 @@ from funcdiff.api.derivatives.first_sight import MOST_VECTORS, fill_zeros, is_ne
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
-from funcdiff.core.builder import Builder, constant
-from funcdiff.core.memo import Memoised, memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.recording.entries import Recording
+from funcdiff.core.running.memo import Memoised, memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.structural import convert, iota, reshape
 from funcdiff.passes.recorded import recorded

@@ -26,7 +26,7 @@ from funcdiff.api.derivatives.dense import (
 from funcdiff.api.derivatives.matrices import Sparse, sparse_blocks, sparse_option
 from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
 from funcdiff.api.signatures.variables import Argnames, Argnums, Format, Mode, typed_as
-from funcdiff.core.progress import Progress
+from funcdiff.core.running.progress import Progress
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.structure import unflatten_rows

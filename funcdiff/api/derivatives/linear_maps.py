@@ -28,10 +28,10 @@ from funcdiff.api.derivatives.programs import jvp_program, transpose_recording
 from funcdiff.api.derivatives.queries import has_rules
 from funcdiff.api.signatures.products import Jvp, Linearize, Transposes, Vjp
 from funcdiff.api.signatures.variables import Argnames, Argnums, Primals, typed_as
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

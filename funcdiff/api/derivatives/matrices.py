@@ -24,9 +24,9 @@ from funcdiff.api.derivatives.sparse import (
 )
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.late import late_import
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Place
-from funcdiff.core.recording import Recording
+from funcdiff.core.recording.entries import Recording
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import (
     InputError,

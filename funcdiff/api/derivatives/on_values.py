@@ -18,7 +18,7 @@ from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap
 from funcdiff.backend import checking
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.computed import computed
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError, NotDifferentiableError, user_location
 from funcdiff.ops.user.custom_known import RuleFailure

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import funcdiff.passes as passes
 from funcdiff.core.atoms import Entry, Ref
-from funcdiff.core.builder import Builder, constant
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.linear_part import has_hidden
 from funcdiff.space import zeros

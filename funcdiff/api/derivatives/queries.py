@@ -19,14 +19,14 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.matrices import sparse_module
 from funcdiff.api.derivatives.sparse import Given, jacobian_patterns
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline_bodies, nested
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline_bodies, nested
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.control.checkpoint import Checkpoint

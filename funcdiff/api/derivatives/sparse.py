@@ -22,19 +22,19 @@ from funcdiff.api.derivatives.dense import Dense, is_forward, jacobian_program
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.atoms import Var
-from funcdiff.core.builder import Builder, constant
-from funcdiff.core.dataflow import last_uses
-from funcdiff.core.decisions import argument_value, decided
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Place
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.dataflow import last_uses
+from funcdiff.core.running.decisions import argument_value, decided
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.ops.axes.reductions import reduce_all
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.elementwise.logic import equal

@@ -16,9 +16,9 @@ import numpy as np
 from funcdiff.api.control.branching import cond
 from funcdiff.api.rolling.states import Slot, State
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.builder import Builder, constant, current_builder
-from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.primitive import Operation
+from funcdiff.core.recording.builder import Builder, constant, current_builder
+from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.elementwise.logic import equal, logical_not, logical_or

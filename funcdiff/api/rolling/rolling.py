@@ -25,11 +25,11 @@ from funcdiff.api.rolling.iterations import (
 )
 from funcdiff.api.rolling.states import Slot, state_of
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.decisions import Decision, Decisions, type_of_variable
-from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.origins import reader
 from funcdiff.core.primitive import Operation
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.running.decisions import Decision, Decisions, type_of_variable
+from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import BOOL

@@ -24,7 +24,7 @@ from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import NO_CALL, call_of_rule
 from funcdiff.api.rules.rule_results import Result
 from funcdiff.api.rules.value_call import REFUSED, ValueCall
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
 

@@ -21,13 +21,13 @@ from funcdiff.api.rules.rule_results import (
     refuse_hidden,
     result_of,
 )
-from funcdiff.core.builder import Builder, bind
 from funcdiff.core.computed import computed
 from funcdiff.core.policy import Policy
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import close_over
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_rules import Custom, smooth
 from funcdiff.space import zeros

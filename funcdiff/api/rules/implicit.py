@@ -34,7 +34,7 @@ from funcdiff.api.rules.solving import (
 )
 from funcdiff.api.signatures.products import Roots
 from funcdiff.api.signatures.variables import Primals, X, typed_as
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConvergenceError, InputError, user_location

@@ -24,14 +24,14 @@ from funcdiff.api.rules.solving import (
 )
 from funcdiff.api.signatures.products import Solutions
 from funcdiff.api.signatures.variables import typed_as
-from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
-from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve

@@ -27,16 +27,16 @@ from funcdiff.api.rules.rule_results import (
     take_apart,
 )
 from funcdiff.backend.tape.tape import are_finite
-from funcdiff.core.builder import Builder
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED, Policy
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet, without_warnings
-from funcdiff.core.recording import Recording
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.entries import Recording
+from funcdiff.core.recording.quiet import quiet, without_warnings
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import close_over
 from funcdiff.errors import EscapedTracerError, InputError, NotDifferentiableError, location_of
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.ops.user.custom_known import RuleFailure

@@ -24,7 +24,7 @@ from funcdiff.api.rules.custom import CustomFunction
 from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import call_of_rule, map_arrays
 from funcdiff.api.rules.rule_results import Result, take_apart
-from funcdiff.core.concrete import calls_of, key_of
+from funcdiff.core.recording.concrete import calls_of, key_of
 from funcdiff.core.scope import setting, without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location

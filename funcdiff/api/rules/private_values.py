@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.quiet import without_warnings
+from funcdiff.core.recording.quiet import without_warnings
 from funcdiff.core.scope import innermost, setting
 
 

@@ -13,7 +13,7 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, as_tracers, describe, is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, rebuild
 from funcdiff.api.rules.private_values import read_only
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, OutputError, TracerError, user_location
 from funcdiff.ops.user.custom_rules import smooth

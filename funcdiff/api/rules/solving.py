@@ -13,13 +13,13 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, describe, is_numeric, operand, type_of
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
-from funcdiff.core.concrete import calls_of, key_of
-from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.program import Program
+from funcdiff.core.recording.concrete import calls_of, key_of
+from funcdiff.core.running.evaluate import copy_aliased, executable
+from funcdiff.core.running.walk import close_over
 from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType, native
-from funcdiff.core.walk import close_over
 from funcdiff.errors import (
     ConcreteValueError,
     ConvergenceError,

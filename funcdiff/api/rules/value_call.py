@@ -39,10 +39,10 @@ from funcdiff.api.rules.private_values import (
     running_rule,
 )
 from funcdiff.api.rules.rule_results import Result, RuleName, pair_of
-from funcdiff.core.builder import Builder
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation, Types, operation
-from funcdiff.core.quiet import without_warnings
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.quiet import without_warnings
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import TracerError

@@ -20,10 +20,10 @@ import numpy as np
 
 from funcdiff.backend.blocks.rows import rows
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import Contraction, is_matrix_product

@@ -21,11 +21,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.running.walk import copy_equation, cut, made_by, walk
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copy_equation, cut, made_by, walk
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.mathematics import fmax, maximum
 from funcdiff.ops.products.contract import contract

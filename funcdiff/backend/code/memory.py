@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from funcdiff.backend.blocks.schedule import Grouped as Step
 from funcdiff.backend.code.formulas import is_ufunc
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.dataflow import is_fresh, lifetimes
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.dataflow import is_fresh, lifetimes
 from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
 from funcdiff.space import broadcast_p
 

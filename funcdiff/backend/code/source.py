@@ -21,8 +21,8 @@ from funcdiff.backend.code.formulas import (
 from funcdiff.backend.code.lower import implicit_broadcasts
 from funcdiff.backend.code.memory import in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.dataflow import choices, last_uses
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.dataflow import choices, last_uses
 from funcdiff.space import Axes
 
 LONGEST: Final = 4000

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.dataflow import Choice
 from funcdiff.core.program import Equation
+from funcdiff.core.running.dataflow import Choice
 from funcdiff.ops.axes.indexing import Indexed, scatter_add_p
 
 _FEW: Final = 2048

@@ -41,11 +41,11 @@ from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.dataflow import is_fresh
-from funcdiff.core.evaluate import as_run, executable, is_repeatable
-from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.dataflow import is_fresh
+from funcdiff.core.running.evaluate import as_run, executable, is_repeatable
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While

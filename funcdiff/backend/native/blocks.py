@@ -27,8 +27,8 @@ from funcdiff.backend.native.arrays import (
 from funcdiff.backend.native.formulas import formula, is_function, ordered
 from funcdiff.backend.native.vectors import Vector, where
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.ops.axes.indexing import Indexed
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import Axis, Iota

@@ -7,7 +7,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.walk import nested
+from funcdiff.core.running.walk import nested
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.products.contract import Contraction

@@ -29,8 +29,8 @@ from funcdiff.backend.native.machine import MachineCode
 from funcdiff.backend.native.vectors import Vector
 from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
-from funcdiff.core.evaluate import copy_aliased
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import copy_aliased
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.ops.control.guard import Diverted
 

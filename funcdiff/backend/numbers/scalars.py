@@ -18,7 +18,7 @@ from funcdiff.backend.code.formulas import OPERATORS
 from funcdiff.core.atoms import Literal
 from funcdiff.core.computed import computed
 from funcdiff.core.program import Equation
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.errors import went_through_users_code
 from funcdiff.ops.structure.structural import convert_p

@@ -27,8 +27,8 @@ from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.numbers.estimates import is_handed_on, is_rearranging, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import EXACT, FUNCTIONS, Attempt, expression, literal
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.dataflow import Choice, choices, last_uses
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.dataflow import Choice, choices, last_uses
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard, divert, guard_p

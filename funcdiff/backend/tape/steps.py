@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import funcdiff.passes as passes
 from funcdiff.core.atoms import Atom, Literal, Var, literal
-from funcdiff.core.builder import Builder
-from funcdiff.core.dataflow import functions, last_uses
-from funcdiff.core.evaluate import Executable, as_run
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
 from funcdiff.core.program import Program, atoms_in_use, equation
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.dataflow import functions, last_uses
+from funcdiff.core.running.evaluate import Executable, as_run
+from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import maker, operands_of
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push_operation

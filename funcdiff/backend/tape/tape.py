@@ -18,10 +18,10 @@ import funcdiff.passes as passes
 from funcdiff.backend import checking
 from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step
 from funcdiff.core.atoms import Entry, Literal
-from funcdiff.core.evaluate import runs_before
-from funcdiff.core.memo import uncollected
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording import Recording, live_variables
+from funcdiff.core.recording.entries import Recording, live_variables
+from funcdiff.core.running.evaluate import runs_before
+from funcdiff.core.running.memo import uncollected
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, InternalError
 from funcdiff.transforms.jvp import Mask

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.primitive import Operation
-from funcdiff.core.quiet import error_state
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.deferring import arguments_without_labels, holders

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.decisions import decided
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.decisions import decided
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, calling_frame, user_location

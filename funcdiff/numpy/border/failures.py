@@ -16,14 +16,14 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.atoms import Ref
-from funcdiff.core.builder import Builder
-from funcdiff.core.catching import may_be_caught
-from funcdiff.core.decisions import decided
-from funcdiff.core.evaluate import is_repeatable
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, operation
-from funcdiff.core.quiet import error_state, floating_errors, without_warnings
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.catching import may_be_caught
+from funcdiff.core.recording.quiet import error_state, floating_errors, without_warnings
+from funcdiff.core.running.decisions import decided
+from funcdiff.core.running.evaluate import is_repeatable
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
 from funcdiff.ops.user.failing import Fails, error_of, fails_p, program_of_operation

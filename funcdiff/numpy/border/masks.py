@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
-from funcdiff.core.decisions import decided
+from funcdiff.core.recording.builder import constant
+from funcdiff.core.running.decisions import decided
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import ConcreteValueError, user_location

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Literal, literal
-from funcdiff.core.builder import Builder, aside, constant, current_builder, direct
+from funcdiff.core.recording.builder import Builder, aside, constant, current_builder, direct
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType, native
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location

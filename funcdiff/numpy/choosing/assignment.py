@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_frame, user_location

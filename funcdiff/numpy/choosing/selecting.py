@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, constant, current_builder
+from funcdiff.core.recording.builder import Builder, constant, current_builder
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.calling import arrays, call
 from funcdiff.numpy.border.dispatch import unsupported

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import ConcreteValueError, user_location

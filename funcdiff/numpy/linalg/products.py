@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from funcdiff.core.builder import bind
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported

@@ -11,8 +11,8 @@ from weakref import ref
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, constant, current_builder
-from funcdiff.core.snapshot import Lent
+from funcdiff.core.recording.builder import Builder, constant, current_builder
+from funcdiff.core.recording.snapshot import Lent
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeGuard
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import user_location

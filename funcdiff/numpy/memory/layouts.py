@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.builder import current_builder
 from funcdiff.core.primitive import Primitive
+from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.running.walk import maker
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import maker
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.axes.indexing import gather, gather_p, scatter, scatter_add_p, scatter_p

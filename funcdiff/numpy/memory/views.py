@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import (

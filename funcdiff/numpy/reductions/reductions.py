@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import user_location

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.numpy.border.dispatch import default, implements

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from funcdiff.core import scope
-from funcdiff.core.builder import Builder
-from funcdiff.core.quiet import error_state
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.quiet import error_state
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import calling, deferring, dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS

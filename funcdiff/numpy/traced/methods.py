@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_frame, user_location
 from funcdiff.numpy.border.conversions import Convertible

@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.quiet import errors_are_heard, without_warnings
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.recording.quiet import errors_are_heard, without_warnings
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location

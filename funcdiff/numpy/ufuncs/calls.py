@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.primitive import NONE, operation
-from funcdiff.core.quiet import error_state
+from funcdiff.core.recording.builder import Builder, constant, current_builder
+from funcdiff.core.recording.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location

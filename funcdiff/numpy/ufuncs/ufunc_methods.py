@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.policy import CLOSED
+from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location

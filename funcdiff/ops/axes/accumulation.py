@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import along
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import (
     NONE,
     Params,
@@ -25,6 +24,7 @@ from funcdiff.core.primitive import (
     Types,
     primitives,
 )
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.elementwise.logic import same

@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from funcdiff.core.access import Access, Labels
-from funcdiff.core.builder import bind
 from funcdiff.core.implementation import Implementation, Variant, add_at, axes_first, take_rows
 from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types, shifted
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear, several, write

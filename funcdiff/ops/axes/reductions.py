@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import along, ending, reducing
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Primitive, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.axes.accumulation import recurrence

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.access import Access, along
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.indexing import scatter_add, take_along

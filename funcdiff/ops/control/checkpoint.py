@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from funcdiff.core.atoms import Var
-from funcdiff.core.builder import Builder, bind
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, atoms_in_use
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.walk import inline, rearrange, walk, with_a_result
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, rearrange, walk, with_a_result
 from funcdiff.ops.families import OF_BODY, abstract_body, linear, run_body
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize

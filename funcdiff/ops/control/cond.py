@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.evaluate import Runner, executable
+from funcdiff.core.running.walk import inline, with_a_result
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.core.walk import inline, with_a_result
 from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import select

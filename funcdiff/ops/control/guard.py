@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.reductions import reduce_any

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, bind
 from funcdiff.core.primitive import NONE, Facts, Operation, Params, Tracers
-from funcdiff.core.recording import live_variables
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.recording.entries import live_variables
+from funcdiff.core.running.walk import nested
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.core.walk import nested
 from funcdiff.ops.families import constant_op
 from funcdiff.space import align
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
 from funcdiff.core.program import Program, atoms_in_use
-from funcdiff.core.walk import rearrange
+from funcdiff.core.running.walk import rearrange
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 

@@ -14,16 +14,16 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.evaluate import Runner, executable
+from funcdiff.core.running.walk import inline, rearrange, with_a_result
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, rearrange, with_a_result
 from funcdiff.ops.control.sweeps import body_flags
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import permute

@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.dataflow import dependent
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Tangents, Tracers
 from funcdiff.core.program import Program, atoms_in_use
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, rearrange
 from funcdiff.space import Maybe, add, instantiate, sum_tangents, zeros
 from funcdiff.transforms.jvp import Mask, present
 from funcdiff.transforms.transpose import is_zero, transpose

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import bind
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.evaluate import Runner, executable
+from funcdiff.core.running.walk import rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.core.walk import rearrange
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.control.restricted_loops import restrict_while
 from funcdiff.ops.control.scan import varying_residuals

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import pointwise
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import NONE, Params, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise.logic import equal

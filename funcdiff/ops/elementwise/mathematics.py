@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import Facts, Tangents, Tracers
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import (
     equal,

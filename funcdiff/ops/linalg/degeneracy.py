@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from funcdiff.core.access import signature
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError

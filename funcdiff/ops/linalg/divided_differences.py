@@ -20,12 +20,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE, Params, Tracers
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import logical_and, logical_not
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.linalg.degeneracy import differences, reciprocal_gaps

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Tracers
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj

@@ -19,7 +19,6 @@ from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import (
     Facts,
@@ -32,9 +31,10 @@ from funcdiff.core.primitive import (
     shifted,
 )
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.linalg.degeneracy import equal_pairs, mean_over_ties, simple_spectrum
 from funcdiff.ops.linalg.divided_differences import Paths, orders, partial, taylor

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError

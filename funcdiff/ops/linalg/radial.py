@@ -21,14 +21,14 @@ from typing import Final
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, walk
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.core.walk import inline, walk
 from funcdiff.ops.elementwise.complex import modulus
 from funcdiff.ops.elementwise.logic import equal, isfinite, less, less_equal, logical_and
 from funcdiff.ops.elementwise.mathematics import absolute, add, div, mul, power, sqrt, square

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import Params, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op

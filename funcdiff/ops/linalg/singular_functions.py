@@ -11,13 +11,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive, Tracers
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.linalg.degeneracy import equal_pairs
 from funcdiff.ops.linalg.divided_differences import Paths, partial

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.access import Access
-from funcdiff.core.builder import bind
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import multilinear

@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import Contraction, exchange, labelled_product, renumber

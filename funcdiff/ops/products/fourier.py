@@ -29,8 +29,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import along
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive, Tangents, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise.complex import conj

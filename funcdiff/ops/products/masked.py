@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.access import reducing
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import linear, multilinear

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from funcdiff.core.access import Access, Cut, Label, Labels
-from funcdiff.core.builder import bind, result_type
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Facts, Params, Tangents, Types
+from funcdiff.core.recording.builder import bind, result_type
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear, write

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import Access, Cut, Label, pointwise
-from funcdiff.core.builder import bind, constant, result_type
 from funcdiff.core.implementation import Implementation, choose, choose_into
 from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types, shifted
+from funcdiff.core.recording.builder import bind, constant, result_type
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import pointwise
-from funcdiff.core.builder import bind
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by
 from funcdiff.ops.families import symmetric
 from funcdiff.ops.structure.slicing import Slice, replace_slice, slice_p, take_slice
 from funcdiff.space import add, broadcast, reduce_sum, zeros

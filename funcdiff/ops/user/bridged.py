@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import several
 from funcdiff.ops.user.python_call import Entered, Name

@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program, atoms_in_use
-from funcdiff.core.walk import inline, rearrange
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import OF_BODY, abstract_body, run_body
 from funcdiff.ops.user.custom_rules import Custom, Tangent, batched_rule, nonlinear, smooth

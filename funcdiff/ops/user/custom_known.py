@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, ProgramError
 from funcdiff.ops.families import several

@@ -11,15 +11,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import several
 from funcdiff.ops.user.custom_rules import Tangent, batched_rule, nonlinear

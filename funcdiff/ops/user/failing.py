@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Operation, Params, Tracers, Types, operation
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.user.python_call import Batches, batched_types, map_batches

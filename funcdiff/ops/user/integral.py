@@ -18,15 +18,15 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import isfinite
 from funcdiff.ops.elementwise.mathematics import nextafter

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from funcdiff.core.dataflow import dependent
-from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program
+from funcdiff.core.running.dataflow import dependent
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, live_equations, nested
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, live_equations, nested
 from funcdiff.ops.control import scan
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan

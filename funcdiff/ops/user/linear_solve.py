@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join, real
 from funcdiff.ops.elementwise.mathematics import div

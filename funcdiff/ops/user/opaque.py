@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import bind
-from funcdiff.core.concrete import call_once
 from funcdiff.core.primitive import Params, Tracers, Types
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.recording.concrete import call_once
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError

@@ -17,11 +17,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.running.walk import inline
 from funcdiff.core.types import ArrayType, native
-from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError
 from funcdiff.ops.families import several
 from funcdiff.space import align

@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import compress
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.walk import inline
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.user.python_call import Batches, Entered, by_example, check_results, python_call
 from funcdiff.space import instantiate

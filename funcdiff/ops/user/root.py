@@ -11,12 +11,12 @@ from __future__ import annotations
 from itertools import compress
 from typing import Final
 
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.walk import inline, rearrange
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.ops.user import solvers
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
 from funcdiff.space import add, neg

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
-from funcdiff.core.concrete import call_once
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.concrete import call_once
 from funcdiff.ops.user.python_call import (
     Batches,
     Entered,

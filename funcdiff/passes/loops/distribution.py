@@ -16,13 +16,12 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, constant
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import (
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import (
     Rule,
     cut,
     inline,
@@ -34,6 +33,7 @@ from funcdiff.core.walk import (
     rearrange,
     walk,
 )
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import add_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import concatenate, reshape

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_along, slice_p

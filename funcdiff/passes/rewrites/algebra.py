@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.mathematics import div, square, sub

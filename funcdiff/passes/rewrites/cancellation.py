@@ -19,11 +19,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.access import Label
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import Operation, Params, Primitive
+from funcdiff.core.recording.builder import constant
+from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import maker, operands_of
 from funcdiff.ops.elementwise.mathematics import div, reciprocal, square, sub
 from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
 from funcdiff.space import (

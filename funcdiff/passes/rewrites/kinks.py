@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from funcdiff.core.primitive import Operation, Params
+from funcdiff.core.running.walk import made_by, maker, operands_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import conj_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
 from funcdiff.ops.structure.structural import convert_p

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params
+from funcdiff.core.recording.builder import constant
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.logic import (
     equal,
     logical_and,

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.recording.builder import constant
+from funcdiff.core.running.walk import made_by, maker
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by, maker
 from funcdiff.ops.axes.indexing import scatter_add_p
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.families import by_ufunc

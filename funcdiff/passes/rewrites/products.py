@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
 from funcdiff.passes.rewrites.rewriting import Emit, Rules
 from funcdiff.space import Axes, reduce_sum_p, without

@@ -19,13 +19,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.access import Labels
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.evaluate import evaluate
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.evaluate import evaluate
+from funcdiff.core.running.walk import inline, made_by, maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, made_by, maker, operands_of
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
 from funcdiff.ops.elementwise import mathematics as ops

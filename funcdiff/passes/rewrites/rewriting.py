@@ -7,10 +7,10 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import P, Params, Primitive
+from funcdiff.core.recording.builder import bind, constant
+from funcdiff.core.running.walk import made_by, maker
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by, maker
 from funcdiff.space import splat
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.recording.builder import constant
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import slice_p

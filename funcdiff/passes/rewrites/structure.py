@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.running.walk import made_by, maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
-from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.products.contract import Contraction, contract_p, contraction

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add

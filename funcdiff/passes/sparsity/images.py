@@ -15,11 +15,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, constant
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.running.walk import copy_equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import copy_equation
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.quiet import quiet
+from funcdiff.core.recording.quiet import quiet
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

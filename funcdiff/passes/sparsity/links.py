@@ -14,11 +14,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, operation
 from funcdiff.core.program import Equation
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.products.contract import Contraction, Labels
 from funcdiff.passes.sparsity.known import Array

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant, current_builder
 from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.recording.builder import bind, constant, current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather, scatter_add

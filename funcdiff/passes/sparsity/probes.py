@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, atoms_in_use
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.walk import rearrange
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import rearrange
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.passes.sparsity.links import Blocks, Shared, Sums, shared_axes
 from funcdiff.passes.supports.propagation import Maybe, Supports, from_mask, rule_of

@@ -15,9 +15,9 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.running.walk import following
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import following
 from funcdiff.ops.products.contract import Contraction
 from funcdiff.ops.structure.slicing import add_slice, along, slice_along
 from funcdiff.ops.structure.structural import permute, reshape

@@ -20,9 +20,9 @@ import numpy as np
 
 from funcdiff.core.access import Label, Labels
 from funcdiff.core.primitive import NONE, Params, Primitive, operation
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import made_by
 from funcdiff.ops.axes.accumulation import recurrence_p
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
 from funcdiff.ops.elementwise.mathematics import div

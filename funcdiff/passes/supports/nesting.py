@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program, atoms_in_use
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.control import scan, sweeps
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types, operation
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.accumulation import recurrence_p

@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.atoms import Literal as Number
 from funcdiff.core.origins import UNKNOWN, Place
-from funcdiff.core.parse import abbreviate
 from funcdiff.core.program import Equation, Program, atoms_in_use
-from funcdiff.core.walk import nested
+from funcdiff.core.running.walk import nested
+from funcdiff.core.text.parse import abbreviate
 from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.scan import Scan
 from funcdiff.reading.provenance import origin_of, source_of

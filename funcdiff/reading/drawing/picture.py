@@ -17,8 +17,8 @@ from funcdiff import pytree
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.errors import InputError, MissingDependencyError, user_location
 from funcdiff.reading.drawing.graph import FOLDED_ABOVE, Edge, Graph, Kind, Labelled, Node, graph_of
 from funcdiff.reading.drawing.layout import CHARACTER, ROW, SMALL, Layout, layout_of, port_width

@@ -23,13 +23,13 @@ from funcdiff.api.jit import JittedFunction
 from funcdiff.backend.tape.steps import NeedsProgramError, Step
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Atom, Entry, Literal, Ref
-from funcdiff.core.concrete import running
-from funcdiff.core.dataflow import variables_reached
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin, Place, reader
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.concrete import running
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.running.dataflow import variables_reached
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

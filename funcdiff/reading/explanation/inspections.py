@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Place
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.walk import nested
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import nested
 from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.reading.explanation.findings import Advice, Kink
 from funcdiff.reading.provenance import origin_of

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.builder import Builder
-from funcdiff.core.evaluate import evaluate, executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder
+from funcdiff.core.running.evaluate import evaluate, executable
+from funcdiff.core.running.memo import memoised
 from funcdiff.errors import FuncdiffError
 from funcdiff.ops.structure.structural import select_p
 from funcdiff.reading.explanation.findings import Advice, Kink, Masked

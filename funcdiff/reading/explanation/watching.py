@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.arguments import as_tracers, type_of
 from funcdiff.core.atoms import Atom, Entry
-from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.dataflow import variables_reached
-from funcdiff.core.evaluate import as_run
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import reader
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, live_variables, program_of
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.entries import Recording, live_variables, program_of
+from funcdiff.core.running.dataflow import variables_reached
+from funcdiff.core.running.evaluate import as_run
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import copy_equation, inline, walk
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import copy_equation, inline, walk
 from funcdiff.reading.explanation.inspections import has_slope
 from funcdiff.reading.provenance import Notes
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.walk import nested
+from funcdiff.core.running.walk import nested
 from funcdiff.ops.axes.sorting import Search, Sorting
 from funcdiff.ops.linalg.matrices import Part
 from funcdiff.ops.linalg.systems import Triangle

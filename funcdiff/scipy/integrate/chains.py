@@ -16,8 +16,8 @@ import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.derivatives.linear_maps import jvp
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
 from funcdiff.ops.user.solvers import entered
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.implicit import implicit

@@ -13,11 +13,11 @@ from funcdiff import pytree
 from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, record, run
-from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.core.walk import close_over
 from funcdiff.errors import OutputError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow

@@ -11,8 +11,8 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.rules.solving import trace_equation, unknowns
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.root import Root, root

@@ -15,8 +15,8 @@ import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.control.scanning import scan
-from funcdiff.core.concrete import key_of
-from funcdiff.core.evaluate import executable
+from funcdiff.core.recording.concrete import key_of
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.numpy.border.promotion import array

@@ -9,10 +9,10 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import as_tracers
-from funcdiff.core.evaluate import executable
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.walk import rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.core.walk import rearrange
 from funcdiff.errors import (
     NotDifferentiableError,
     OutputError,

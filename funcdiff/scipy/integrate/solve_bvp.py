@@ -13,9 +13,9 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.calls.tracing import run
 from funcdiff.api.derivatives.jacobian import jacobian
-from funcdiff.core.concrete import key_of
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.recording.concrete import key_of
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location

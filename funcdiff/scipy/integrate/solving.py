@@ -19,9 +19,9 @@ import numpy as np
 
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.numbers.unrolling import Unrolled, keeps_bits, unroll
-from funcdiff.core.evaluate import executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.memo import memoised
 from funcdiff.passes.simplify import simplify
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.nordsieck import ORDERS, History, history

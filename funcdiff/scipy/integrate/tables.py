@@ -17,8 +17,8 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.api.derivatives.jacobian import jacfwd
 from funcdiff.api.derivatives.linear_maps import jvp
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.solvers import entered

@@ -17,10 +17,10 @@ from funcdiff import pytree
 from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.api.control.branching import cond
-from funcdiff.core.decisions import Decisions
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.running.decisions import Decisions
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, FuncdiffError
 from funcdiff.numpy.border.values import value_of

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.rules.opaque import primitive, without_effects
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
 from funcdiff.numpy.border.values import known_integer

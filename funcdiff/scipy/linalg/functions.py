@@ -8,7 +8,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from funcdiff.adapting.conditions import is_known_to_hold, may_hold
-from funcdiff.core.recording import operands_needed
+from funcdiff.core.recording.entries import operands_needed
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array

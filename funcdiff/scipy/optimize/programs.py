@@ -15,12 +15,12 @@ from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.hessian import hessian, hvp
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.core.builder import current_builder
-from funcdiff.core.evaluate import copy_aliased, executable
-from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.recording.entries import program_of
+from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.running.evaluate import copy_aliased, executable
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.covered import cover, covers, holds_traced

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.adapting.conditions import forgiveness, is_known_to_hold
-from funcdiff.core.builder import bind, current_builder
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind, current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_location

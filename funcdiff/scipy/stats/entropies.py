@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import pointwise
-from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.evaluate import evaluate as run
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.evaluate import evaluate as run
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import fit

@@ -18,11 +18,11 @@ import numpy as np
 import funcdiff.numpy
 from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, constant, current_builder
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced

@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import Builder, bind
 from funcdiff.core.primitive import Operation, Params, Tangents, Types
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import pointwise
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.types import BOOL, INT
 from funcdiff.ops.control.cond import cond
 from funcdiff.ops.control.guard import Guard, guard

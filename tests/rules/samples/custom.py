@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, operation, registered
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.interop.numpy_code import NUMPY_CODE

@@ -8,7 +8,7 @@ import numpy as np
 
 import funcdiff.scipy.primitives.special.distributions
 import funcdiff.scipy.primitives.special.noncentral  # noqa: F401 (they declare them)
-from funcdiff.core.builder import bind
+from funcdiff.core.recording.builder import bind
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.scipy.stats.draws import Draw, Source, draw_p, sources
 from funcdiff.scipy.stats.entropies import Slope, entropy_slope_p

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Primitive, primitives
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj, imag, join, modulus
 from funcdiff.ops.elementwise.complex import real as real_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import bind
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.linear_solve import LinearSolve, Named, linear_solve, named_solve_p
 from funcdiff.ops.user.root import Root, root

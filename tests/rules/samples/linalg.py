@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.running.walk import inline
 from funcdiff.core.types import FLOAT
-from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.cholesky_differential import Way, cholesky_differential_p

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.replay import Plan, Replay, entered, replay
 from tests.rules.sample import Sample, body, real, sample

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.walk import inline
+from funcdiff.core.running.walk import inline
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import isnan

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.structure.structural import concatenate

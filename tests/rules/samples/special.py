@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import gamma, losses, normal, powers
 from funcdiff.scipy.primitives.special.incomplete import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.types import real_dtype
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.ops.structure.structural import convert

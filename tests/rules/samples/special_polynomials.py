@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.types import real_dtype
 from funcdiff.scipy.primitives.special import bessel, distributions, elliptic, polynomials
 from tests.rules.sample import Sample, complex_, integers, real, sample

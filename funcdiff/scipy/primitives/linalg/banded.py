@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj, real_part

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.indexing import take_along

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.linalg.degeneracy import gauge, require_zero

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.access import Access
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import multilinear

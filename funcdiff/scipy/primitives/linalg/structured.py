@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.logic import logical_and

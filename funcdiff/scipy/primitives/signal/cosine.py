@@ -21,9 +21,9 @@ from functools import partial
 from typing import Any, Final
 
 from funcdiff.core.access import along
-from funcdiff.core.builder import bind, constant
 from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import Params, Tangents, Types
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear

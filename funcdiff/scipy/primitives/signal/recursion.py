@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.convolution import Convolution, convolve

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import Tangents, Tracers
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
 from funcdiff.ops.structure.structural import convert

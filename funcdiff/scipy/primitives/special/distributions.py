@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.scipy.primitives.special.family import Op, special, with_complement
 from funcdiff.scipy.primitives.special.gamma import gammaln, poch, psi
 from funcdiff.scipy.primitives.special.incomplete import (

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
+from funcdiff.core.recording.builder import constant
 from funcdiff.scipy.primitives.numerics.quadrature import carlson_integral
 from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special
 from funcdiff.scipy.primitives.special.polynomials import hyp2f1

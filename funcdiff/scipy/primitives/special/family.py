@@ -14,9 +14,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.late import scipy_function
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location

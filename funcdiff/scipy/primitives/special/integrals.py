@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import constant
 from funcdiff.core.late import Routine
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.types import INT
 from funcdiff.scipy.primitives.special.bessel import spherical_in, spherical_jn, spherical_yn
 from funcdiff.scipy.primitives.special.family import Op, result_of, special

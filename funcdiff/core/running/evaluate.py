@@ -9,17 +9,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dataflow import functions, last_uses
 from funcdiff.core.late import late
-from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.quiet import errors_are_heard
+from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.recording.quiet import errors_are_heard
+from funcdiff.core.running.dataflow import functions, last_uses
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import map_nested, nested, walk
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES
-from funcdiff.core.walk import map_nested, nested, walk
 from funcdiff.errors import InputError, InternalError, user_location
 
 # ---- How often a program runs as it is, until it is worth making it quicker ----------------------

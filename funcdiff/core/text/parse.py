@@ -28,10 +28,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.check import fault_of
 from funcdiff.core.late import close_matches
 from funcdiff.core.primitive import Params, Primitive, fields_of, is_registered, primitives
 from funcdiff.core.program import Equation, Program, equation
+from funcdiff.core.text.check import fault_of
 from funcdiff.core.tracebacks import public
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.errors import InputError, ParseError, user_location

@@ -9,13 +9,13 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from funcdiff.core.atoms import Atom, Literal, Var, literal
-from funcdiff.core.builder import Builder, bind, constant, current_builder
-from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Copying, Origin, note
 from funcdiff.core.policy import CLOSED, SHARED, Policy
 from funcdiff.core.primitive import Operation, P, Params, Primitive, names_of_programs
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording.builder import Builder, bind, constant, current_builder
+from funcdiff.core.recording.entries import Recording, program_of
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InternalError

@@ -12,18 +12,18 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from funcdiff.core import snapshot
 from funcdiff.core.atoms import Entry, Literal, Ref, literal
-from funcdiff.core.concrete import Calls, Values
 from funcdiff.core.late import late_import
 from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import error_state, errors_are_heard, without_warnings
-from funcdiff.core.recording import Recording, first_result, program_of
+from funcdiff.core.recording import snapshot
+from funcdiff.core.recording.concrete import Calls, Values
+from funcdiff.core.recording.entries import Recording, first_result, program_of
+from funcdiff.core.recording.quiet import error_state, errors_are_heard, without_warnings
+from funcdiff.core.recording.snapshot import Lent, Snapshots
 from funcdiff.core.scope import innermost
-from funcdiff.core.snapshot import Lent, Snapshots
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import EscapedTracerError, InternalError, user_location

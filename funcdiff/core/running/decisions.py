@@ -15,11 +15,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.builder import Builder, builders
-from funcdiff.core.concrete import Values
-from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording import first_result, operands_needed
+from funcdiff.core.recording.builder import Builder, builders
+from funcdiff.core.recording.concrete import Values
+from funcdiff.core.recording.entries import first_result, operands_needed
+from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.errors import user_location

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.core.atoms import Entry, Literal, Ref
 from funcdiff.core.origins import LocatedEntries, Place
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording import operands_needed
+from funcdiff.core.recording.entries import operands_needed
 from funcdiff.core.scope import setting
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType

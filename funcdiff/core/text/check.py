@@ -23,8 +23,8 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.primitive import Params, primitives
 from funcdiff.core.program import Equation, Program, lines
+from funcdiff.core.running.walk import nested
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.core.walk import nested
 from funcdiff.errors import VerificationError
 
 
@@ -107,7 +107,7 @@ def check(program: Program) -> None:
     - Parameters belong to the primitive, are hashable, and have values that can be printed and
       parsed; programs among them are verified too.
 
-    >>> from funcdiff.core.parse import parse
+    >>> from funcdiff.core.text.parse import parse
     >>> program = parse('''program(%0: f64[3], %1: f64[]) {
     ...   %2: f64[3] = neg %0
     ...   return %2

@@ -1,0 +1,1 @@
+"""Programs as text: the parser and the verifier."""
