@@ -143,7 +143,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         f: Callable[P, R],
         static_argnums: int | Sequence[int],
         static_argnames: str | Sequence[str],
-        engine: Engine,
+        engine: Engine | None,
         guards: bool,  # noqa: FBT001
     ) -> None:
         _check_engine(engine)
@@ -151,7 +151,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             "static_argnums": static_argnums, "static_argnames": static_argnames,
             "engine": engine, "guards": guards,
         }  # fmt: skip
-        self._native = engine == "llvm"
+        self._native = None if engine is None else engine == "llvm"
         self._take_after(f)
         self._function = f
         self._guards = guards
@@ -399,8 +399,8 @@ class JittedFunction(ByParts, Generic[P, R]):
         return found
 
 
-def _check_engine(engine: Engine) -> None:
-    if engine not in ("numpy", "llvm"):
+def _check_engine(engine: Engine | None) -> None:
+    if engine not in (None, "numpy", "llvm"):
         raise InputError(
             f"jit: engine={engine!r} is neither 'numpy' nor 'llvm', at {user_location()}."
         )
@@ -434,7 +434,7 @@ def jit(
     *,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
-    engine: Engine = "numpy",
+    engine: Engine | None = None,
     guards: bool = True,
 ) -> JittedFunction[P, R]:
     """Compile a function: it is traced once per kind of arguments, then runs as NumPy code.
@@ -459,7 +459,8 @@ def jit(
     engine
         What runs the program: ``"numpy"``, or ``"llvm"``, which makes machine code of it where
         that is quicker, or of its chains of elementwise operations, and needs the package llvmlite
-        (``python -m pip install "funcdiff[llvm]"``).
+        (``python -m pip install "funcdiff[llvm]"``).  By default, on Linux and with llvmlite
+        installed, machine code runs programs with long loops, and NumPy all others.
 
     Returns
     -------

@@ -318,7 +318,7 @@ class Arrival(NamedTuple):
 class _Code:
     """The compiled program of a branch."""
 
-    def __init__(self, branch: Branch, arguments: int, *, native: bool) -> None:
+    def __init__(self, branch: Branch, arguments: int, *, native: bool | None) -> None:
         program = branch.program(arguments)
         self.leaf = branch.leaf  # where it leads
         self._branch, self._arguments, self._native = branch, arguments, native
@@ -355,7 +355,7 @@ class Runner:
     So other threads know the leaves meanwhile.
     """
 
-    def __init__(self, leaves: Sequence[Leaf], *, native: bool) -> None:
+    def __init__(self, leaves: Sequence[Leaf], *, native: bool | None) -> None:
         self.leaves = tuple(leaves)
         self._native = native
 

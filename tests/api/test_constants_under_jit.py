@@ -25,11 +25,12 @@ def _traced(x: Any) -> Any:
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Program, Program]]:
     """Return the programs that are made of others: of constants, and of the rest."""
     found = []
-    split: Callable[..., tuple[Program, Program]] = straight._split
+    split: Callable[..., tuple[Program, Program, list[int]]] = straight._split
 
-    def noted(*args: Any) -> tuple[Program, Program]:
-        found.append(split(*args))
-        return found[-1]
+    def noted(*args: Any) -> tuple[Program, Program, list[int]]:
+        once, rest, used = split(*args)
+        found.append((once, rest))
+        return once, rest, used
 
     monkeypatch.setattr(straight, "_split", noted)
     return found
@@ -69,6 +70,36 @@ def test_results_are_nobody_elses_memory(parts: list[tuple[Program, Program]]) -
     for y, wanted in zip(compiled(2.0), kept, strict=True):
         np.testing.assert_array_equal(y, wanted)
     assert len(parts) == 1
+
+
+def test_small_arrays_that_are_joined_are_joined_once(parts: list[tuple[Program, Program]]) -> None:
+    matrix, data = np.array([[0.9, 0.1], [-0.2, 0.8]]), np.linspace(-1.0, 1.0, 300)
+
+    def filtered(q: Any) -> Any:
+        """Return a sum over a series, of which each iteration sees a number and a view."""
+        x, total = q, 0.0
+        for z in data:
+            x = (x @ matrix.T) * 0.5 + z * q
+            total = total + np.sum(np.tanh(x) * z)
+        return total
+
+    def fixed(q: Any) -> Any:
+        return filtered(q), matrix.T
+
+    q = np.array([0.3, 0.2])
+    expected, compiled = fd.grad(filtered)(q), fd.jit(fd.grad(filtered), engine="numpy")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(q), expected, rtol=1e-10)
+    ((once, rest),) = parts
+    assert "concatenate" in _names(once)
+    assert "concatenate" not in _names(rest)
+    assert len(rest.equations) < 60
+    assert len(rest.inputs) < 10
+    both = fd.jit(fixed)
+    for _ in range(3):
+        _, result = both(q)
+        np.testing.assert_array_equal(result, matrix.T)
+        result[...] = 0.0
 
 
 def test_neither_large_results_nor_effects_are_kept(parts: list[tuple[Program, Program]]) -> None:

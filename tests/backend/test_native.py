@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +18,10 @@ import scipy.special
 from hypothesis import given
 
 import funcdiff as fd
+from funcdiff.api.jit import Engine
 from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.native import machine
 from funcdiff.backend.native.loops import compile_loop, formula
 from funcdiff.backend.native.machine import MachineCode
 from funcdiff.core.program import Program
@@ -345,6 +348,39 @@ def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.Monke
         InputError, match=r"needs the package llvmlite.*pip install \"funcdiff\[llvm\]"
     ):
         fd.jit(np.sin, engine="llvm")
+
+
+def test_long_loops_are_machine_code_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def steps(x: Any, number: int) -> Any:
+        for _ in range(number):
+            x = x + 0.01 * np.sin(x) * np.flip(x)
+        return np.sum(x)
+
+    x = np.linspace(0.0, 1.0, 4)
+    ways: list[tuple[int, Engine | None, bool]] = [
+        (400, None, True),
+        (400, "llvm", True),
+        (400, "numpy", False),
+        (16, None, False),
+    ]
+    for number, engine, is_native in ways:
+        f = fd.jit(fd.grad(partial(steps, number=number)), engine=engine)
+        assert ("run(" in f.lower(x).source) == is_native
+        np.testing.assert_allclose(f(x), fd.grad(partial(steps, number=number))(x), rtol=1e-12)
+    # elsewhere NumPy computes everything
+    for place, absent in [(sys, "platform"), (machine, "late_import")]:
+        with monkeypatch.context() as patch:
+            fd.clear_caches()
+            machine.is_tried_here.cache_clear()
+            patch.setattr(place, absent, "win32" if place is sys else raises_import_error)
+            assert "run(" not in fd.jit(fd.grad(partial(steps, number=400))).lower(x).source
+    machine.is_tried_here.cache_clear()
+
+
+def raises_import_error(name: str) -> Any:
+    raise ImportError(name)
 
 
 def test_an_engine_that_there_is_not_is_refused() -> None:

@@ -1,6 +1,6 @@
 """Python loops are recorded iteration by iteration, and become loops again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -193,6 +193,26 @@ def test_loops_and_their_derivatives_are_found(f: Callable[..., Any]) -> None:
         assert len(distribute(roll(program)).equations) < len(program.equations) / 3
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_loop_over_arrays_that_are_given_is_a_loop_over_their_rows(reverse: bool) -> None:
+    def f(x: Any, *rows: Any) -> Any:
+        s = x
+        for k, row in enumerate(rows[::-1] if reverse else rows):
+            s = np.tanh(s * row) + rows[-1 - k]
+        return np.sum(s)
+
+    xs = [np.random.default_rng(k).normal(size=3) for k in range(LENGTH + 1)]
+    for g in (f, fd.grad(f), fd.grad(f, argnums=(0, 1, LENGTH))):
+        program = fd.trace(g)(*xs)
+        assert loops(require_same(program, xs))
+
+
+def test_arrays_that_are_only_put_together_are_no_loop() -> None:
+    xs = [np.full(2, float(k)) for k in range(LENGTH)]
+    program = fd.trace(lambda *xs: np.stack([np.reshape(x, (2, 1)) for x in xs]))(*xs)
+    assert not loops(require_same(program, xs))
+
+
 def test_a_sum_over_neighbours_needs_no_loop() -> None:
     program = distribute(roll(fd.trace(fd.grad(neighbours))(*arguments())))
     assert not loops(program)
@@ -216,7 +236,7 @@ def test_sums_of_products_over_the_turns_of_a_loop_are_products() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_loops_give_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    xs = arguments()
+    xs = [*arguments(), *rng.normal(size=(LENGTH, 4))]
     f = random_loop(rng)
     program = fd.trace(fd.grad(f, argnums=(0, 1)) if seed % 2 else f)(*xs)
     require_same(program, xs, 1e-8)
@@ -224,6 +244,7 @@ def test_random_loops_give_the_same(seed: int) -> None:
 
 def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     """Return a function with a loop of random operations on two states and what it reads."""
+    rows: Sequence[Any] = ()
     reads: list[Callable[[Any, int], Any]] = [
         lambda x, k: x[k],
         lambda x, k: x[k + 1],
@@ -232,6 +253,8 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
         lambda x, k: x[20 - k : 24 - k],
         lambda x, k: 0.1 * k + 0.0 * x[0],
         lambda x, k: x[3 + 0 * k],
+        lambda _, k: rows[k],
+        lambda _, k: rows[(7 * k) % len(rows)],
     ]
     operations: list[Callable[[Any, Any], Any]] = [
         lambda a, b: a + b,
@@ -246,8 +269,9 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     ]
     count = int(rng.integers(FEWEST, 20))
 
-    def f(x: Any, A: Any) -> Any:
-        states, total = [A[0], A[1], A[2]], 0.0
+    def f(x: Any, A: Any, *given: Any) -> Any:
+        nonlocal rows
+        rows, states, total = given, [A[0], A[1], A[2]], 0.0
         for k in range(count):
             for target, operation, source, read in steps:
                 mixed = states[source] * reads[read](x, k)

@@ -49,7 +49,7 @@ def funcdiff_eager(w: Workload) -> Function:
 
 def funcdiff_jit(w: Workload) -> Function:
     """Return funcdiff's compiled derivative."""
-    return fd.jit(funcdiff_eager(w))
+    return fd.jit(funcdiff_eager(w), engine="numpy")
 
 
 def funcdiff_native(w: Workload) -> Function:

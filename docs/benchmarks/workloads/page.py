@@ -56,7 +56,7 @@ shown. After the check each is called {warm} more times before the first round, 
 are compiled and allocators have their memory; one whose calls take seconds is called three times,
 and takes turns in some rounds only. Each setting below has a process of its own.{note}
 
-- `fd.jit` is `fd.jit(fd.grad(f))`, and `fd` is `fd.grad(f)`, which traces
+- `fd.jit` is `fd.jit(fd.grad(f), engine="numpy")`, and `fd` is `fd.grad(f)`, which traces
   `f` again wherever anything that `f` sees may have changed. Here nothing has; with new arrays of
   data in each call, as of small batches, it takes some 20 µs more, and 1 to 4 for each operation.
 - `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: whole

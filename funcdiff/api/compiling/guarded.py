@@ -105,7 +105,7 @@ class Guarded:
     """
 
     def __init__(
-        self, name: object, rolling: Callable[[dict[Any, Any]], Rolling], *, native: bool
+        self, name: object, rolling: Callable[[dict[Any, Any]], Rolling], *, native: bool | None
     ) -> None:
         self._name, self._native = name, native
         self._rolling = rolling

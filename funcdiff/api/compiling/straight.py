@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.backend.kernels.kernels import fastest, owns_results, prepare
@@ -113,12 +115,15 @@ def shortcut(
 _FEWEST: Final = 1024
 """Elements that are computed, from which on this is worth it."""
 
+_CALL: Final = 64
+"""Elements that take as long as a call."""
+
 _MOST: Final = 1 << 26
 """Bytes that are kept, at most."""
 
 
 def fastest_with(
-    program: Program, first: int, captures: Sequence[Any], *, native: bool
+    program: Program, first: int, captures: Sequence[Any], *, native: bool | None
 ) -> Callable[..., list[Any]]:
     """Return what runs a program whose inputs from `first` on have these values for good.
 
@@ -126,9 +131,9 @@ def fastest_with(
     """
     ready = prepare(program)
     kept = _constant_equations(ready, first)
-    if sum(v.type.size for k in kept for v in ready.equations[k].results) < _FEWEST:
+    if sum(_CALL + v.type.size for k in kept for v in ready.equations[k].results) < _FEWEST:
         return fastest(program, native=native)
-    constants, rest = _split(ready, first, kept)
+    constants, rest, used = _split(ready, first, kept)
     if sum(t.size * t.dtype.itemsize for t in constants.output_types) > _MOST:
         return fastest(program, native=native)
     try:
@@ -136,7 +141,9 @@ def fastest_with(
     except Exception:  # which comes again where the line of the user's is known
         return fastest(program, native=native)
     execute = fastest(rest, native=native)
-    return lambda *operands: execute(*operands, *values)
+    in_order = [np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for x in values]
+    bound = [*(captures[k] for k in used), *in_order]
+    return lambda *operands: execute(*operands[:first], *bound)
 
 
 def _constant_equations(program: Program, first: int) -> set[int]:
@@ -152,14 +159,16 @@ def _constant_equations(program: Program, first: int) -> set[int]:
         constant = all(x in sizes or isinstance(x, Literal) for x in eq.operands)
         if known and constant and is_repeatable((eq,)) and not eq.operation.ends:
             kept.add(place)
-            sizes.update((v, max(known)) for v in eq.results)
+            # as its largest operand, or as all of them together, which it may join
+            sizes.update((v, max(*known, min(sum(known), v.type.size))) for v in eq.results)
     needed: set[Atom] = set()
     shared: set[Atom] = set(program.outputs)
     for place in reversed(range(len(program.equations))):
         eq = program.equations[place]
         if place in kept and shared.isdisjoint(eq.results):
             handed_on = [v for v in eq.results if v in needed]
-            moves = eq.primitive.implementation.view or eq.primitive.facts.elements == "moved"
+            moves = eq.primitive.facts.elements == "moved" and not is_fresh(eq)
+            moves = moves or eq.primitive.implementation.view
             if not handed_on or not (moves or any(v.type.size > sizes[v] for v in handed_on)):
                 continue
         kept.discard(place)
@@ -169,10 +178,15 @@ def _constant_equations(program: Program, first: int) -> set[int]:
     return kept
 
 
-def _split(program: Program, first: int, kept: set[int]) -> tuple[Program, Program]:
-    """Return the programs of the constants, and of the outputs by inputs and constants."""
+def _split(program: Program, first: int, kept: set[int]) -> tuple[Program, Program, list[int]]:
+    """Return the programs of the constants, and of the outputs by inputs and constants.
+
+    The second one takes the captured arrays that it uses, whose places come third.
+    """
     others = (eq for place, eq in enumerate(program.equations) if place not in kept)
-    used = {x for eq in others for x in eq.operands}
+    used = {*program.outputs, *(x for eq in others for x in eq.operands)}
     constants = [v for place in sorted(kept) for v in program.equations[place].results if v in used]
     once = cut(program, program.inputs[first:], constants)
-    return once, cut(program, [*program.inputs, *constants], program.outputs)
+    places = [k for k, v in enumerate(program.inputs[first:]) if v in used]
+    given = [*program.inputs[:first], *(program.inputs[first + k] for k in places), *constants]
+    return once, cut(program, given, program.outputs), places

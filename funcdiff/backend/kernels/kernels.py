@@ -35,7 +35,10 @@ from funcdiff.backend.code.source import LONGEST, Calls, Quick, Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import solver, triangles
 from funcdiff.backend.kernels.loops import scan, writable_outputs
+from funcdiff.backend.native.costs import loops_pay
+from funcdiff.backend.native.flow import is_step
 from funcdiff.backend.native.loops import compile_loop, formula, is_mostly_loops, is_worth_a_loop
+from funcdiff.backend.native.machine import is_tried_here
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
@@ -404,11 +407,15 @@ def _is_seen_by_user(step: Step) -> bool:
 
 
 @memoised
-def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled | Routine:
-    """Return the kernel of a program, memoised by value."""
+def kernel(program: Program, *, native: bool | None = False) -> Kernel | Unrolled | Routine:
+    """Return the kernel of a program, memoised by value.
+
+    `native` says whether machine code is wanted; None: for loops in which it gains much.
+    """
     program = prepare(program)
-    if native:
-        made = routine(lower(program), lambda: Kernel(program, Limits(), native=True))
+    asked, native = native, bool(native)
+    if native or (asked is None and loops_pay(lower(program), is_step) and is_tried_here()):
+        made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made
     code = None if native and is_mostly_loops(program) else unroll(program)
@@ -417,10 +424,10 @@ def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled | Rou
     return Unrolled(code, lambda: Kernel(program, Limits(), native=native))
 
 
-def fastest(program: Program, *, native: bool = False) -> Callable[..., list[Any]]:
+def fastest(program: Program, *, native: bool | None = False) -> Callable[..., list[Any]]:
     """Return the kernel of a program, or the interpreter if it is not worth one.
 
-    `native` says whether machine code computes chains of elementwise operations.
+    `native` says whether machine code is wanted: see `kernel`.
     ``FUNCDIFF_INTERPRET=1`` in the environment keeps everything in the interpreter.
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":

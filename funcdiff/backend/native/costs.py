@@ -64,6 +64,16 @@ def cost(program: Program, is_step: Callable[[Equation], bool]) -> Cost:
     return total
 
 
+_PAYS: Final = 1e6
+"""Nanoseconds of a call from which machine code is chosen unasked: compiling takes some 1e8."""
+
+
+def loops_pay(program: Program, is_step: Callable[[Equation], bool]) -> bool:
+    """Whether a program's loops and branches are much quicker as machine code."""
+    holding = tuple([eq for eq in program.equations if list(nested(eq.params))])
+    return cost(Program((), holding, ()), is_step).saved > _PAYS
+
+
 def _products(eq: Equation) -> float:
     p = eq.params
     if not isinstance(p, Contraction):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -34,6 +35,18 @@ def require() -> None:
             f'{user_location()}. Install it: python -m pip install "funcdiff[llvm]". Without '
             "`engine` NumPy computes everything."
         ) from error
+
+
+@lru_cache(maxsize=1)
+def is_tried_here() -> bool:
+    """Whether LLVM is installed, in a version and on a system with which all this is tested."""
+    if sys.platform != "linux":
+        return False
+    try:
+        llvm = late_import("llvmlite.binding")
+    except (ImportError, OSError):
+        return False
+    return hasattr(llvm, "create_pass_builder")
 
 
 @lru_cache(maxsize=1)

@@ -489,7 +489,7 @@ class _Roller:
                     place = guess.start
                     terms = [term for chain in loop.sums for _, term, _ in chain.terms]
                     rows = [*loop.rows, *(t for t in terms if isinstance(t, tuple))]
-                    if all(map(self._are_few, rows)):
+                    if _computes(loop.body) and all(map(self._are_few, rows)):
                         self._record(self._turn(loop))
                         place = guess.stop
                         break
@@ -564,9 +564,12 @@ class _Roller:
             if len(made) == 2:
                 first, step = made[0].row, made[1].row - made[0].row
                 pieces.append(_line(self._stacks[made[0].stack], first, step, len(group)))
-            else:
+            elif group[0] == group[-1]:
                 x = self._read(group[0])
                 pieces.append(broadcast(x, (len(group), *x.shape), tuple(range(1, x.ndim + 1))))
+            else:
+                xs = map(self._read, group)
+                pieces.append(concatenate([reshape(x, (1, *x.shape)) for x in xs], 0))
         return pieces[0] if len(pieces) == 1 else concatenate(pieces, 0)
 
     def _pieces(self, atoms: Sequence[Atom]) -> Iterable[list[Atom]]:
@@ -584,12 +587,20 @@ class _Roller:
                         step = moved
                         piece.append(atom)
                         continue
-                elif atom == piece[-1]:
+                elif atom == piece[-1] or (a is b is None and self._are_inputs(piece[-1], atom)):
                     piece.append(atom)
                     continue
                 yield piece
             piece = [atom]
         yield piece
+
+    def _are_inputs(self, *atoms: Atom) -> bool:
+        return all(isinstance(x, Var) and x.number < len(self._program.inputs) for x in atoms)
+
+
+def _computes(body: Program) -> bool:
+    """Whether a body does more than to move elements."""
+    return any(eq.primitive.facts.elements != "moved" for eq in body.equations)
 
 
 def _line(stack: Tracer, first: int, step: int, count: int) -> Tracer:
