@@ -30,7 +30,14 @@ from funcdiff.api.calls.transformed import ByParts, display_name, explains_calls
 from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
 from funcdiff.api.compiling.guarded import Guarded, program_with_guards
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
-from funcdiff.api.compiling.straight import Hits, Straight, fastest_with, rebuild_results, shortcut
+from funcdiff.api.compiling.straight import (
+    Hits,
+    Straight,
+    fastest_with,
+    fold,
+    rebuild_results,
+    shortcut,
+)
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.api.signatures.variables import Function
@@ -267,9 +274,15 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     @public
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
-        """Return the program for these arguments and its Python source."""
-        program = self.trace_call(*args, **kwargs).program
-        return Lowered(program, kernel(program, native=self._native).source.text)
+        """Return the program for these arguments and the Python source of what runs.
+
+        That takes what is computed once, of arrays that are closed over, as further arguments.
+        """
+        program, trace = self.trace_call(*args, **kwargs)
+        first = len(program.inputs) - len(trace.captures)
+        folded = None if trace.decisions else fold(program, first, trace.captures)
+        runs = program if folded is None else folded.program
+        return Lowered(program, kernel(runs, native=self._native).source.text)
 
     def trace_call(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
         """Return a trace of a call, and its program with a guard for all that decided."""

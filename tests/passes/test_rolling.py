@@ -160,12 +160,23 @@ def elsewhere(x: Any, A: Any) -> Any:
     return np.sum(s)
 
 
+def tables(x: Any, A: Any) -> Any:
+    """Return a loop that looks elements, columns and parts of rows up."""
+    s, n = A[0], len(x)
+    table = np.multiply.outer(np.sin(x[:4]), x)
+    for k in range(n):
+        other = 11 * k % n
+        s = np.tanh(s * table[:, 7 * k % n] + table[1:3, other : other + 1]) * x[other]
+        s = s[-1]
+    return np.sum(s)
+
+
 REFUSED = (jumps, elsewhere, delayed, written, looked_at, branches)
 """Of these, at least one program is not rolled up."""
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     recursion, neighbours, backwards, delayed, two_stages, numbered, columns, written, looked_at,
-    branches, choices, jumps, both_ends, elsewhere,
+    branches, choices, jumps, both_ends, elsewhere, tables,
 )  # fmt: skip
 
 
@@ -245,6 +256,7 @@ def test_random_loops_give_the_same(seed: int) -> None:
 def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     """Return a function with a loop of random operations on two states and what it reads."""
     rows: Sequence[Any] = ()
+    matrix: Any = None
     reads: list[Callable[[Any, int], Any]] = [
         lambda x, k: x[k],
         lambda x, k: x[k + 1],
@@ -253,6 +265,11 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
         lambda x, k: x[20 - k : 24 - k],
         lambda x, k: 0.1 * k + 0.0 * x[0],
         lambda x, k: x[3 + 0 * k],
+        lambda x, k: x[7 * k % len(x)],
+        lambda x, k: np.outer(x, x)[7 * k % len(x), 11 * k % len(x)],
+        lambda _, k: matrix[k * k % 4, 3 * k % 4],
+        lambda _, k: matrix[1:3, k * k * k % 4 : k * k * k % 4 + 1],
+        lambda _, k: matrix[:, k * k % 4],
         lambda _, k: rows[k],
         lambda _, k: rows[(7 * k) % len(rows)],
     ]
@@ -270,11 +287,11 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     count = int(rng.integers(FEWEST, 20))
 
     def f(x: Any, A: Any, *given: Any) -> Any:
-        nonlocal rows
-        rows, states, total = given, [A[0], A[1], A[2]], 0.0
+        nonlocal rows, matrix
+        rows, matrix, states, total = given, A, [A[0], A[1], A[2]], 0.0
         for k in range(count):
             for target, operation, source, read in steps:
-                mixed = states[source] * reads[read](x, k)
+                mixed = states[source] * np.sum(np.atleast_2d(reads[read](x, k)), 0)
                 states[target] = np.tanh(operations[operation](states[target], mixed))
             total = total + np.sum(states[0] * x[k])
         return total + np.sum(states[1] * states[2])

@@ -122,6 +122,30 @@ _MOST: Final = 1 << 26
 """Bytes that are kept, at most."""
 
 
+class Folded(NamedTuple):
+    """What is left of a program whose last inputs have their values for good."""
+
+    program: Program
+    bound: list[Any]  # the values of its last inputs
+
+
+def fold(program: Program, first: int, captures: Sequence[Any]) -> Folded | None:
+    """Compute once what follows from inputs from `first` on alone; None if that is not worth it."""
+    ready = prepare(program)
+    kept = _constant_equations(ready, first)
+    if sum(_CALL + v.type.size for k in kept for v in ready.equations[k].results) < _FEWEST:
+        return None
+    constants, rest, used = _split(ready, first, kept)
+    if sum(t.size * t.dtype.itemsize for t in constants.output_types) > _MOST:
+        return None
+    try:
+        values = quiet(evaluate, constants, captures)
+    except Exception:  # which comes again where the line of the user's is known
+        return None
+    in_order = [np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for x in values]
+    return Folded(rest, [*(captures[k] for k in used), *in_order])
+
+
 def fastest_with(
     program: Program, first: int, captures: Sequence[Any], *, native: bool | None
 ) -> Callable[..., list[Any]]:
@@ -129,20 +153,10 @@ def fastest_with(
 
     It takes them all the same.
     """
-    ready = prepare(program)
-    kept = _constant_equations(ready, first)
-    if sum(_CALL + v.type.size for k in kept for v in ready.equations[k].results) < _FEWEST:
+    folded = fold(program, first, captures)
+    if folded is None:
         return fastest(program, native=native)
-    constants, rest, used = _split(ready, first, kept)
-    if sum(t.size * t.dtype.itemsize for t in constants.output_types) > _MOST:
-        return fastest(program, native=native)
-    try:
-        values = quiet(evaluate, constants, captures)
-    except Exception:  # which comes again where the line of the user's is known
-        return fastest(program, native=native)
-    execute = fastest(rest, native=native)
-    in_order = [np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for x in values]
-    bound = [*(captures[k] for k in used), *in_order]
+    execute, bound = fastest(folded.program, native=native), folded.bound
     return lambda *operands: execute(*operands[:first], *bound)
 
 

@@ -35,7 +35,7 @@ from funcdiff.backend.code.source import LONGEST, Calls, Quick, Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import solver, triangles
 from funcdiff.backend.kernels.loops import scan, writable_outputs
-from funcdiff.backend.native.costs import loops_pay
+from funcdiff.backend.native.costs import pays
 from funcdiff.backend.native.flow import is_step
 from funcdiff.backend.native.loops import compile_loop, formula, is_mostly_loops, is_worth_a_loop
 from funcdiff.backend.native.machine import is_tried_here
@@ -410,11 +410,11 @@ def _is_seen_by_user(step: Step) -> bool:
 def kernel(program: Program, *, native: bool | None = False) -> Kernel | Unrolled | Routine:
     """Return the kernel of a program, memoised by value.
 
-    `native` says whether machine code is wanted; None: for loops in which it gains much.
+    `native` says whether machine code is wanted; None: if that pays.
     """
     program = prepare(program)
     asked, native = native, bool(native)
-    if native or (asked is None and loops_pay(lower(program), is_step) and is_tried_here()):
+    if native or (asked is None and pays(lower(program), is_step) and is_tried_here()):
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made

@@ -252,17 +252,19 @@ class Function(Code):
 
     # ---- functions of numbers --------------------------------------------------------------
 
-    def part(self, name: str, formula: Formula, x: Vector) -> Vector:
-        """Return a long formula of a vector, which is written once for each width."""
+    def part(self, name: str, formula: Formula, *xs: Vector) -> Vector:
+        """Return a long formula of vectors, which is written once for each width."""
+        x = xs[0]
         name = f"{name}.{x.kind}.{x.width}"
         if name not in self.parts:
             inner = Code()
             inner.block("entry")
-            y = formula(Vector(inner, "%x", x.kind, x.width))
+            y = formula(*[Vector(inner, f"%x{k}", x.kind, x.width) for k in range(len(xs))])
             self.declared.update(inner.declared)
-            lines = [f"define internal {y.type} @{name}({x.type} %x) noinline {{", *inner.lines]
+            given = ", ".join([f"{x.type} %x{k}" for k in range(len(xs))])
+            lines = [f"define internal {y.type} @{name}({given}) noinline {{", *inner.lines]
             self.parts[name] = "\n".join([*lines, f"  ret {y}", "}", ""])
-        return x.emit(f"call {x.type} @{name}({x})")
+        return x.emit(f"call {x.type} @{name}({', '.join(map(str, xs))})")
 
 
 def widest(length: int, most: int = WIDTH) -> int:

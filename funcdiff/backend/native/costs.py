@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Final, NamedTuple
 
+from funcdiff.backend.numbers.estimates import estimate_time
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running.walk import nested
 from funcdiff.ops.control.scan import Scan
@@ -64,14 +65,23 @@ def cost(program: Program, is_step: Callable[[Equation], bool]) -> Cost:
     return total
 
 
-_PAYS: Final = 1e6
-"""Nanoseconds of a call from which machine code is chosen unasked: compiling takes some 1e8."""
+_CALLS: Final = 300
+"""How often a function is taken to be called that nobody said more of."""
+
+_STARTED, _WRITTEN = 6e7, 2.5e5
+"""Nanoseconds that LLVM takes to start, and for each equation."""
 
 
-def loops_pay(program: Program, is_step: Callable[[Equation], bool]) -> bool:
-    """Whether a program's loops and branches are much quicker as machine code."""
-    holding = tuple([eq for eq in program.equations if list(nested(eq.params))])
-    return cost(Program((), holding, ()), is_step).saved > _PAYS
+def pays(program: Program, is_step: Callable[[Equation], bool]) -> bool:
+    """Whether some calls as machine code make up for its compilation."""
+    work = cost(program, is_step)
+    saved = min(work.saved, estimate_time(program) - work.time)
+    return saved * _CALLS > _STARTED + _WRITTEN * _count(program)
+
+
+def _count(program: Program) -> int:
+    inner = [body for eq in program.equations for body in nested(eq.params)]
+    return len(program.equations) + sum(map(_count, inner))
 
 
 def _products(eq: Equation) -> float:

@@ -60,6 +60,13 @@ def _heaviside(x: Vector, at_zero: Vector) -> Vector:
     )
 
 
+def _logaddexp(x: Vector, y: Vector) -> Vector:
+    """Return max(x, y) + ln(1 + exp(-|x - y|)); equal infinities have the distance 0."""
+    distance = (x - y).unary("fabs")
+    distance = where(distance.compare("uno", distance), distance.like(0.0), distance)
+    return _maximum(x, y) + vectors.log1p(vectors.exp(-distance))
+
+
 def _compare(predicate: str) -> Formula:
     return lambda x, y: x.compare(predicate, y)
 
@@ -111,6 +118,7 @@ OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.cosh: vectors.cosh,
     np.tanh: vectors.tanh,
     "erf": vectors.erf,
+    np.logaddexp: _logaddexp,
     "logistic": lambda x: 1.0 / (vectors.exp(-x) + 1.0),
     "expit": lambda x: 1.0 / (vectors.exp(-x) + 1.0),
 }

@@ -1,16 +1,19 @@
-"""Slices that move on by the same step from iteration to iteration, of all iterations at once."""
+"""Slices that move from iteration to iteration, of all iterations at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.ops.axes.indexing import gather, scatter_add
 from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along, take_slice
-from funcdiff.ops.structure.structural import concatenate, permute, reshape, reverse
-from funcdiff.space import kept_axes, without
+from funcdiff.ops.structure.structural import concatenate, iota, permute, reshape, reverse
+from funcdiff.space import add, broadcast, kept_axes, mul, without
 
 _WIDEST: Final = 8
 """Elements of a box along the axis on which it moves, at most."""
@@ -44,20 +47,56 @@ class Path(NamedTuple):
         return self.at(min(first, last), max(first, last) + 1, abs(self.step))
 
 
-def path(boxes: Sequence[Slice]) -> Path | None:
-    """Return boxes of one shape as a path; None if they are no such."""
+class Jumps(NamedTuple):
+    """Boxes of one shape anywhere."""
+
+    boxes: Sequence[Slice]
+    step: int = 0
+
+    def turn_around(self) -> Jumps:
+        """Return the same boxes, the last one first."""
+        return Jumps(self.boxes[::-1])
+
+    def axes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the axes of an array of which boxes are a part."""
+        parts = zip(self.boxes[0].lengths, shape, strict=True)
+        return tuple([k for k, (part, whole) in enumerate(parts) if part != whole])
+
+    def indices(self, axes: Sequence[int]) -> list[Tracer]:
+        """Return the places along some axes: for each the axis of boxes, then those of a box."""
+        first = self.boxes[0]
+        shape = (len(self.boxes), *(first.lengths[axis] for axis in axes))
+        found = []
+        for k, axis in enumerate(axes, 1):
+            starts = [constant(box.starts[axis], ArrayType((1,), INT)) for box in self.boxes]
+            step = constant(first.steps[axis], ArrayType(shape, INT))
+            begin = broadcast(concatenate(starts, 0), shape, (0,))
+            found.append(add(begin, mul(iota(shape, k), step)))
+        return found
+
+
+Boxes: TypeAlias = Path | Jumps
+
+
+def path(boxes: Sequence[Slice]) -> Boxes | None:
+    """Return how boxes of one shape move, if they are small along the axes on which they do."""
     starts = np.array([box.starts for box in boxes])
     steps = starts[1] - starts[0]
-    axes = np.flatnonzero(steps)
-    if len(axes) != 1 or boxes[0].lengths[axes[0]] > _WIDEST:
+    axes = np.flatnonzero(np.any(starts != starts[0], axis=0))
+    if any(boxes[0].lengths[axis] > _WIDEST for axis in axes):
         return None
-    if np.any(starts != starts[0] + steps * np.arange(len(boxes))[:, None]):
-        return None
+    is_even = np.all(starts == starts[0] + steps * np.arange(len(boxes))[:, None])
+    if len(axes) != 1 or not is_even:
+        return Jumps(boxes)
     return Path(boxes[0], int(axes[0]), int(steps[axes[0]]), len(boxes))
 
 
-def take_boxes(x: Tracer, p: Path) -> Tracer:
+def take_boxes(x: Tracer, p: Boxes) -> Tracer:
     """Return the boxes of an array, stacked."""
+    if isinstance(p, Jumps):
+        axes = p.axes(x.shape)
+        rows = gather(x, p.indices(axes), axes)
+        return permute(rows, tuple(np.argsort([-1, *axes, *kept_axes(x.ndim, axes)]).tolist()))
     axis, pieces = p.axis, []
     shape = (*p.box.lengths[:axis], 1, *p.box.lengths[axis + 1 :])
     for offset in range(p.box.lengths[axis]):
@@ -68,8 +107,12 @@ def take_boxes(x: Tracer, p: Path) -> Tracer:
     return reverse(stacked, (0,)) if p.step < 0 else stacked
 
 
-def add_boxes(x: Tracer, rows: Tracer, p: Path) -> Tracer:
+def add_boxes(x: Tracer, rows: Tracer, p: Boxes) -> Tracer:
     """Return an array with stacked boxes added."""
+    if isinstance(p, Jumps):
+        axes = p.axes(x.shape)
+        order = (0, *(axis + 1 for axis in (*axes, *kept_axes(x.ndim, axes))))
+        return scatter_add(x, permute(rows, order), p.indices(axes), axes)
     axis = p.axis
     if p.step < 0:
         rows = reverse(rows, (0,))

@@ -2,8 +2,8 @@
 
 Operands at one place in the body, iteration by iteration, must be one of these: always the same
 value; what the same iteration has made, or the one before it, a carry; or values from before the
-loop, whose rows it walks along: what another loop has stacked, slices that move on by the same
-step, or different numbers.
+loop, whose rows it walks along: what another loop has stacked, small slices that move, arrays that
+are given, or different numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
-from funcdiff.passes.loops.boxes import Path, add_boxes, path, take_boxes
+from funcdiff.passes.loops.boxes import Boxes, add_boxes, path, take_boxes
 from funcdiff.passes.loops.distribution import can_batch
 from funcdiff.space import add_p, broadcast, reduce_sum
 
@@ -177,7 +177,7 @@ class Chain(NamedTuple):
     """
 
     start: Atom
-    terms: list[tuple[int, Term, Path | None]]
+    terms: list[tuple[int, Term, Boxes | None]]
 
 
 class Iterations(NamedTuple):
@@ -190,7 +190,7 @@ class Iterations(NamedTuple):
     starts: list[Atom]  # the first of these results
     rows: list[tuple[Atom, ...]]  # values from before the loop, iteration by iteration
     # Slices that move: their places, their operands, and their boxes.
-    moving: list[tuple[int, Atom, Path]]
+    moving: list[tuple[int, Atom, Boxes]]
     stacked: list[int]  # places whose results are needed outside
     sums: list[Chain]  # what is added up after the loop
     reverse: bool = False  # whether the first iteration has the last row
@@ -205,7 +205,7 @@ class Iterations(NamedTuple):
         )
 
 
-def _turn(place: int, term: Term, box: Path | None) -> tuple[int, Term, Path | None]:
+def _turn(place: int, term: Term, box: Boxes | None) -> tuple[int, Term, Boxes | None]:
     return place, term if isinstance(term, int) else term[::-1], box and box.turn_around()
 
 
@@ -259,7 +259,7 @@ class _Analysis:
         self._fixed: dict[Atom, int] = {}
         self._carries: dict[tuple[int, Atom], int] = {}
         self._rows: dict[tuple[Atom, ...], int] = {}
-        self._moving: dict[int, tuple[Atom, Path]] = {}
+        self._moving: dict[int, tuple[Atom, Boxes]] = {}
 
     def iterations(self) -> Iterations:
         """Return the loop."""
@@ -327,7 +327,7 @@ class _Analysis:
         key = (place, first)
         return _Source("carry", self._carries.setdefault(key, len(self._carries)))
 
-    def _boxes(self, place: int) -> Path | None:
+    def _boxes(self, place: int) -> Boxes | None:
         """Return on which path the boxes at a place move; None if they do not."""
         boxes = [self._equation(t, place).params for t in range(self._run.length)]
         if all(box == boxes[0] for box in boxes):
@@ -419,7 +419,7 @@ class _Analysis:
         return following.pop()
 
     def _chain(self, members: Sequence[int]) -> Chain:
-        terms: list[tuple[int, Term, Path | None]] = []
+        terms: list[tuple[int, Term, Boxes | None]] = []
         start = None
         for k, place in enumerate(members):
             eq = self._equation(1, place)
@@ -514,8 +514,9 @@ class _Roller:
 
     def _turn(self, loop: Iterations) -> Iterations:
         """Return a loop in the direction in which its rows are stacked."""
-        ahead = [box.step > 0 for _, _, box in loop.moving]
-        ahead += [box.step > 0 for chain in loop.sums for _, _, box in chain.terms if box]
+        ahead = [box.step > 0 for _, _, box in loop.moving if box.step]
+        moved = [box for chain in loop.sums for _, _, box in chain.terms if box]
+        ahead += [box.step > 0 for box in moved if box.step]
         for atoms in loop.rows:
             made = [self._made[x] for x in atoms[1:3] if isinstance(x, Var) and x in self._made]
             if len(made) == 2:
