@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 from funcdiff.core.program import Program
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.structure.slicing import Slice, add_slice
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import FEWEST, roll, runs
+from funcdiff.passes.simplify import simplify
 
 LENGTH = 24
 
@@ -216,6 +218,84 @@ def test_a_loop_over_arrays_that_are_given_is_a_loop_over_their_rows(reverse: bo
     for g in (f, fd.grad(f), fd.grad(f, argnums=(0, 1, LENGTH))):
         program = fd.trace(g)(*xs)
         assert loops(require_same(program, xs))
+
+
+def recurrence(x: Any, _A: Any) -> Any:
+    """Return a series that is filled in, of which each number is made of the last ones."""
+    y = fnp.zeros(len(x) + 2)
+    y[0], y[1] = x[0], 0.5
+    for k in range(len(x)):
+        y[k + 2] = np.sin(y[k + 1]) * 0.5 + y[k] * x[k]
+    return np.sum(y**2)
+
+
+def states(x: Any, A: Any) -> Any:
+    """Return a table that is filled in, number by number."""
+    y = fnp.full((len(x) + 1, 2), -0.0)
+    y[0] = A[0, :2]
+    for k in range(len(x)):
+        y[k + 1, 0] = y[k, 0] + 0.1 * y[k, 1]
+        y[k + 1, 1] = y[k, 1] - 0.1 * np.sin(y[k, 0]) * x[k]
+    return np.sum(y * A[1, :2])
+
+
+def vectors(x: Any, A: Any) -> Any:
+    """Return a table that is filled in, backwards and column by column."""
+    y = fnp.zeros((4, len(x)))
+    y[:, -1] = A[0]
+    for k in range(len(x) - 2, -1, -1):
+        y[:, k] = np.tanh(A @ y[:, k + 1]) + x[k]
+    return np.sum(y)
+
+
+def permuted(x: Any, A: Any) -> Any:
+    """Return arrays that are filled in in some order, each number once."""
+    y, z, s = fnp.zeros(len(x)), fnp.zeros((len(x), 4)), A[0]
+    for k in range(len(x)):
+        s = np.sin(s) * x[k]
+        y[7 * k % len(x)] = s[1]
+        z[11 * k % len(x)] = s
+    return np.sum(y * x) + np.sum(z @ A)
+
+
+def rewritten(x: Any, A: Any) -> Any:
+    """Return an array of which each number is written twice."""
+    y, s = fnp.zeros(len(x) + 1), A[0, 0]
+    for k in range(len(x)):
+        s = np.sin(s) + x[k]
+        y[k] = s
+        y[k + 1] = 0.5 * s
+    return np.sum(y * y)
+
+
+def overlapping(x: Any, A: Any) -> Any:
+    """Return an array of which parts are written that overlap."""
+    y, s = fnp.zeros(len(x) + 3), A[0]
+    for k in range(len(x)):
+        s = np.sin(s) + x[k]
+        y[k : k + 4] = s
+    return np.sum(y * y)
+
+
+@pytest.mark.parametrize(
+    ("f", "is_loop"),
+    [
+        (recurrence, True),
+        (states, True),
+        (vectors, True),
+        (permuted, True),
+        (rewritten, False),
+        (overlapping, False),
+    ],
+)
+def test_arrays_that_a_loop_fills_are_its_rows(f: Callable[..., Any], is_loop: bool) -> None:
+    xs = arguments(length=40)
+    for g in (f, fd.grad(f, argnums=(0, 1))):
+        require_same(fd.trace(g)(*xs), xs)
+    program = require_same(simplify(fd.trace(f)(*xs)), xs)
+    writes = sum(eq.primitive.name == "replace_slice" for eq in program.equations)
+    assert bool(loops(program)) == is_loop
+    assert (writes < 20) == is_loop
 
 
 def test_arrays_that_are_only_put_together_are_no_loop() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.recording.builder import constant
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.ops.axes.indexing import gather, scatter_add
-from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along, take_slice
+from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_along, take_slice
 from funcdiff.ops.structure.structural import concatenate, iota, permute, reshape, reverse
 from funcdiff.space import add, broadcast, kept_axes, mul, without
 
@@ -107,12 +108,25 @@ def take_boxes(x: Tracer, p: Boxes) -> Tracer:
     return reverse(stacked, (0,)) if p.step < 0 else stacked
 
 
-def add_boxes(x: Tracer, rows: Tracer, p: Boxes) -> Tracer:
-    """Return an array with stacked boxes added."""
+def are_disjoint(boxes: Iterable[Slice], shape: Sequence[int]) -> bool:
+    """Whether no element of an array is in two boxes."""
+    seen = np.zeros(shape, bool)
+    for box in boxes:
+        if seen[box.index].any():
+            return False
+        seen[box.index] = True
+    return True
+
+
+def write_boxes(x: Tracer, rows: Tracer, p: Boxes, write: Primitive[Slice]) -> Tracer:
+    """Return an array with stacked boxes added, or put in the place of its own, which are apart."""
     if isinstance(p, Jumps):
         axes = p.axes(x.shape)
         order = (0, *(axis + 1 for axis in (*axes, *kept_axes(x.ndim, axes))))
-        return scatter_add(x, permute(rows, order), p.indices(axes), axes)
+        moved, indices = permute(rows, order), p.indices(axes)
+        if write is add_slice_p:
+            return scatter_add(x, moved, indices, axes)
+        return scatter(x, moved, indices, axes, distinct=True)
     axis = p.axis
     if p.step < 0:
         rows = reverse(rows, (0,))
@@ -120,5 +134,5 @@ def add_boxes(x: Tracer, rows: Tracer, p: Boxes) -> Tracer:
         line = slice_along(rows, axis + 1, offset, offset + 1)
         flat = reshape(line, without(line.shape, (axis + 1,)))
         order = (*range(1, axis + 1), 0, *range(axis + 1, flat.ndim))
-        x = add_slice(x, permute(flat, order), p.places(offset))
+        (x,) = bind(write, p.places(offset), x, permute(flat, order))
     return x

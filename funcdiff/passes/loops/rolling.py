@@ -17,14 +17,21 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
-from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_along, slice_p
+from funcdiff.ops.structure.slicing import (
+    Slice,
+    add_slice_p,
+    replace_slice_p,
+    slice_along,
+    slice_p,
+)
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
-from funcdiff.passes.loops.boxes import Boxes, add_boxes, path, take_boxes
+from funcdiff.passes.loops.boxes import Boxes, are_disjoint, path, take_boxes, write_boxes
 from funcdiff.passes.loops.distribution import can_batch
 from funcdiff.space import add_p, broadcast, reduce_sum
 
@@ -162,6 +169,9 @@ def _windows(words: Any) -> Any:
 # ---- Loop rerolling: classifies operands of repeated equations as constants, carries or rows -----
 
 
+_WRITES: Final = (add_slice_p, replace_slice_p)
+
+
 class _NoLoopError(Exception):
     """Equations that say the same are no iterations of one loop."""
 
@@ -170,12 +180,13 @@ Term: TypeAlias = int | tuple[Atom, ...]
 
 
 class Chain(NamedTuple):
-    """A value to which each iteration adds, in moving boxes: where it starts, and what is added.
+    """A value that each iteration adds to, or writes to, in moving boxes: its start, and terms.
 
-    A term is the place of the equation, what it adds (a place of the body, or values from before
-    the loop), and where: None for all of it or a box that does not move.
+    A term is the place of the equation, what it adds or writes (a place of the body, or values from
+    before the loop), and where: None for all of it or a box that does not move.
     """
 
+    write: Primitive[Slice]
     start: Atom
     terms: list[tuple[int, Term, Boxes | None]]
 
@@ -200,7 +211,7 @@ class Iterations(NamedTuple):
         return self._replace(
             rows=[atoms[::-1] for atoms in self.rows],
             moving=[(place, x, box.turn_around()) for place, x, box in self.moving],
-            sums=[Chain(start, [_turn(*term) for term in terms]) for start, terms in self.sums],
+            sums=[x._replace(terms=[_turn(*term) for term in x.terms]) for x in self.sums],
             reverse=not self.reverse,
         )
 
@@ -333,7 +344,7 @@ class _Analysis:
         if all(box == boxes[0] for box in boxes):
             return None
         found = path([box for box in boxes if isinstance(box, Slice)])
-        is_known = self._equation(0, place).primitive in (slice_p, add_slice_p)
+        is_known = self._equation(0, place).primitive in (slice_p, *_WRITES)
         if found is None or not is_known:
             raise _NoLoopError
         return found
@@ -370,12 +381,12 @@ class _Analysis:
     # ---- sums ------------------------------------------------------------------------------
 
     def _chains(self) -> list[Chain]:
-        """Return the values to which iterations add in boxes that move."""
+        """Return the values to which iterations add, or write, in boxes that move."""
         chains: list[Chain] = []
         seen: set[int] = set()
         for place in range(self._run.period):
             eq = self._equation(0, place)
-            if eq.primitive is add_slice_p and place not in seen and self._boxes(place):
+            if eq.primitive in _WRITES and place not in seen and self._boxes(place):
                 members = self._members(place)
                 seen.update(members)
                 chains.append(self._chain(members))
@@ -407,10 +418,9 @@ class _Analysis:
             iteration, after = divmod(user - run.start, run.period)
             if iteration - t not in (0, 1) or (iteration == t) != (after > place):
                 raise _NoLoopError
-            eq = self._equation(iteration, after)
-            if eq.primitive is not add_p and (
-                eq.primitive is not add_slice_p or eq.operands[0] != v
-            ):
+            eq, write = self._equation(iteration, after), self._equation(t, place).primitive
+            adds = eq.primitive is add_p and write is not replace_slice_p
+            if not adds and (eq.primitive not in _WRITES or eq.operands[0] != v):
                 raise _NoLoopError
             following.add(after)
             wraps.add(iteration > t)
@@ -433,7 +443,17 @@ class _Analysis:
             terms.append((place, self._term(atoms), self._boxes(place)))
         if start is None or self._find(start) is not None:
             raise _NoLoopError
-        return Chain(start, terms)
+        places = range(self._run.length)
+        written = [[self._equation(t, place) for t in places] for place in members]
+        writes = {eq.primitive for eqs in written for eq in eqs}
+        if writes == {replace_slice_p}:
+            boxes = (eq.params_as(Slice) for eqs in written for eq in eqs)
+            if not are_disjoint(boxes, start.type.shape):
+                raise _NoLoopError
+            return Chain(replace_slice_p, start, terms)
+        if replace_slice_p in writes:
+            raise _NoLoopError
+        return Chain(add_slice_p, start, terms)
 
     def _term(self, atoms: list[Atom]) -> Term:
         found = [self._find(atom) for atom in atoms]
@@ -554,7 +574,7 @@ class _Roller:
                     eq = program.equations[run.start + place]
                     (total,) = bind(eq.primitive, eq.params, total, reduce_sum(us, (0,)))
                 else:
-                    total = add_boxes(total, us, box)
+                    total = write_boxes(total, us, box, chain.write)
             self._env[program.equations[last + chain.terms[-1][0]].results[0]] = total
 
     def _rows(self, atoms: Sequence[Atom]) -> Tracer:

@@ -15,7 +15,7 @@ from funcdiff.core.types import real_dtype
 from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.products.contract import Contraction, contract_p, contraction
-from funcdiff.ops.structure.slicing import Slice, slice_p
+from funcdiff.ops.structure.slicing import Slice, replace_slice_p, slice_p
 from funcdiff.ops.structure.structural import (
     Axis,
     Dtype,
@@ -98,6 +98,33 @@ def _slice_repeated(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     parts = [tuple(side[axis] for axis in axes) for side in (p.starts, p.stops, p.steps)]
     part = emit(slice_p, Slice(*parts), origin)
     return emit(broadcast_p, Broadcast(p.lengths, axes), part)
+
+
+_WRITES: Final = 16
+"""Writes behind which a slice is looked for, at most."""
+
+
+def _slice_written(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
+    """slice(replace_slice(x, u)) = u for the same places, and slice(x) for others."""
+    origin = x
+    for _ in range(_WRITES):
+        found = made_by(origin, replace_slice_p)
+        if not found:
+            break
+        (before, u), box = found[1], found[0]
+        if box == p:
+            return u
+        if not _are_apart(box, p):
+            break
+        origin = before
+    return None if origin is x else emit(slice_p, p, origin)
+
+
+def _are_apart(one: Slice, other: Slice) -> bool:
+    """Whether two boxes have no element in common, by their ends along some axis."""
+    return any(
+        a.stop <= b.start or b.stop <= a.start for a, b in zip(one.index, other.index, strict=True)
+    )
 
 
 def _slice_joined(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
@@ -217,6 +244,7 @@ rules: Final[Rules] = {
     slice_p: (_slice_twice,),
     (slice_p, concatenate_p): (_slice_joined,),
     (slice_p, broadcast_p): (_slice_repeated,),
+    (slice_p, replace_slice_p): (_slice_written,),
     **{
         (op.primitive, reshape_p): (_reshape_later_rule(op.primitive),)
         for ufunc, op in by_ufunc.items()
