@@ -42,7 +42,7 @@ from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rolling import Rolling
 from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.kernels.kernels import kernel
+from funcdiff.backend.kernels import kernel
 from funcdiff.backend.native import machine
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.kernels.kernels import fastest, owns_results
+from funcdiff.backend.kernels import fastest, owns_results
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.origins import Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program, equation

@@ -30,19 +30,12 @@ Labels: TypeAlias = tuple[Label, ...]
 
 
 class Access(NamedTuple):
-    """The labels of the axes of an operation's results and operands.
-
-    Attributes
-    ----------
-    results, operands
-        One label for each axis of each.
-    combine
-        The ufunc that puts together what parts of the operands along a label give, if no result
-        has this label; None if nothing does.  An operation of one operand is its reduction.
-    """
+    """The labels of the axes of an operation's results and operands: one for each axis of each."""
 
     results: tuple[Labels, ...]
     operands: tuple[Labels, ...]
+    # The ufunc that puts together what parts of the operands along a label give, if no result
+    # has this label; None if nothing does.  An operation of one operand is its reduction.
     combine: np.ufunc | None = None
 
     @property

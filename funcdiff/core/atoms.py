@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.types import ArrayType
 from funcdiff.pytree.statics import scalar_bits
 

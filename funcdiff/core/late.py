@@ -1,4 +1,4 @@
-"""Imports rarely needed modules on first use, never while the process forks.
+"""Computes attributes and imports modules on first use, never while the process forks.
 
 A child that is forked while another thread imports would find that module's lock held for ever.
 Bodies of modules import what they need as usual: a late import there could wait for itself.
@@ -15,11 +15,36 @@ from functools import cache, partial
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, cast
 
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import MissingDependencyError, user_location
 from funcdiff.pytree.registry import homes
+
+# ---- attributes ----------------------------------------------------------------------------------
+#
+# Unlike `functools.cached_property` of Python 3.11 this takes no lock, which a process that was
+# forked meanwhile would find taken for ever.  What two threads compute at once is equal.
+
+T = TypeVar("T")
+
+
+class computed(Generic[T]):  # noqa: N801  (it reads as `property` does)
+    """A method without arguments as an attribute that is kept by the instance."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self._name = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        if instance is None:
+            return cast(T, self)  # as a property of its class is, of which nobody asks the type
+        value = instance.__dict__[self._name] = self._function(instance)
+        return value
+
+
+# ---- modules -------------------------------------------------------------------------------------
 
 
 def lock_against_forks() -> RLock:

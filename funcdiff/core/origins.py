@@ -89,7 +89,7 @@ class Reader:
     def look_again(self) -> None:
         """Note names that were given since the last line that was recorded."""
 
-    def traced(self, builder: Any, recording: Any, operands: Sequence[Any]) -> None:
+    def note_trace(self, builder: Any, recording: Any, operands: Sequence[Any]) -> None:
         """Take note of a function that a builder has recorded at the values of these operands."""
 
 

@@ -179,51 +179,37 @@ _UNKNOWN: Final = Facts()
 
 @dataclass(frozen=True, eq=False)
 class Primitive(Generic[P]):
-    """One operation and all its rules.
+    """One operation and all its rules."""
 
-    Attributes
-    ----------
-    name
-        The word that names the operation in the text of a program.
-    params
-        The dataclass of its parameters; `Params` itself if there are none.
-    abstract
-        ``abstract(p, *types) -> types``: the result types; raises TypeError or ValueError if
-        the operand types do not fit.
-    impl
-        ``impl(p) -> function``: the NumPy function of the operand arrays.  It returns one array,
-        or a tuple if there are several results, and never writes to its operands.  With variants
-        for speed, an `Implementation`, which is kept in `implementation`.
-    jvp
-        ``jvp(p, xs, ts) -> (ys, tangents)``: emit the results and their tangents.  ``None`` among
-        the tangents is a structural zero; the rule is never called with all ``None``.
-    transpose
-        ``transpose(p, types, cts, xs) -> cts``: for an equation that is linear in the operands
-        whose `xs` are None: one cotangent per operand, None for those that have none.
-        Of several results those without a cotangent have None, but never all.
-    batch
-        ``batch(p, size, xs, batched) -> ys``: emit the equation for operands of which those
-        marked carry a batch axis of length `size` in front; every result carries it.  By default
-        all operands get that axis, and `Params.batched` gives the parameters.
-    linearize
-        As `jvp`, but the results do not depend on the tangents: for operations whose `jvp`
-        fuses both (cond, scan), this one keeps them in equations of their own.
-    access
-        ``access(p, types) -> labels``: which axis of which operand is which axis of a result.
-        By default all are mixed.
-    facts
-        What else its structure tells analyses of programs.
-    """
-
+    # The word that names the operation in the text of a program.
     name: str
+    # The dataclass of its parameters; `Params` itself if there are none.
     params: type[P]
+    # ``abstract(p, *types) -> types``: the result types; raises TypeError or ValueError if the
+    # operand types do not fit.
     abstract: Callable[..., Types]
+    # ``impl(p) -> function``: the NumPy function of the operand arrays.  It returns one array, or
+    # a tuple if there are several results, and never writes to its operands.  With variants for
+    # speed, an `Implementation`, which is kept in `implementation`.
     impl: Callable[[P], Callable[..., Any]]
+    # ``jvp(p, xs, ts) -> (ys, tangents)``: emit the results and their tangents.  None among the
+    # tangents is a structural zero; the rule is never called with all None.
     jvp: Callable[[P, Tracers, Tangents], Pushed] | None = None
+    # ``transpose(p, types, cts, xs) -> cts``: for an equation that is linear in the operands whose
+    # `xs` are None: one cotangent per operand, None for those that have none.  Of several results
+    # those without a cotangent have None, but never all.
     transpose: Callable[[P, Types, Tangents, Tangents], Tangents] | None = None
+    # ``batch(p, size, xs, batched) -> ys``: emit the equation for operands of which those marked
+    # carry a batch axis of length `size` in front; every result carries it.  By default all
+    # operands get that axis, and `Params.batched` gives the parameters.
     batch: Callable[[P, int, Tracers, Sequence[bool]], Tracers] | None = None
+    # As `jvp`, but the results do not depend on the tangents: for operations whose `jvp` fuses
+    # both (cond, scan), this one keeps them in equations of their own.
     linearize: Callable[[P, Tracers, Tangents], Pushed] | None = None
+    # What else its structure tells analyses of programs.
     facts: Facts = _UNKNOWN
+    # ``access(p, types) -> labels``: which axis of which operand is which axis of a result.  By
+    # default all are mixed.
     access: Rule | None = None
     implementation: Implementation = field(init=False)
 
@@ -283,7 +269,7 @@ _FEW: Final = 64
 """So many elements are copied sooner than a view of them is made."""
 
 
-def _mixed(results: Types) -> Rule:
+def _without_labels(results: Types) -> Rule:
     """Return the rule of an operation that says nothing of its axes."""
 
     def without_labels(types: Types) -> tuple[tuple[None, ...], ...]:
@@ -342,7 +328,7 @@ class Operation:
         """The labels of the axes of results and operands."""
         found = self._access
         if found is None:
-            rule = self.primitive.access or _mixed(self.results)
+            rule = self.primitive.access or _without_labels(self.results)
             found = self._access = rule(self.params, self.operands)
         return found
 

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.computed import computed
-from funcdiff.core.late import late_import
+from funcdiff.core.late import computed, late_import
 from funcdiff.core.origins import Origins
 from funcdiff.core.primitive import Operation, P, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType

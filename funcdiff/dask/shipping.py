@@ -15,8 +15,8 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.jit import jit
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.kernels.kernels import fastest
-from funcdiff.core.computed import computed
+from funcdiff.backend.kernels import fastest
+from funcdiff.core.late import computed
 from funcdiff.core.origins import Origins, Place, Reader, reader
 from funcdiff.core.policy import Policy
 from funcdiff.core.program import Program

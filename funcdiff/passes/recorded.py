@@ -12,7 +12,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.entries import Recording, program_of
 from funcdiff.core.running.memo import memoised
 from funcdiff.passes.loops.distribution import distribute
-from funcdiff.passes.loops.rolling import roll
+from funcdiff.passes.loops.rerolling import roll
 from funcdiff.passes.simplify import simplify
 
 LONG: Final = 1000

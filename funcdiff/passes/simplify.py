@@ -9,6 +9,7 @@ keep the number, those of `products` keep it but for rounding, those of `masking
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import compress, count
 from typing import Any, Final
 
@@ -29,23 +30,21 @@ from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.passes.rewrites import (
     algebra,
     cancellation,
-    kinks,
-    logic,
     numbers,
     products,
     radii,
-    signs,
-    structure,
+    rearranging,
+    selections,
 )
-from funcdiff.passes.rewrites.rewriting import Rewriter, Rules
+from funcdiff.passes.rewrites.rewriter import Rewriter, Rules
 from funcdiff.passes.supports import masking
 from funcdiff.passes.supports.nesting import Supported, emit_nested
 from funcdiff.passes.supports.propagation import Support
 from funcdiff.transforms.jvp import Mask
 
-_bits: Final = (algebra.rules, structure.rules, logic.rules)
-_numbers: Final = (*_bits, numbers.rules, signs.rules, products.rules, cancellation.rules)
-_plain: Final = Rewriter(*_bits, kinks.rules)
+_bits: Final = (algebra.rules, rearranging.rules, selections.rules)
+_numbers: Final = (*_bits, numbers.rules, numbers.signs, products.rules, cancellation.rules)
+_plain: Final = Rewriter(*_bits, radii.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 
 
@@ -108,9 +107,8 @@ def _inline_simplified_linear(
         if True not in flags:
             return rewrite(eq, xs)
         depends.update(eq.results)
-        if eq.primitive is eigen_differential_p and in_use.issuperset(eq.results):
-            settled = Settling(strict=True, unitary=eq.params_as(Settling).unitary)
-            return rewriter.emit(eigen_differential_p, settled, *xs)
+        if isinstance(eq.params, Settling) and in_use.issuperset(eq.results):
+            return rewriter.emit(eq.primitive, replace(eq.params, strict=True), *xs)
         body = _vjp_program(eq)
         if body is not None:
             return _inline_simplified_linear(body, xs, flags, rewriter)
@@ -139,7 +137,7 @@ def _rewrite_rule(
 ) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
     """Return the function that records an equation of a program of these primitives, rewritten."""
     spectral = any(primitive.facts.spectral for primitive in primitives)
-    tables: tuple[Rules, ...] = (*_bits, kinks.rules)
+    tables: tuple[Rules, ...] = (*_bits, radii.rules)
     if spectral:
         tables += (late_import("funcdiff.passes.spectra").rules,)
     if not primitives.isdisjoint(radii.MAKERS):

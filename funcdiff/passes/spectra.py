@@ -16,6 +16,7 @@ import numpy as np
 
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, Params, Primitive
+from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.walk import made_by, maker, operands_of
 from funcdiff.core.tracer import Tracer
@@ -41,6 +42,7 @@ from funcdiff.ops.linalg.singular_functions import (
     singular_sum,
     singular_sum_p,
 )
+from funcdiff.ops.linalg.systems import Triangle
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
@@ -52,7 +54,7 @@ from funcdiff.ops.structure.structural import (
     reshape,
     reshape_p,
 )
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
+from funcdiff.passes.rewrites.rewriter import Emit, Rules, is_same
 from funcdiff.space import Axes, broadcast, broadcast_p, mul, mul_p, reduce_sum_p, splat
 from funcdiff.transforms.jvp import jvp
 
@@ -125,8 +127,7 @@ class Body:
         head = maker(x)
         if head is None:
             return None
-        reshapes = head.primitive is reshape_p
-        if not reshapes and not head.primitive.pointwise:
+        if not _keeps_numbers(head):
             return None
         operands = []
         for y in operands_of(x, head):
@@ -134,10 +135,15 @@ class Body:
             if copied is None:
                 return None
             operands.append(copied)
-        if reshapes:
+        if not head.primitive.pointwise:
             return operands[0]
         with self.builder:
             return bind(head.primitive, head.params, *operands)[0]
+
+
+def _keeps_numbers(head: Operation) -> bool:
+    """Whether an operation makes of each number one of its own: elementwise, or a reshape."""
+    return head.primitive is reshape_p or head.primitive.pointwise
 
 
 def _long_axes(x: Tracer) -> tuple[int, ...]:
@@ -169,10 +175,10 @@ def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None
         if y.builder is None or y.atom in seen:
             continue
         seen.add(y.atom)
-        head = maker(y)
-        if head is not None and head.primitive is radial_p:
-            waiting.append(operands_of(y, head)[0])
-        elif head is not None and (head.primitive is reshape_p or head.primitive.pointwise):
+        head, marked = maker(y), made_by(y, radial_p)
+        if marked:
+            waiting.append(marked[1][0])
+        elif head is not None and _keeps_numbers(head):
             waiting += operands_of(y, head)
         elif recognise(y):
             return y
@@ -224,14 +230,18 @@ def _factor(x: Tracer) -> _Factor | None:
 
 def _vectors(x: Tracer) -> _Factor | None:
     """Recognise what `eigh` or `svd` returns."""
-    for primitive, place, value in ((eigh_p, 1, 0), (svd_p, 0, 1), (svd_p, 2, 1)):
-        found = _result(x, primitive, place, value)
-        if found:
+    for primitive, place, value, left in _VECTORS:
+        if found := _result(x, primitive, place, value):
             made, a, w = found
-            if primitive is eigh_p:
-                return _Factor(a, made, w)
-            return _Factor(a, made, w, left=not place, as_rows=bool(place), conjugate=bool(place))
+            right = left is False
+            return _Factor(a, made, w, left, as_rows=right, conjugate=right)
     return None
+
+
+_VECTORS: Final[tuple[tuple[Primitive[Any], int, int, bool | None], ...]] = (
+    (eigh_p, 1, 0, None), (svd_p, 0, 1, True), (svd_p, 2, 1, False),
+)  # fmt: skip
+"""Factorizations, at which places of their results vectors and values are, and `_Factor.left`."""
 
 
 def _result(
@@ -423,19 +433,33 @@ def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer 
     )
 
 
-def _values(x: Tracer) -> tuple[Primitive[Any], Any, Tracer] | None:
-    """Recognise eigenvalues and singular values; return of which factorization, and of what."""
-    for primitive, place in _VALUES:
-        found = _result(x, primitive, place, 0)
-        if found:
-            return primitive, *found[:2]
-    return None
+def _eigenvalue_sum(
+    p: Triangle, program: Program, axes: tuple[int, ...], operands: Sequence[Tracer]
+) -> Tracer | None:
+    return spectral_sum(SpectralSum(program, axes, p.lower), operands)
 
 
-_VALUES: Final[tuple[tuple[Primitive[Any], int], ...]] = (
-    (eigvalsh_p, 0), (svdvals_p, 0), (eigh_p, 0), (svd_p, 1),
+def _singular_value_sum(
+    _p: Params, program: Program, axes: tuple[int, ...], operands: Sequence[Tracer]
+) -> Tracer | None:
+    is_real = operands[0].dtype.kind == "f"
+    return singular_sum(SingularSum(program, axes), operands) if is_real else None
+
+
+_VALUES: Final[tuple[tuple[Primitive[Any], int, Callable[..., Tracer | None]], ...]] = (
+    (eigvalsh_p, 0, _eigenvalue_sum), (svdvals_p, 0, _singular_value_sum),
+    (eigh_p, 0, _eigenvalue_sum), (svd_p, 1, _singular_value_sum),
 )  # fmt: skip
-"""Factorizations, and at which place of their results the values are."""
+"""Factorizations, at which place of their results the values are, and what sums functions of them.
+"""
+
+
+def _values(x: Tracer) -> tuple[Callable[..., Tracer | None], Any, Tracer] | None:
+    """Recognise eigenvalues and singular values; return what sums them, and of which matrix."""
+    for primitive, place, sum_of in _VALUES:
+        if found := _result(x, primitive, place, 0):
+            return sum_of, *found[:2]
+    return None
 
 
 def _with_derivative_of_sum(
@@ -445,20 +469,17 @@ def _with_derivative_of_sum(
     body, made = function_of(w, scales, dtype), _values(w)
     if body is None or made is None or any(x.shape == w.shape for x in body.parameters):
         return None
-    primitive, p, a = made
+    sum_of, p, a = made
     program, operands = body.builder.program([body.result]), [total, a, *body.parameters]
     if not jvp(program, (True,) * len(program.inputs))[1][0]:
         return None  # a count, which has no derivative
-    if primitive in (eigh_p, eigvalsh_p):
-        return spectral_sum(SpectralSum(program, axes, p.lower), operands)
-    return singular_sum(SingularSum(program, axes), operands) if dtype.kind == "f" else None
+    return sum_of(p, program, axes, operands)
 
 
 def _twice(_emit: Emit, _p: Params, y: Tracer, *xs: Tracer) -> Tracer | None:
     """spectral(spectral(y)) = spectral(y), and the same of sums and of singular values."""
     head = maker(y)
-    kinds = (spectral_p, spectral_sum_p, singular_function_p, singular_sum_p)
-    if head is None or head.primitive not in kinds:
+    if head is None or not (head.primitive.facts.spectral and head.primitive.facts.hands_on):
         return None
     return y if is_same(operands_of(y, head)[1], xs[0]) else None
 

@@ -73,7 +73,7 @@ def record_kind(cls: type) -> Kind | None:
     """Return the kind of a class that has fields, None of any other."""
     if issubclass(cls, tuple):
         names = getattr(cls, "_fields", None)
-        return _named_tuple(cls, names) if isinstance(names, tuple) else None
+        return _kind_of_named_tuple(cls, names) if isinstance(names, tuple) else None
     if isinstance(getattr(cls, "__attrs_attrs__", None), tuple):
         return _by_fields(cls, cls.__attrs_attrs__, "attrs class")  # type: ignore[attr-defined]
     if dataclasses.is_dataclass(cls):
@@ -81,7 +81,7 @@ def record_kind(cls: type) -> Kind | None:
     return None
 
 
-def _named_tuple(cls: type, fields: tuple[str, ...]) -> Kind:
+def _kind_of_named_tuple(cls: type, fields: tuple[str, ...]) -> Kind:
     """Take a named tuple by position; rebuilding it does not call its `__new__`."""
 
     def show(_: Any, shown: list[str]) -> str:
@@ -173,18 +173,6 @@ def _refuse_further_attributes(tree: Any, fields: frozenset[str]) -> None:
 # ---- The containers of Python and its standard library -------------------------------------------
 
 
-def _show_list(_: Any, shown: list[str]) -> str:
-    return f"[{', '.join(shown)}]"
-
-
-def _show_tuple(_: Any, shown: list[str]) -> str:
-    return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
-
-
-def _show_deque(maxlen: int | None, shown: list[str]) -> str:
-    return f"deque([{', '.join(shown)}]{'' if maxlen is None else f', maxlen={maxlen}'})"
-
-
 def _show_dict(keys: tuple[Hashable, ...], shown: list[str]) -> str:
     return "{" + ", ".join(f"{k!r}: {s}" for k, s in zip(keys, shown, strict=True)) + "}"
 
@@ -205,14 +193,6 @@ def _mapping(cls: type, close: Callable[[Any], Any], show: Callable[[Any, list[s
     )
 
 
-def _open_defaultdict(tree: defaultdict[Any, Any]) -> tuple[Iterable[Any], Any]:
-    return tree.values(), (tree.default_factory, tuple(tree))
-
-
-def _close_defaultdict(aux: Any, children: list[Any]) -> defaultdict[Any, Any]:
-    return defaultdict(aux[0], zip(aux[1], children, strict=True))
-
-
 def _show_defaultdict(aux: Any, shown: list[str]) -> str:
     factory = getattr(aux[0], "__name__", repr(aux[0]))
     return f"defaultdict({factory}, {_show_dict(aux[1], shown)})"
@@ -225,23 +205,35 @@ def _show_namespace(names: tuple[str, ...], shown: list[str]) -> str:
 
 STANDARD: Final = (
     Kind(type(None), lambda _: ((), None), lambda _, __: None, by_index, lambda _, __: "None"),
-    Kind(list, lambda tree: (tree, None), lambda _, children: children, by_index, _show_list),
     Kind(
-        tuple, lambda tree: (tree, None), lambda _, children: tuple(children), by_index, _show_tuple
+        list,
+        lambda tree: (tree, None),
+        lambda _, children: children,
+        by_index,
+        lambda _, shown: f"[{', '.join(shown)}]",
+    ),
+    Kind(
+        tuple,
+        lambda tree: (tree, None),
+        lambda _, children: tuple(children),
+        by_index,
+        lambda _, shown: f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})",
     ),
     Kind(
         deque,
         lambda tree: (tree, tree.maxlen),
         lambda maxlen, children: deque(children, maxlen),
         by_index,
-        _show_deque,
+        lambda maxlen, shown: (
+            f"deque([{', '.join(shown)}]{'' if maxlen is None else f', maxlen={maxlen}'})"
+        ),
     ),
     _mapping(dict, dict, _show_dict),
     _mapping(OrderedDict, OrderedDict, lambda keys, s: f"OrderedDict({_show_dict(keys, s)})"),
     Kind(
         defaultdict,
-        _open_defaultdict,
-        _close_defaultdict,
+        lambda tree: (tree.values(), (tree.default_factory, tuple(tree))),
+        lambda aux, children: defaultdict(aux[0], zip(aux[1], children, strict=True)),
         lambda aux, count: _by_key(aux[1], count),
         _show_defaultdict,
         keys=lambda aux: aux[1],

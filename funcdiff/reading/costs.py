@@ -12,7 +12,7 @@ from math import log2, prod
 from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
@@ -98,14 +98,6 @@ def _results(eq: Equation) -> int:
     return sum(v.type.size for v in eq.results)
 
 
-def _second_operand(eq: Equation) -> int:
-    return eq.operands[1].type.size
-
-
-def _nothing(_eq: Equation) -> int:
-    return 0
-
-
 def _is_complex(eq: Equation) -> bool:
     return any(atom.type.dtype.kind == "c" for atom in eq.operands)
 
@@ -140,19 +132,7 @@ def _convolve(eq: Equation) -> int:
     return 2 * terms * (4 if _is_complex(eq) else 1)
 
 
-def _recurrence(eq: Equation) -> int:
-    return 3 * _results(eq)
-
-
 # ---- order ---------------------------------------------------------------------------------------
-
-
-def _sorting(eq: Equation) -> float:
-    return _comparisons(eq, eq.params_as(Sorting).axis)
-
-
-def _origins(eq: Equation) -> float:
-    return 2 * _comparisons(eq, eq.params_as(Axis).axis)
 
 
 def _comparisons(eq: Equation, axis: int) -> float:
@@ -236,14 +216,15 @@ def _adjugate(eq: Equation) -> float:
 
 _BY_NAME: Final[dict[str, Flops]] = {
     # what only moves elements
-    "concatenate gather guard needed scatter replace_slice convert conj join part iota": _nothing,
-    "scatter_add add_slice": _second_operand,
+    "concatenate gather guard needed scatter replace_slice": lambda _eq: 0,
+    "convert conj join part iota": lambda _eq: 0,
+    "scatter_add add_slice": lambda eq: eq.operands[1].type.size,
     "select": _results,
     "contract masked_contract": _contract,
     "convolve masked_convolve": _convolve,
-    "recurrence": _recurrence,
-    "sort argsort": _sorting,
-    "origins": _origins,
+    "recurrence": lambda eq: 3 * _results(eq),
+    "sort argsort": lambda eq: _comparisons(eq, eq.params_as(Sorting).axis),
+    "origins": lambda eq: 2 * _comparisons(eq, eq.params_as(Axis).axis),
     "searchsorted": _searching,
     "fft ifft rfft irfft": _fourier,
     "cholesky": _cubic(1 / 3),  # GVL 4.2
@@ -355,10 +336,10 @@ class Cost:
     def _remarks(self) -> list[str]:
         remarks = [f"peak memory {bytes_text(self.peak)}"]
         if self.loops:
-            loops = _plural(self.loops, "loop")
+            loops = with_count(self.loops, "loop")
             remarks.append(f"of {loops} of unknown length one iteration counts")
         if self.unknown:
-            calls = _plural(self.unknown, "call")
+            calls = with_count(self.unknown, "call")
             remarks.append(f"{calls} of functions that cannot be looked into count as nothing")
         return remarks
 
@@ -395,7 +376,8 @@ def _number(count: float, step: int, units: Sequence[str]) -> str:
     return f"{count:.0f}{units[unit]}" if plain else f"{count:.3g}{units[unit]}"
 
 
-def _plural(count: int, word: str) -> str:
+def with_count(count: int, word: str) -> str:
+    """Return a word behind a number of things, in the plural if there is not one."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 

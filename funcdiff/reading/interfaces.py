@@ -97,15 +97,11 @@ def interface(
         leaves = [next(numbers) if flag else _value_or_text(next(others)) for flag in trace.numeric]
         return _display(pytree.unflatten(trace.structure, leaves))
 
+    ordered = sorted(parameters, key=lambda p: p.startswith("**"))  # what collects keywords last
     return Interface(
-        free("_".join(_chain(f)), set()), summary_of(f), _keywords_last(parameters), described,
+        free("_".join(_chain(f)), set()), summary_of(f), ordered, described,
         operands, result, _describe_result(trace, types), count, given,
     )  # fmt: skip
-
-
-def _keywords_last(parameters: list[str]) -> list[str]:
-    """Put what collects keywords last."""
-    return sorted(parameters, key=lambda p: p.startswith("**"))
 
 
 def _refuse_other_names(parameters: Sequence[str]) -> None:

@@ -275,7 +275,7 @@ class Examined(NamedTuple):
 
         def examine() -> Examined:
             with taking_notes(Notes(caller)) as notes:
-                guarded = _guarded_trace(f, args, kwargs)
+                guarded = _trace_with_guards(f, args, kwargs)
                 if guarded is not None:
                     return cls(as_run(guarded.program), guarded.trace, notes, invocation.xs)
                 trace = record(
@@ -297,7 +297,7 @@ def check_outside() -> None:
         )
 
 
-def _guarded_trace(
+def _trace_with_guards(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Traced | None:
     """Return the trace of a compiled function that decides by values; None of any other."""

@@ -13,7 +13,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import SparsityWarning
-from funcdiff.passes.sparsity import images, probes
+from funcdiff.passes.sparsity import images
 from tests.api.test_sparse import POINT, PROGRAMS
 
 FULL: dict[str, Callable[..., Any]] = {
@@ -106,7 +106,7 @@ def test_what_is_joined_has_the_pattern_that_it_has_pair_by_pair(
     monkeypatch.setattr(images, "_FEW", 0)
     fd.clear_caches()
     assert fd.sparsity(f)(POINT) == expected
-    monkeypatch.setattr(probes, "MOST_PROBED", 0)
+    monkeypatch.setattr(images, "MOST_PROBED", 0)
     fd.clear_caches()
     assert not (expected.toarray() & ~fd.sparsity(f)(POINT).toarray()).any()
     fd.clear_caches()

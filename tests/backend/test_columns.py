@@ -11,7 +11,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.backend.code import columns
 from funcdiff.backend.code.columns import turn
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from funcdiff.core.program import Program
 from tests.backend.test_kernels import assert_computes
 

@@ -10,7 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.backend.code.lower import lower
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 
 ULPS = 2.0
 EDGES = [

@@ -9,7 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.backend.code import lower
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from tests.backend.test_kernels import assert_computes
 
 ROWS = {

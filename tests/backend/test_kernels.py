@@ -13,7 +13,7 @@ from hypothesis import given
 
 import funcdiff as fd
 from funcdiff.backend.blocks.schedule import Limits, Region, schedule
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import Executable
 from funcdiff.ops.structure.slicing import Slice

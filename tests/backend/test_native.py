@@ -20,10 +20,10 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.api.jit import Engine
 from funcdiff.backend.blocks.schedule import Loop, group
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from funcdiff.backend.native import machine
-from funcdiff.backend.native.loops import compile_loop, formula
 from funcdiff.backend.native.machine import MachineCode
+from funcdiff.backend.native.ufunc_loops import compile_loop, formula
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
 from funcdiff.testing.subject import disagreement

@@ -23,9 +23,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
+from funcdiff.backend import kernels
 from funcdiff.backend.code.lower import lower
-from funcdiff.backend.kernels import kernels
-from funcdiff.backend.kernels.kernels import prepare
+from funcdiff.backend.kernels import prepare
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import Executable, executable

@@ -18,7 +18,7 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.backend.code.lower import lower
-from funcdiff.backend.kernels.kernels import prepare
+from funcdiff.backend.kernels import prepare
 from funcdiff.backend.native.flow import Flow
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.core.primitive import is_registered, primitives

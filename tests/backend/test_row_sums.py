@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 
 CALLS = 4
 

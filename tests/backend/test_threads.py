@@ -13,7 +13,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.backend.blocks import running
 from funcdiff.backend.blocks.schedule import Limits
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from funcdiff.core.running.evaluate import evaluate
 from funcdiff.errors import InputError
 

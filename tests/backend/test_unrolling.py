@@ -13,7 +13,7 @@ from hypothesis import given
 
 import funcdiff as fd
 from funcdiff.backend.code.source import Source, function
-from funcdiff.backend.kernels.kernels import Kernel, kernel
+from funcdiff.backend.kernels import Kernel, kernel
 from funcdiff.backend.numbers import estimates, unrolling
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from funcdiff.core.text.parse import parse
 from tests.backend.test_kernels import assert_computes
 from tests.backend.test_unrolling import assert_computes as assert_unrolled

@@ -15,22 +15,22 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core.program import Program
-from funcdiff.core.running.memo import memoised, uncollected
+from funcdiff.core.running.memo import memoised, without_collection
 
 
 def test_a_pause_ends_with_what_it_is_for() -> None:
     assert gc.isenabled()
-    assert not uncollected(gc.isenabled)
+    assert not without_collection(gc.isenabled)
     assert gc.isenabled()
     with pytest.raises(ZeroDivisionError):
-        uncollected(lambda: uncollected(lambda: 1 // 0))
+        without_collection(lambda: without_collection(lambda: 1 // 0))
     assert gc.isenabled()
 
 
 def test_who_has_switched_the_collector_off_finds_it_so() -> None:
     gc.disable()
     try:
-        assert not uncollected(gc.isenabled)
+        assert not without_collection(gc.isenabled)
         assert not gc.isenabled()
     finally:
         gc.enable()
@@ -44,7 +44,7 @@ def pause_of_another_thread() -> Iterator[None]:
         first.set()
         second.wait(600)
 
-    thread = threading.Thread(target=uncollected, args=(other,))
+    thread = threading.Thread(target=without_collection, args=(other,))
     thread.start()
     first.wait(600)
     try:
@@ -56,7 +56,7 @@ def pause_of_another_thread() -> Iterator[None]:
 
 def test_a_pause_ends_with_that_of_another_thread() -> None:
     with pause_of_another_thread():
-        assert not uncollected(gc.isenabled)
+        assert not without_collection(gc.isenabled)
     assert gc.isenabled()
 
 

@@ -64,7 +64,7 @@ _divide_by_power_of_two(%0: f64[3], %1: f32[2], %2: f64[3])
   %6: f64[3] = div 8.0:f64[3], %0
   return %3, %4, %5, %6
 
-undone(%0: f64[3], %1: u8[3], %2: c128[2])
+cancel(%0: f64[3], %1: u8[3], %2: c128[2])
   %3: f64[3] = neg %0
   %4: f64[3] = neg %3
   %5: u8[3] = neg %1
@@ -75,7 +75,7 @@ undone(%0: f64[3], %1: u8[3], %2: c128[2])
 =>
   return %0, %1, %2
 
-undone(%0: c128[3])
+cancel(%0: c128[3])
   %1: c128[3] = conj %0
   %2: c128[3] = conj %1
   return %2
@@ -133,7 +133,7 @@ _or(%0: bool[3], %1: f64[3], %2: bool[3])
   %4: bool[3] = logical_or %0, %2
   return %0, True:bool[3], %0, %3, %4
 
-undone(%0: bool[3], %1: f64[3])
+cancel(%0: bool[3], %1: f64[3])
   %2: bool[3] = logical_not %0
   %3: bool[3] = logical_not %2
   %4: bool[3] = logical_not %1

@@ -13,7 +13,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.text.parse import parse
 from funcdiff.core.types import ArrayType
-from funcdiff.passes.rewrites.rewriting import Rules
+from funcdiff.passes.rewrites.rewriter import Rules
 
 
 @dataclass(frozen=True)

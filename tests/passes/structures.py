@@ -23,7 +23,7 @@ _permute_twice(%0: f64[2,3,4,5])
   %1: f64[5,3,4,2] = permute{axes=(3, 1, 2, 0)} %0
   return %1, %0
 
-undone(%0: f64[2,3])
+cancel(%0: f64[2,3])
   %1: f64[2,3] = reverse{axes=(0,)} %0
   %2: f64[2,3] = reverse{axes=(0,)} %1
   %3: f64[2,3] = reverse{axes=(1,)} %1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from funcdiff.core.text.parse import parse
-from funcdiff.passes.rewrites import algebra, logic, numbers, products, signs, structure
+from funcdiff.passes.rewrites import algebra, numbers, products, rearranging, selections
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.passes.amounts import NUMBERS, PRODUCTS, SIGNS
 from tests.passes.bits import ALGEBRA, LOGIC
@@ -23,10 +23,10 @@ KEEPING_NUMBERS = [*NUMBERS, *SIGNS]
 def test_every_rule_is_named_here() -> None:
     tables = [
         (algebra.rules, ALGEBRA),
-        (structure.rules, STRUCTURE),
-        (logic.rules, LOGIC),
+        (rearranging.rules, STRUCTURE),
+        (selections.rules, LOGIC),
         (numbers.rules, NUMBERS),
-        (signs.rules, SIGNS),
+        (numbers.signs, SIGNS),
         (products.rules, PRODUCTS),
     ]
     for rules, cases in tables:

@@ -7,7 +7,7 @@ import pytest
 
 from funcdiff.core.program import Program
 from funcdiff.core.text.parse import parse
-from funcdiff.passes.rewrites import kinks
+from funcdiff.passes.rewrites import radii
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import jvp
 from tests.passes.rewrites import (
@@ -62,7 +62,7 @@ _root_of_squares(%0: f64[3])
 
 
 def test_every_rule_is_named_here() -> None:
-    assert names(kinks.rules) == {case.rule for case in CASES}
+    assert names(radii.rules) == {case.rule for case in CASES}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -15,7 +15,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.structure.slicing import add_slice, along, slice_along
-from funcdiff.passes.neighbours import merge_neighbours
+from funcdiff.passes.horizontal_fusion import merge_neighbours
 
 
 def names(program: Program) -> list[str]:

@@ -12,7 +12,7 @@ from funcdiff.core.program import Program
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.structure.slicing import Slice, add_slice
 from funcdiff.passes.loops.distribution import distribute
-from funcdiff.passes.loops.rolling import FEWEST, roll, runs
+from funcdiff.passes.loops.rerolling import FEWEST, roll, runs
 from funcdiff.passes.simplify import simplify
 
 LENGTH = 24

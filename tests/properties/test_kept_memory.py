@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.backend.blocks.schedule import Limits
-from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.backend.kernels import Kernel
 from funcdiff.core.running.walk import inline
 from tests.properties import kept_memory
 from tests.properties.laws import SLOW, examples

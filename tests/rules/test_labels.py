@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from funcdiff import pytree
-from funcdiff.backend.blocks.rows import rows
+from funcdiff.backend.blocks.schedule import rows
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.primitive import operation

@@ -23,7 +23,7 @@ from funcdiff.api.calls.arguments import (
     suggestion,
 )
 from funcdiff.api.signatures.variables import Argnames, Argnums
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak

@@ -11,7 +11,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, operand, type_of
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import is_weak

@@ -234,7 +234,7 @@ def record(
             made = () if builder.decisions is None else tuple(builder.decisions.made)
             builder.decisions = None  # which has the values
         if (looking := reader.get()) is not None and types is None:
-            looking.traced(builder, recording, operands)
+            looking.note_trace(builder, recording, operands)
 
         def repeat_call(again: Builder, others: Sequence[Any] | None) -> Recording:
             values = first_examples(others or operands, given)

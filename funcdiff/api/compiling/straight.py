@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, rebuild, run
-from funcdiff.backend.kernels.kernels import fastest, owns_results, prepare
+from funcdiff.backend.kernels import fastest, owns_results, prepare
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.program import Program

@@ -2,7 +2,7 @@
 
 A pass takes unit vectors of the inputs (forward) or outputs (reverse) to their images; the images
 of all of them, stacked, are cut into one block for each output and input.  In one pass, only those
-of their elements are computed that may differ from zero (see `funcdiff.passes.sparsity.stacks`).
+of their elements are computed that may differ from zero: `funcdiff.passes.sparsity.unit_images`.
 At first sight, a tape takes one unit vector after the other.
 """
 
@@ -32,7 +32,7 @@ from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.structural import convert, iota, reshape
 from funcdiff.passes.recorded import recorded
 from funcdiff.passes.simplify import simplify, simplify_linear
-from funcdiff.passes.sparsity.stacks import Stacks
+from funcdiff.passes.sparsity.unit_images import Stacks
 from funcdiff.space import add, broadcast, zeros
 from funcdiff.transforms.linearize import Linearized
 from funcdiff.transforms.vmap import batch_outputs

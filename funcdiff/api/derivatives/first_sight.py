@@ -22,7 +22,7 @@ from funcdiff.api.derivatives.programs import (
 )
 from funcdiff.backend import checking
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import copy_aliased
 from funcdiff.core.running.memo import Memoised

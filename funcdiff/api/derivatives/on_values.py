@@ -17,7 +17,7 @@ from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap
 from funcdiff.backend import checking
 from funcdiff.backend.tape.tape import are_finite
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.recording.entries import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError, NotDifferentiableError, user_location

@@ -50,8 +50,8 @@ from funcdiff.passes.sparsity.assembly import (
 from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pull_rows, push_columns
 from funcdiff.passes.sparsity.images import Images, UnknownImageError, unit_parts
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
-from funcdiff.passes.sparsity.known import Array, known_outputs
-from funcdiff.passes.sparsity.parts import Entries, distinct, held, joined, take
+from funcdiff.passes.sparsity.known import Array, evaluate_known
+from funcdiff.passes.sparsity.parts import Entries, distinct, hold, join_vectors, take
 from funcdiff.space import mul, reduce_sum
 from funcdiff.transforms.linearize import Linearized
 from funcdiff.transforms.transpose import transpose
@@ -110,7 +110,7 @@ def entries_of_vectors(
         elif rows is images and k == j:
             entries = take(images[k], np.where(mirrored, across, direct))
         else:
-            both = joined([_flat(images[k], ys[k].dtype), _flat(rows[j], ys[k].dtype)])
+            both = join_vectors([_flat(images[k], ys[k].dtype), _flat(rows[j], ys[k].dtype)])
             entries = take(both, np.where(mirrored, across + images[k].type.size, direct))
         assert entries is not None
         found.append(convert(entries, ys[k].dtype))
@@ -153,7 +153,7 @@ def _images(
         program, chunk, sum(flags if last else flags[::-1], ()), (True,) * len(program.outputs)
     )
     if length == 1:
-        vectors = list(map(held, units))
+        vectors = list(map(hold, units))
         return inline(stacked, [*residuals, *vectors] if last else [*vectors, *residuals])
     with Builder("jacobian", SHARED) as builder:
         given = [builder.input(x.type) for x in residuals]
@@ -164,7 +164,7 @@ def _images(
     for x in units:
         whole = np.zeros((length * chunk, *x.shape[1:]), x.dtype)
         whole[:size] = x
-        chunks.append(held(whole.reshape(length, chunk, *x.shape[1:])))
+        chunks.append(hold(whole.reshape(length, chunk, *x.shape[1:])))
     return list(scan(Scan(body, len(given), 0, length, reverse=False), [*residuals, *chunks]))
 
 
@@ -220,14 +220,14 @@ def _argument(x: Tracer) -> Array | None:
     if value is None or decided(x, _number) is None:
         return None
     every = tuple(range(x.ndim))
-    return value if decided(x, lambda x: reduce_all(equal(x, held(value)), every)) else None
+    return value if decided(x, lambda x: reduce_all(equal(x, hold(value)), every)) else None
 
 
 def _number(x: Tracer) -> Tracer:
     """Return a number that hardly any other array of the size has."""
     factors = np.random.default_rng(0).integers(1, 1 << 31, x.type.size)
     flat = convert(reshape(x, (x.type.size,)), INT)
-    return reduce_sum(mul(flat, held(factors)), (0,))
+    return reduce_sum(mul(flat, hold(factors)), (0,))
 
 
 _FEW: Final = 1 << 18
@@ -282,7 +282,7 @@ def _derivative(recording: Recording, count: int, results: int, given: Given) ->
     split = split_results(program, count, results, complete=True)
     flags = (True,) * count + (False,) * split.residuals
     linear = simplify_linear(split.linear, flags)
-    known = known_outputs(split.primal, given.values)[len(program.outputs) :]
+    known = evaluate_known(split.primal, given.values)[len(program.outputs) :]
     return _Derivative(program, split, linear, known, xs, ys)
 
 
@@ -504,7 +504,7 @@ def _read(
     dtypes = [y.dtype for y in derivative.ys for _ in derivative.xs]
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in derivative.program.input_types]
-        values = inline(dense.program, [*operands, *map(held, dense.constants)])
+        values = inline(dense.program, [*operands, *map(hold, dense.constants)])
         blocks, outputs = values[: len(dtypes)], values[len(dtypes) :]
         numbers = []
         for block, place, dtype in zip(blocks, patterns, dtypes, strict=True):

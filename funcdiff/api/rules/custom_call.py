@@ -21,7 +21,7 @@ from funcdiff.api.rules.rule_results import (
     refuse_hidden,
     result_of,
 )
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.policy import Policy
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind

@@ -12,63 +12,91 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.blocks.rows import Rows, rows
+from funcdiff.core.access import Label, numbers
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.types import ArrayType
 
+# ---- equations that work row by row --------------------------------------------------------------
+
+_FEW_COLUMNS: Final = 4
+"""Columns up to which a matrix product costs the reading of its blocked operand."""
+_SMALL_SUM: Final = 1 << 12
+"""Elements up to which the sums of all blocks are kept."""
+
+
+class Rows(NamedTuple):
+    """How an equation works row by row."""
+
+    blocked: tuple[bool, ...]  # for each operand, whether its rows are needed, and not the whole
+    combine: np.ufunc | None = None  # of the results of blocks; None if the result has rows
+
+
+def rows(eq: Equation) -> Rows | None:
+    """Return how an equation works row by row, None if it does not.
+
+    Products that cost more than the reading of the rows are left to BLAS whole.
+    """
+    if len(eq.results) != 1 or not eq.operands or eq.operation.may_raise:
+        return None
+    access, size = eq.operation.access, eq.results[0].type.size
+    (result,) = access.results
+    blocked = _split_by(eq, result[0]) if result else None
+    if blocked is not None:
+        return Rows(blocked) if all(blocked) or len(blocked) == 1 or _is_cheap(eq) else None
+    for labels in access.operands if access.combine is not None and size <= _SMALL_SUM else ():
+        blocked = _split_by(eq, labels[0]) if labels and labels[0] not in numbers(result) else None
+        if blocked is not None:
+            return Rows(blocked, access.combine) if _is_cheap(eq) else None
+    return None
+
+
+def _split_by(eq: Equation, label: Label) -> tuple[bool, ...] | None:
+    """Return which operands have a label in front, None if one of them has it elsewhere."""
+    sides = eq.operation.access.operands
+    blocked = tuple([labels[:1] == (label,) for labels in sides])
+    elsewhere = any(label in numbers(labels) and labels[0] != label for labels in sides)
+    return blocked if type(label) is int and not elsewhere else None
+
+
+def _is_cheap(eq: Equation) -> bool:
+    """Whether an equation multiplies no more than it takes to read its operands."""
+    op = eq.operation
+    work = prod(op.access.lengths(op.operands, op.results).values())
+    return work <= _FEW_COLUMNS * max(t.size for t in op.operands)
+
+
+# ---- regions -------------------------------------------------------------------------------------
+
 
 class Limits(NamedTuple):
-    """What is worth running block by block.
+    """What is worth running block by block."""
 
-    Attributes
-    ----------
-    block
-        Elements of the largest array that a block makes: enough to be worth the calls of NumPy, few
-        enough to stay in the cache.
-    row
-        Elements of a row from which rows are too long to be gathered into blocks.
-    array
-        Elements of the largest array along an axis, at least: smaller ones are in the cache anyhow.
-    saved
-        Bytes that a region does not write to memory and read again, at least.
-    """
-
+    # Elements of the largest array that a block makes: enough to be worth the calls of NumPy, few
+    # enough to stay in the cache.
     block: int = 1 << 15
+    # Elements of a row from which rows are too long to be gathered into blocks.
     row: int = 1 << 15
+    # Elements of the largest array along an axis, at least: smaller ones are in the cache anyhow.
     array: int = 1 << 17
+    # Bytes that a region does not write to memory and read again, at least.
     saved: int = 1 << 27
 
 
 class Region(NamedTuple):
-    """Equations that run together on blocks of rows.
+    """Equations that run together on blocks of rows."""
 
-    Attributes
-    ----------
-    length
-        Rows.
-    block
-        Rows of a block.
-    blocked, whole
-        Variables whose rows, or the whole of which, the equations use.
-    stored
-        Results that are needed elsewhere: written to row by row.
-    combined
-        Results that are put together from those of the blocks, by these ufuncs.
-    equations
-        In order.
-    """
-
-    length: int
-    block: int
-    blocked: tuple[Var, ...]
-    whole: tuple[Var, ...]
-    stored: tuple[Var, ...]
-    combined: tuple[tuple[Var, np.ufunc], ...]
+    length: int  # in rows
+    block: int  # rows of a block
+    blocked: tuple[Var, ...]  # whose rows the equations use
+    whole: tuple[Var, ...]  # which they use as a whole
+    stored: tuple[Var, ...]  # results that are needed elsewhere: written to row by row
+    combined: tuple[tuple[Var, np.ufunc], ...]  # put together from those of blocks by a ufunc
     equations: tuple[Equation, ...]
 
     @property
@@ -139,7 +167,7 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
     members: dict[_Place, list[Equation]] = defaultdict(list)
     for eq, place in zip(program.equations, places, strict=True):
         members[place].append(eq)
-    again = _repeated(program, places, members)
+    again = _equations_to_repeat(program, places, members)
     used = {
         place: {a for eq in (*again[place], *equations) for a in eq.operands}
         - {eq.results[0] for eq in again[place]}
@@ -190,7 +218,7 @@ def _places(program: Program, lengths: set[int]) -> list[_Place]:
     return found
 
 
-def _repeated(
+def _equations_to_repeat(
     program: Program, places: Sequence[_Place], members: Mapping[_Place, Sequence[Equation]]
 ) -> dict[_Place, list[Equation]]:
     """Return for each place the equations of other regions that it computes once more.

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.backend.blocks.rows import rows
+from funcdiff.backend.blocks.schedule import rows
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Params
@@ -107,7 +107,7 @@ class _Turner:
         if eq.operation.contracts:
             fits = eq.results[0].type.ndim == 2 and self.fits(eq.results[0].type)
             return _product(self, eq, turns=True) if fits else None
-        how, p = rows(eq), _turned(eq)
+        how, p = rows(eq), _params_behind(eq)
         if how is None or p is None:
             return None
         operands = list(zip(eq.operands, how.blocked, strict=True))
@@ -186,7 +186,7 @@ def _loops(eq: Equation) -> int:
     return reduces or eq.primitive.implementation.in_place is not None
 
 
-def _turned(eq: Equation) -> Params | None:
+def _params_behind(eq: Equation) -> Params | None:
     """Return the parameters of an equation with its first axis behind; None if it stays there."""
     p = eq.params
     if isinstance(p, Broadcast):

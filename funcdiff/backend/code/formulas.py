@@ -132,10 +132,6 @@ def _broadcast(eq: Equation, x: str) -> str:
     return f"np.broadcast_to({with_new_axes(eq, x, inner)}, {p.shape})"
 
 
-def _slice(eq: Equation, x: str) -> str:
-    return f"{x}[{index(eq.operands[0].type.shape, eq.params_as(Slice).index)}]"
-
-
 def _reverse(eq: Equation, x: str) -> str:
     p = eq.params_as(Reversal)
     return f"{x}[{', '.join('::-1' if k in p.axes else ':' for k in range(max(p.axes) + 1))}]"
@@ -230,7 +226,7 @@ FORMULAS: Final[dict[Primitive[Any], Formula]] = {
     reshape_p: _reshape,
     permute_p: lambda eq, x: permute(x, eq.params_as(Permutation).axes),
     broadcast_p: _broadcast,
-    slice_p: _slice,
+    slice_p: lambda eq, x: f"{x}[{index(eq.operands[0].type.shape, eq.params_as(Slice).index)}]",
     reverse_p: _reverse,
     iota_p: _iota,
     gather_p: _gather,

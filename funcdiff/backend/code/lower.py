@@ -38,7 +38,6 @@ from funcdiff.space import (
     mul_p,
     neg,
     neg_p,
-    reduce_sum_p,
     zeros,
 )
 
@@ -132,7 +131,7 @@ def _negate(x: Tracer) -> Tracer:
 
 
 def _is_sum_of_long_rows(eq: Equation) -> bool:
-    if eq.primitive is not reduce_sum_p:
+    if eq.operation.access.reduces is not np.add:
         return False
     type_ = eq.operands[0].type
     last = eq.params_as(Axes).axes == (type_.ndim - 1,) and type_.ndim > 1

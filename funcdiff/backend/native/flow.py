@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.backend.native.arrays import Index, Number, Value, View, store
-from funcdiff.backend.native.blocks import WRITES
-from funcdiff.backend.native.costs import cost
-from funcdiff.backend.native.formulas import formula, ordered
+from funcdiff.backend.native.block_code import WRITES
+from funcdiff.backend.native.formulas import compare_integers, formula
+from funcdiff.backend.native.llvm import Vector
+from funcdiff.backend.native.machine_arrays import Index, Number, Value, View, store
+from funcdiff.backend.native.savings import cost
 from funcdiff.backend.native.sums import Sums
-from funcdiff.backend.native.vectors import Vector
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType
@@ -57,7 +57,7 @@ class Flow(Sums):
 
         def once(i: Index, carried: list[Vector]) -> list[Vector]:
             self._poll(p.body)
-            k = self._turned(i, p.length) if p.reverse else i
+            k = self._from_end(i, p.length) if p.reverse else i
             carry = _with_numbers(state, carried)
             rows = [x.row(k) if isinstance(x, View) else _row(x) for x in xs]
             ends = [stack.row(k) for stack in stacks]
@@ -89,7 +89,7 @@ class Flow(Sums):
         def test(i: Vector, carry: list[Any]) -> Vector:
             (flag,) = self._inner(p.test, [*constants, *carry], set()).write([None])
             if len(p.sweeps) > 1 and self._room(p):
-                self.require(ordered("ult", i, i.like(self._room(p))))
+                self.require(compare_integers("ult", i, i.like(self._room(p))))
             return flag.at((), 1)
 
         zero = Vector(code, "0", "i64", 1)
@@ -99,7 +99,7 @@ class Flow(Sums):
             ended, _ = self._while(
                 zero,
                 carries[k],
-                lambda i, _carry: ordered("ult", i, count),
+                lambda i, _carry: compare_integers("ult", i, count),
                 lambda i, c, k=k, last=last, reverse=reverse: iterate(  # type: ignore[misc]
                     k, last - i if reverse else i, c
                 ),
@@ -182,7 +182,7 @@ class Flow(Sums):
                 store(code, found, x)
         return [y.at((), 1) for x, y in zip(carry, results, strict=False) if isinstance(x, Number)]
 
-    def _turned(self, i: Index, length: int) -> Index:
+    def _from_end(self, i: Index, length: int) -> Index:
         return length - 1 - i if isinstance(i, int) else self.code.add(f"sub i64 {length - 1}, {i}")
 
     def _poll(self, body: Program) -> None:
@@ -212,7 +212,7 @@ class Flow(Sums):
         k = index.at((), 1)
         ends: list[tuple[str, list[Value]]] = []
         others = " ".join(f"i64 {n}, label %{label}" for n, label in enumerate(labels[1:-1], 1))
-        low = ordered("slt", k, k.like(1))
+        low = compare_integers("slt", k, k.like(1))
         above = code.name()[1:]
         code.do(f"br i1 {low.text}, label %{labels[0]}, label %{above}")
         code.block(above)
@@ -240,7 +240,7 @@ class Flow(Sums):
         code, p, (predicate, *others) = self.code, eq.params_as(Guard), eq.operands
         x = self.number(predicate)
         number = x if x.kind == "i64" else x.emit(f"zext {x} to i64", "i64")
-        as_expected = ordered("eq", number, number.like(p.outcome))
+        as_expected = compare_integers("eq", number, number.like(p.outcome))
         leave, on = code.name()[1:], code.name()[1:]
         code.do(f"br i1 {as_expected.text}, label %{on}, label %{leave}")
         code.block(leave)

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.native import vectors
-from funcdiff.backend.native.vectors import Vector, joined, of_width, where
+from funcdiff.backend.native import llvm
+from funcdiff.backend.native.llvm import Vector, join, of_width, where
 from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL, FLOAT, INT
 from funcdiff.ops.structure.structural import convert_p, select_p
@@ -25,25 +25,9 @@ MEMORY: Final = {"double": ("double", 8), "float": ("float", 4), "i1": ("i8", 1)
 """How each kind lies in memory: type and bytes."""
 
 
-def _maximum(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("ogt", y) | x.compare("uno", x), x, y)
-
-
-def _minimum(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("olt", y) | x.compare("uno", x), x, y)
-
-
 def _sign(x: Vector) -> Vector:
     zero = x.like(0.0)
     return where(x > 0.0, 1.0, where(x < 0.0, -1.0, where(x.compare("oeq", 0.0), zero, x)))
-
-
-def _fmax(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("oge", y) | y.compare("uno", y), x, y)
-
-
-def _fmin(x: Vector, y: Vector) -> Vector:
-    return where(x.compare("ole", y) | y.compare("uno", y), x, y)
 
 
 def _remainder(x: Vector, y: Vector) -> Vector:
@@ -64,7 +48,8 @@ def _logaddexp(x: Vector, y: Vector) -> Vector:
     """Return max(x, y) + ln(1 + exp(-|x - y|)); equal infinities have the distance 0."""
     distance = (x - y).unary("fabs")
     distance = where(distance.compare("uno", distance), distance.like(0.0), distance)
-    return _maximum(x, y) + vectors.log1p(vectors.exp(-distance))
+    larger = where(x.compare("ogt", y) | x.compare("uno", x), x, y)
+    return larger + llvm.log1p(llvm.exp(-distance))
 
 
 def _compare(predicate: str) -> Formula:
@@ -83,10 +68,10 @@ OF_FLOATS: Final[dict[Any, Formula]] = {
     np.fabs: lambda x: x.unary("fabs"),
     np.sqrt: lambda x: x.unary("sqrt"),
     np.sign: _sign,
-    np.maximum: _maximum,
-    np.minimum: _minimum,
-    np.fmax: _fmax,
-    np.fmin: _fmin,
+    np.maximum: lambda x, y: where(x.compare("ogt", y) | x.compare("uno", x), x, y),
+    np.minimum: lambda x, y: where(x.compare("olt", y) | x.compare("uno", x), x, y),
+    np.fmax: lambda x, y: where(x.compare("oge", y) | y.compare("uno", y), x, y),
+    np.fmin: lambda x, y: where(x.compare("ole", y) | y.compare("uno", y), x, y),
     np.less: _compare("olt"),
     np.less_equal: _compare("ole"),
     np.greater: _compare("ogt"),
@@ -108,19 +93,19 @@ OF_FLOATS: Final[dict[Any, Formula]] = {
     "root_of_squares": lambda x: x.unary("sqrt"),
 }
 OF_DOUBLES: Final[dict[Any, Formula]] = {
-    np.exp: vectors.exp,
-    np.expm1: vectors.expm1,
-    np.log: vectors.log,
-    np.log1p: vectors.log1p,
-    np.sin: vectors.sin,
-    np.cos: vectors.cos,
-    np.sinh: vectors.sinh,
-    np.cosh: vectors.cosh,
-    np.tanh: vectors.tanh,
-    "erf": vectors.erf,
+    np.exp: llvm.exp,
+    np.expm1: llvm.expm1,
+    np.log: llvm.log,
+    np.log1p: llvm.log1p,
+    np.sin: llvm.sin,
+    np.cos: llvm.cos,
+    np.sinh: llvm.sinh,
+    np.cosh: llvm.cosh,
+    np.tanh: llvm.tanh,
+    "erf": llvm.erf,
     np.logaddexp: _logaddexp,
-    "logistic": lambda x: 1.0 / (vectors.exp(-x) + 1.0),
-    "expit": lambda x: 1.0 / (vectors.exp(-x) + 1.0),
+    "logistic": lambda x: 1.0 / (llvm.exp(-x) + 1.0),
+    "expit": lambda x: 1.0 / (llvm.exp(-x) + 1.0),
 }
 """Functions that are computed in double precision (see `code.lower` for further ones)."""
 _OF_FLAGS: Final[dict[Any, Formula]] = {
@@ -143,19 +128,19 @@ OF_INTEGERS: Final[dict[Any, Formula]] = {
     np.multiply: lambda x, y: x * y,
     np.negative: lambda x: 0 - x,
     np.square: lambda x: x * x,
-    np.absolute: lambda x: where(ordered("slt", x, x.like(0)), 0 - x, x),
+    np.absolute: lambda x: where(compare_integers("slt", x, x.like(0)), 0 - x, x),
     np.bitwise_and: lambda x, y: x & y,
     np.bitwise_or: lambda x, y: x | y,
     np.bitwise_xor: lambda x, y: x ^ y,
     np.invert: lambda x: x ^ -1,
-    np.maximum: lambda x, y: where(ordered("sgt", x, y), x, y),
-    np.minimum: lambda x, y: where(ordered("slt", x, y), x, y),
-    np.less: lambda x, y: ordered("slt", x, y),
-    np.less_equal: lambda x, y: ordered("sle", x, y),
-    np.greater: lambda x, y: ordered("sgt", x, y),
-    np.greater_equal: lambda x, y: ordered("sge", x, y),
-    np.equal: lambda x, y: ordered("eq", x, y),
-    np.not_equal: lambda x, y: ordered("ne", x, y),
+    np.maximum: lambda x, y: where(compare_integers("sgt", x, y), x, y),
+    np.minimum: lambda x, y: where(compare_integers("slt", x, y), x, y),
+    np.less: lambda x, y: compare_integers("slt", x, y),
+    np.less_equal: lambda x, y: compare_integers("sle", x, y),
+    np.greater: lambda x, y: compare_integers("sgt", x, y),
+    np.greater_equal: lambda x, y: compare_integers("sge", x, y),
+    np.equal: lambda x, y: compare_integers("eq", x, y),
+    np.not_equal: lambda x, y: compare_integers("ne", x, y),
 }
 
 _SAME: Final = "tan cbrt exp2 log2 log10 hypot copysign"
@@ -172,7 +157,7 @@ LIBRARY: Final = frozenset(("sin", "cos", *OF_LIBRARY.values()))
 """Functions of the C library that formulas call."""
 
 
-def ordered(predicate: str, x: Vector, y: Vector) -> Vector:
+def compare_integers(predicate: str, x: Vector, y: Vector) -> Vector:
     """Compare integers: ``slt`` says less, ``ult`` less of numbers without sign, and so on."""
     return x.emit(f"icmp {predicate} {x}, {y.text}", "i1")
 
@@ -181,7 +166,7 @@ def _by_library(name: str, *xs: Vector) -> Vector:
     code = xs[0].code
     numbers = zip(*[x.lanes for x in xs], strict=True)
     made = [code.call(name, "double", *map(str, lanes)) for lanes in numbers]
-    return joined([Vector(code, text, "double", 1) for text in made])
+    return join([Vector(code, text, "double", 1) for text in made])
 
 
 def key(eq: Equation) -> Any:
@@ -234,7 +219,7 @@ def _conversion(source: str, target: str) -> Formula | None:
 def _is_true(x: Vector) -> Vector:
     if x.kind == "i1":
         return x
-    return ordered("ne", x, x.like(0)) if x.kind == "i64" else x.compare("une", 0.0)
+    return compare_integers("ne", x, x.like(0)) if x.kind == "i64" else x.compare("une", 0.0)
 
 
 def to_integers(x: Vector) -> Vector:

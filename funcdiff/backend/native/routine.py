@@ -14,7 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.backend.code.source import Source, function
-from funcdiff.backend.native.arrays import (
+from funcdiff.backend.native.flow import FIRST_EXIT, Flow, begin_polling, is_step
+from funcdiff.backend.native.llvm import Vector
+from funcdiff.backend.native.machine import MachineCode
+from funcdiff.backend.native.machine_arrays import (
     Exit,
     Function,
     Number,
@@ -23,10 +26,7 @@ from funcdiff.backend.native.arrays import (
     kind_of,
     whole,
 )
-from funcdiff.backend.native.costs import Cost, cost
-from funcdiff.backend.native.flow import FIRST_EXIT, Flow, begin_polling, is_step
-from funcdiff.backend.native.machine import MachineCode
-from funcdiff.backend.native.vectors import Vector
+from funcdiff.backend.native.savings import Cost, cost
 from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.program import Program
@@ -301,7 +301,7 @@ class Routine(Attempt):
     def _source(self, program: Program, run: Callable[..., int]) -> Source:
         names: dict[str, Any] = {
             "empty": np.empty, "run": run, "leave": self._leave, "idle": self._idle,
-            "take": self._take,
+            "take": lambda: _Memory(self._text),
         }  # fmt: skip
         inputs = [f"x{k}" for k in range(len(program.inputs))]
         lines, given, outputs = list[str](), list(inputs), list[str]()
@@ -327,9 +327,6 @@ class Routine(Attempt):
         ]  # fmt: skip
         comment = "".join(f"# {line}\n" for line in self._text.text.splitlines())
         return Source(function("program", inputs, lines) + "\n" + comment, names)
-
-    def _take(self) -> _Memory:
-        return _Memory(self._text)
 
     def _leave(self, status: int, work: _Memory, *arrays: Any) -> list[Any]:
         """Return the results of a call that did not come to its end, or raise."""
@@ -370,7 +367,7 @@ def routine(
     if not knows_arrays():
         return None
     work = cost(program, is_step)
-    if not always and (work.saved <= 0 or _is_quicker_as_floats(program, work)):
+    if not always and (work.saving <= 0 or _is_quicker_as_floats(program, work)):
         return None
     try:
         return Routine(program, text_of(program, alone=work.time < _LONG), sure)

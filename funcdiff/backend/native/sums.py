@@ -9,7 +9,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.native.arrays import (
+from funcdiff.backend.native.block_code import Block
+from funcdiff.backend.native.formulas import OF_FLOATS, OF_INTEGERS, to_integers
+from funcdiff.backend.native.llvm import WIDTH, Vector, where
+from funcdiff.backend.native.machine_arrays import (
     Function,
     Index,
     Number,
@@ -21,9 +24,6 @@ from funcdiff.backend.native.arrays import (
     kind_of,
     widest,
 )
-from funcdiff.backend.native.blocks import Block
-from funcdiff.backend.native.formulas import OF_FLOATS, OF_INTEGERS, to_integers
-from funcdiff.backend.native.vectors import WIDTH, Vector, where
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL
@@ -44,8 +44,10 @@ class Sums(Block):
     """The equations of a program, reductions and products among them."""
 
     def reduce_sum(self, eq: Equation) -> Value:
-        """Add up elements."""
+        """Add up elements, or those that a mask takes."""
         return self._reduce(eq, lambda x, y: x + y, 0.0)
+
+    masked_sum = reduce_sum
 
     def reduce_prod(self, eq: Equation) -> Value:
         """Multiply elements."""
@@ -76,10 +78,6 @@ class Sums(Block):
     def reduce_count(self, eq: Equation) -> Value:
         """Count the flags that are set."""
         return self._reduce(eq, lambda so_far, x: so_far + to_integers(x), 0.0)
-
-    def masked_sum(self, eq: Equation) -> Value:
-        """Add up the elements that a mask takes."""
-        return self._reduce(eq, lambda x, y: x + y, 0.0)
 
     def _reduce(self, eq: Equation, combine: Combine, neutral: float) -> Value:
         (v,), axes = eq.results, eq.params_as(Axes).axes
@@ -178,7 +176,7 @@ class Sums(Block):
         if of_mask is not None:
             sides.append(self._by_label(masks[0], of_mask))
         left, right, *taken = (
-            found.seen(shape, tuple([strides.get(k, 0) for k in order]))
+            found.view(shape, tuple([strides.get(k, 0) for k in order]))
             if isinstance(found, View)
             else Number(found.number, found.type.with_shape(shape))
             for found, strides in sides
@@ -254,7 +252,7 @@ class Sums(Block):
 
             def piece(i: Index, width: int) -> None:
                 assert result is not None
-                found = total({**fixed, kept[-1]: i}, start.repeated(width), axes)
+                found = total({**fixed, kept[-1]: i}, start.repeat(width), axes)
                 result.put((*place, i), found)
 
             code.across(shape[-1], piece, most=most)
@@ -282,7 +280,7 @@ class Sums(Block):
                     made: list[Vector] = once(code.plus(first, i), carried)
                     return made
 
-                (lanes,) = code.loop(count // width, more, [start.repeated(width)], step=width)
+                (lanes,) = code.loop(count // width, more, [start.repeat(width)], step=width)
                 total = combine(total, _combine_lanes(lanes, combine))
             else:
                 (total,) = once(first, [total])

@@ -16,9 +16,9 @@ from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond
-from funcdiff.ops.control.guard import guard_p
+from funcdiff.ops.control.guard import Guard
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import concatenate_p
 
 _CALL: Final = 450.0
@@ -78,7 +78,7 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
         if flat
         else sum(
             eq.operands[1].type.size
-            if eq.primitive is add_slice_p
+            if eq.primitive.facts.elements == "added"
             else 0
             if is_rearranging(eq)
             else eq.results[0].type.size
@@ -129,13 +129,14 @@ def _times(eq: Equation) -> tuple[float, float] | None:
         return _times_of_choice(eq, eq.params.branches)
     if not all(map(_is_number, (*eq.operands, *eq.results))):
         return None
-    if eq.primitive is guard_p:
+    if isinstance(eq.params, Guard):
         return _OPERATOR, _NUMBER
     if is_rearranging(eq):
+        adds = eq.primitive.facts.elements == "added"
         called = _VIEW if eq.primitive.implementation.view else 1.5 * _CALL
-        if eq.primitive is add_slice_p and isinstance(eq.operands[0], Literal):
+        if adds and isinstance(eq.operands[0], Literal):
             called = 2 * _CALL  # an array of zeros is made, and written to
-        return _OPERATOR if eq.primitive is add_slice_p else 0.0, called
+        return _OPERATOR if adds else 0.0, called
     if reduction_ufunc(eq) is not None or eq.operation.contracts:
         op, factors = eq.operation, len(eq.operands)
         terms = prod(op.access.lengths(op.operands, op.results).values())

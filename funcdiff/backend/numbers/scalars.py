@@ -16,7 +16,7 @@ import numpy as np
 
 from funcdiff.backend.code.formulas import OPERATORS
 from funcdiff.core.atoms import Literal
-from funcdiff.core.computed import computed
+from funcdiff.core.late import computed
 from funcdiff.core.program import Equation
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType

@@ -31,7 +31,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.running.dataflow import Choice, choices, last_uses
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.ops.control.cond import Cond
-from funcdiff.ops.control.guard import Guard, divert, guard_p
+from funcdiff.ops.control.guard import Guard, divert
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.products.contract import Contraction, arrangement
@@ -237,8 +237,8 @@ class _Unroller:
         shape = eq.results[0].type.shape
         if eq.primitive is stop_gradient_p:
             return xs[0]
-        if eq.primitive is guard_p:
-            self._guard(eq, xs)
+        if isinstance(eq.params, Guard):
+            self._guard(eq, eq.params, xs)
             return xs[0]
         if eq.primitive is add_slice_p:
             return self._add_to_box(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
@@ -304,9 +304,8 @@ class _Unroller:
             box[place] = new if old == "0.0" else self._assign(name, "{} + {}", (old, new))
         return x
 
-    def _guard(self, eq: Equation, xs: Sequence[Any]) -> None:
+    def _guard(self, eq: Equation, p: Guard, xs: Sequence[Any]) -> None:
         """Leave the code where the flag is another one, with arrays of what is handed over."""
-        p = eq.params_as(Guard)
         elements, texts = [xs[0]], []
         for atom, x in zip(eq.operands[1:], xs[1:], strict=True):
             listed = ["{}" for _ in _elements(x)]

@@ -21,7 +21,7 @@ from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.entries import Recording, live_variables
 from funcdiff.core.running.evaluate import runs_before
-from funcdiff.core.running.memo import uncollected
+from funcdiff.core.running.memo import without_collection
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, InternalError
 from funcdiff.transforms.jvp import Mask
@@ -208,7 +208,7 @@ def _attempt(function: Callable[[], R]) -> R | None:
     np.seterr(divide="call", over="call", invalid="call", under="ignore")
     np.seterrcall(_stop)
     try:
-        return uncollected(function)
+        return without_collection(function)
     except InternalError:
         raise
     except Exception as error:

@@ -36,7 +36,7 @@ class _Pause:
     is_on = False
 
 
-def uncollected(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def without_collection(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return what a function returns; the collector, if it runs, does not run meanwhile."""
     runs = gc.isenabled()
     try:
@@ -158,7 +158,7 @@ class Memoised(Generic[P, R]):
             kept: R = found.result
             return kept
         derive: Callable[[], R] = partial(self.__wrapped__, *args, **kwargs)
-        result = copy_context().run(uncollected, derive)
+        result = copy_context().run(without_collection, derive)
         _store.enter(key, result, _weight(args[0]))
         return result
 

@@ -37,8 +37,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import add_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import concatenate, reshape
-from funcdiff.passes.rewrites import algebra, logic, products, structure
-from funcdiff.passes.rewrites.rewriting import Emit, Rewriter
+from funcdiff.passes.rewrites import algebra, products, rearranging, selections
+from funcdiff.passes.rewrites.rewriter import Emit, Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
 from funcdiff.transforms.vmap import batch_outputs
 
@@ -64,21 +64,13 @@ class Term(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """Where the equations of a body belong, by their places.
-
-    Attributes
-    ----------
-    fixed, early, core, late
-        Places of equations.
-    sums
-        For carries that only are added to, what is added.
-    """
+    """Where the equations of a body belong, by their places."""
 
     fixed: list[int]
     early: list[int]
     core: list[int]
     late: list[int]
-    sums: dict[int, list[Term]]
+    sums: dict[int, list[Term]]  # for carries that only are added to, what is added
 
 
 def is_batchable(eq: Equation, length: int) -> bool:
@@ -142,7 +134,7 @@ def _mark_late(p: Scan, kinds: list[str], sums: dict[int, list[Term]]) -> None:
             needed.update(eq.operands)
 
 
-def needed_after(p: Scan, found: Stages) -> set[Atom]:
+def rows_needed_after(p: Scan, found: Stages) -> set[Atom]:
     """Return what of the loop is needed after it, row by row."""
     needed = {*p.body.outputs[p.carries :], *part(p.body, found.late)[0]}
     needed.update(term.added for terms in found.sums.values() for term in terms)
@@ -151,7 +143,7 @@ def needed_after(p: Scan, found: Stages) -> set[Atom]:
 
 def _slices_of_stacks(p: Scan, found: Stages) -> list[int]:
     """Return slices in the core that are better taken of all rows of an array, after the loop."""
-    needed = needed_after(p, found)
+    needed = rows_needed_after(p, found)
     slices: dict[Atom, list[int]] = {}
     for k in found.core:
         eq = p.body.equations[k]
@@ -182,17 +174,21 @@ def _sums(p: Scan) -> dict[int, list[Term]]:
         at: Atom = v
         while at != end and uses[at] == 1 and at in users:
             eq = users[at]
-            if eq.primitive is add_p:
-                (added,) = [x for x in eq.operands if x != at]
-            elif eq.primitive is add_slice_p and eq.operands[0] == at:
-                added = eq.operands[1]
-            else:
+            added = addend(eq, at)
+            if added is None:
                 break
             terms.append(Term(eq, added))
             at = eq.results[0]
         if terms and at == end and uses[at] == 1 and _are_few(p, terms, makers, uses):
             found[k] = terms
     return found
+
+
+def addend(eq: Equation, v: Atom) -> Atom | None:
+    """Return what an equation adds to a value, as a whole or to a box; None if it does not."""
+    if eq.primitive is add_p:
+        return eq.operands[eq.operands[0] == v]
+    return eq.operands[1] if eq.primitive is add_slice_p and eq.operands[0] == v else None
 
 
 def _are_few(
@@ -243,8 +239,8 @@ def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
 
 _rewriter: Final = Rewriter(
     algebra.rules,
-    structure.rules,
-    logic.rules,
+    rearranging.rules,
+    selections.rules,
     products.sums,
     {(reduce_sum_p, add_p): (_sum_of_sums,)},
 )
@@ -284,7 +280,7 @@ def _distribute(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]
     """Record a scan and what is taken out of it; return the results, anything where not used."""
     p, xs, places = _without_unused(p, xs, used)
     p = Scan(distribute(p.body), p.constants, p.carries, p.length, p.reverse)
-    if (delayed := _delayed_carry(p)) is not None:
+    if (delayed := _carry_and_row(p)) is not None:
         made = dict(zip(places, _without_delay(p, xs, *delayed), strict=True))
         return [made[k] if k in made else xs[0] for k in range(len(used))]
     found = stages(p)
@@ -318,7 +314,7 @@ def _without_unused(
     return q, [xs[k] for k in inputs], places
 
 
-def _delayed_carry(p: Scan) -> tuple[int, int] | None:
+def _carry_and_row(p: Scan) -> tuple[int, int] | None:
     """Return a carry and the row that it becomes, if there is such."""
     end = p.constants + p.carries
     rows = {v: k for k, v in enumerate(p.body.inputs) if k >= end}
@@ -424,7 +420,7 @@ class _Distribution:
         used, made = part(body, found.core)
         used += [v for v in after if isinstance(v, Var) and v not in made]
         # what is needed of it, its results and the carries as they come in
-        others = needed_after(p, found)
+        others = rows_needed_after(p, found)
         later = {v for k in found.late for v in body.equations[k].results}
         stacked = [v for v in (*inputs, *made) if v in others and v not in later]
         constants = [v for v in dict.fromkeys(used) if v in self._fixed]
@@ -437,7 +433,7 @@ class _Distribution:
         ]
         q = Scan(program, len(constants), len(inputs), p.length, p.reverse)
         every = [True] * len(program.outputs)
-        made_ = scan(q, operands) if _delayed_carry(q) is None else _distribute(q, operands, every)
+        made_ = scan(q, operands) if _carry_and_row(q) is None else _distribute(q, operands, every)
         self._stacked.update(zip(stacked, made_[len(inputs) :], strict=True))
         return dict(zip(carries, made_, strict=False))
 

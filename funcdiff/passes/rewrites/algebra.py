@@ -16,7 +16,7 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.mathematics import div, square, sub
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
+from funcdiff.passes.rewrites.rewriter import Emit, Rules, involution_rule, is_same
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
@@ -75,6 +75,6 @@ rules: Final[Rules] = {
     mul_p: (_scale_by_one, _square),
     sub.primitive: (_subtract_nothing,),
     div.primitive: (_divide_by_power_of_two,),
-    (neg_p, neg_p): (undone_rule(neg_p),),
-    (conj_p, conj_p): (undone_rule(conj_p),),
+    (neg_p, neg_p): (involution_rule(neg_p),),
+    (conj_p, conj_p): (involution_rule(conj_p),),
 }

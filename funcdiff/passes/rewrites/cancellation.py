@@ -25,7 +25,7 @@ from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.mathematics import div, reciprocal, square, sub
-from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
+from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules
 from funcdiff.space import (
     Axes,
     add_p,

@@ -14,7 +14,7 @@ from typing import Final
 from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
-from funcdiff.passes.rewrites.rewriting import Emit, Rules
+from funcdiff.passes.rewrites.rewriter import Emit, Rules
 from funcdiff.space import Axes, reduce_sum_p, without
 
 
@@ -46,7 +46,8 @@ def _regroup(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
             continue
         q, (u, v) = found
         left, right = _rename(q, inner, max((*labels, *inner)) + 1)
-        sizes = _sizes((labels, factor), (left, u), (right, v))
+        sides = ((labels, factor), (left, u), (right, v))
+        sizes = {k: n for side, z in sides for k, n in zip(side, z.shape, strict=True)}
         work = _work(sizes, labels, inner)
         for first, side, second, last in ((u, left, v, right), (v, right, u, left)):
             kept = tuple(k for k in dict.fromkeys((*labels, *side)) if k in last or k in p.out)
@@ -64,10 +65,6 @@ def _rename(q: Contraction, out: Labels, free: int) -> tuple[Labels, Labels]:
             names[label] = free
             free += 1
     return tuple(names[k] for k in q.left), tuple(names[k] for k in q.right)
-
-
-def _sizes(*sides: tuple[Labels, Tracer]) -> Mapping[int, int]:
-    return {k: n for labels, x in sides for k, n in zip(labels, x.shape, strict=True)}
 
 
 def _work(sizes: Mapping[int, int], left: Iterable[int], right: Iterable[int]) -> int:

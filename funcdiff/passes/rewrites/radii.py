@@ -1,5 +1,8 @@
 """Marks functions of a norm that are smooth at 0, to be differentiated through its square.
 
+Roots of sums of squares are recognised as norms, with derivative 0 instead of NaN at 0: one
+operation of the same value stands for the two before a program is differentiated.
+
 A radius is what has a kink, or a vertical tangent, where its square has none: a norm, |x|, √x.
 What elementwise operations make of it is followed by value and slope at 0, as far as these are
 known.  Where a slope vanishes, or may, as in ``(1 + r)·exp(-r)``, the result is marked as `radial`:
@@ -29,13 +32,102 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
 from funcdiff.ops.elementwise import mathematics as ops
-from funcdiff.ops.elementwise.complex import conj_p, imag, imag_p, join_p, modulus_p, real, real_p
+from funcdiff.ops.elementwise.complex import conj_p, imag, join_p, modulus_p, real, real_p
+from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
 from funcdiff.ops.linalg.divided_differences import partial
 from funcdiff.ops.linalg.radial import Radial, known, known_p, radial
 from funcdiff.ops.structure.structural import convert_p, permute, select_p
-from funcdiff.passes.rewrites.kinks import is_sum_of_squares
-from funcdiff.passes.rewrites.rewriting import Rewriter, is_same
+from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rules, is_same
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
+
+# ---- Recognises norms: roots of sums of squares --------------------------------------------------
+
+
+def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
+    """Whether `x` is visibly a sum of squares of real numbers, so that its root is a norm."""
+    head = maker(x)
+    if head is None or depth == 0 or x.dtype.kind != "f":
+        return False
+
+    def is_sum(y: Tracer) -> bool:
+        return is_sum_of_squares(y, depth - 1)
+
+    xs, rule = operands_of(x, head), _SUMS_OF_SQUARES.get(head.primitive)
+    if _keeps_signs(head):
+        return is_sum(xs[0])
+    return _is_product(x, is_same) or (rule is not None and rule(is_sum, *xs))
+
+
+def _is_even_power(_is_sum: Callable[[Tracer], bool], _x: Tracer, exponent: Tracer) -> bool:
+    n = splat(exponent)
+    return n is not None and bool(n > 0 and n % 2 == 0)
+
+
+def _is_positive_multiple(is_sum: Callable[[Tracer], bool], *xs: Tracer) -> bool:
+    return any(map(_is_positive, xs)) and all(_is_positive(x) or is_sum(x) for x in xs)
+
+
+def _is_sum_of_moduli(_is_sum: Callable[[Tracer], bool], z: Tracer) -> bool:
+    """Whether `z` is Σ z·z̄."""
+    return _is_product(z, lambda x, y: _is_conjugate_pair(x, y) or _is_conjugate_pair(y, x))
+
+
+_SUMS_OF_SQUARES: Final[dict[Primitive[Any], Callable[..., bool]]] = {
+    add_p: lambda is_sum, *xs: all(map(is_sum, xs)),
+    square.primitive: lambda _is_sum, _x: True,
+    power.primitive: _is_even_power,
+    real_p: _is_sum_of_moduli,
+    mul_p: _is_positive_multiple,
+    div.primitive: lambda is_sum, x, y: _is_positive(y) and is_sum(x),
+}
+"""``rule(is_sum, *xs)``: whether a result is a sum of squares, if `is_sum` tells it of operands."""
+
+
+def _keeps_signs(head: Operation) -> bool:
+    """Whether an operation moves elements of its first operand, adds them up or hands them on."""
+    facts = head.primitive.facts
+    adds = facts.linear is not None and head.access.combine is np.add
+    return adds or facts.elements == "moved" or facts.hands_on or head.primitive is convert_p
+
+
+def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
+    """Whether `x` is a sum of products of each element with that of the same place."""
+    if found := made_by(x, mul_p):
+        return pair(*found[1])
+    head = maker(x)
+    if head is None or not head.contracts or head.access.operands[0] != head.access.operands[1]:
+        return False
+    return pair(*operands_of(x, head))
+
+
+def _is_conjugate_pair(y: Tracer, z: Tracer) -> bool:
+    found = made_by(y, conj_p)
+    return found is not None and is_same(found[1][0], z)
+
+
+def _is_positive(x: Tracer) -> bool:
+    """Whether a factor is certainly no negative number: a literal, or a count of entries."""
+    number = splat(x)
+    if number is not None:
+        return bool(number > 0)
+    if x.dtype.kind in "bu":
+        return True
+    head = maker(x)
+    if head is not None and _keeps_signs(head):
+        return _is_positive(operands_of(x, head)[0])
+    found = made_by(x, maximum.primitive)
+    return found is not None and any(number == 0 for number in map(splat, found[1]))
+
+
+def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
+    """√(Σ xᵢ²) is the norm of x: its derivative at 0 is 0, not 0·∞."""
+    if s.dtype.kind != "f" or not is_sum_of_squares(s):
+        return None
+    return root_of_squares(s)
+
+
+rules: Final[Rules] = {sqrt.primitive: (_root_of_squares,)}
+
 
 # ---- Computes first-order jets, value and slope at 0, of functions of a radius -------------------
 #
@@ -45,14 +137,10 @@ from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
 
 
 def is_analytic(head: Operation) -> bool:
-    """Whether an elementwise operation is no part, conjugate or modulus of complex numbers."""
+    """Whether an elementwise operation is no choice, and no part or conjugate of its operand."""
     real = head.results[0].dtype.kind != "c"
-    followed = head.primitive.pointwise and head.primitive not in _OF_PARTS
+    followed = head.primitive.pointwise and head.primitive not in (conj_p, join_p, select_p)
     return followed and not (real and any(t.dtype.kind == "c" for t in head.operands))
-
-
-_OF_PARTS: Final = frozenset({real_p, imag_p, conj_p, join_p, modulus_p, select_p})
-"""Elementwise operations that are not followed: parts of complex numbers, and choices."""
 
 
 class Unknown(Enum):
@@ -244,10 +332,9 @@ class RadialRewriter(Rewriter):
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, marked if it is flat in a radius."""
-        if primitive is known_p or (isinstance(params, Radial) and not params.order):
-            head = maker(xs[0])
-            if head is not None and head.primitive is primitive:
-                return (xs[0],)  # marked already, on this walk
+        marks = primitive is known_p or (isinstance(params, Radial) and not params.order)
+        if marks and made_by(xs[0], primitive):
+            return (xs[0],)  # marked already, on this walk
         ys = super().emit(primitive, params, *xs)
         if len(ys) != 1 or ys[0].builder is None or not ys[0].type.differentiable:
             return ys
@@ -264,14 +351,14 @@ class RadialRewriter(Rewriter):
         if head is None or y.atom in self._jets:
             return y
         xs = operands_of(y, head)
-        half = _half_power(head, xs)
+        half = _half_power(y)
         if half is not None:
-            return self._of_half_power(y, xs[0], half)
+            return self._of_half_power(y, *half)
         sides = head.access.operands
         if head.contracts and sides[0] == sides[1] and is_same(*xs):
             return self._of_product(y, xs[0], sides[0], head.access.results[0])
         jets = self._jets_of_result(head, xs)
-        if _is_radius(head):
+        if head.primitive in _SQUARES and y.dtype.kind == "f":
             jets = {**jets, Radius(_number(y)): Jet(0.0, 1.0)}
         if not jets:
             return y
@@ -365,20 +452,15 @@ def _number(x: Tracer) -> int:
     return x.atom
 
 
-def _is_radius(head: Operation) -> bool:
-    if head.primitive is modulus_p:
-        return True
-    return head.primitive in _SQUARES and all(t.dtype.kind == "f" for t in head.operands)
-
-
-def _half_power(head: Operation, xs: Sequence[Tracer]) -> int | None:
-    """Return n of a power n/2 of a sum of squares, n odd."""
-    if head.primitive is not ops.power.primitive or xs[0].dtype.kind != "f":
+def _half_power(y: Tracer) -> tuple[Tracer, int] | None:
+    """Return a sum of squares and n, odd, if `y` is its power n/2."""
+    found = made_by(y, ops.power.primitive)
+    if found is None or y.dtype.kind != "f":
         return None
-    exponent = number(xs[1])
+    base, exponent = found[1][0], number(found[1][1])
     if exponent is None or not exponent > 0 or 2 * exponent % 2 != 1:
         return None
-    return int(2 * exponent) if is_sum_of_squares(xs[0]) else None
+    return (base, int(2 * exponent)) if is_sum_of_squares(base) else None
 
 
 def _move(x: Tracer, moves: Sequence[Move]) -> Tracer:

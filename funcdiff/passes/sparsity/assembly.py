@@ -21,9 +21,9 @@ from funcdiff.passes.sparsity.parts import (
     are_distinct,
     distinct,
     entries,
-    held,
+    hold,
     is_count,
-    joined,
+    join_vectors,
     places,
     take,
 )
@@ -185,13 +185,13 @@ def numbers_of(block: Sequence[Entries], pattern: Pattern, dtype: np.dtype[Any])
         else:
             np.add.at(fixed, place, number)
     if not places:
-        return held(fixed)
-    place, vector = np.concatenate(places), joined(vectors)
+        return hold(fixed)
+    place, vector = np.concatenate(places), join_vectors(vectors)
     alone = are_distinct(place, size)
     if alone and len(place) == size and not fixed.any():
         order = np.empty(size, int)
         order[place] = np.arange(size)
-        return vector if is_count(order, size) else gather(vector, [held(order)], (0,))
+        return vector if is_count(order, size) else gather(vector, [hold(order)], (0,))
     if alone and not fixed[place].any():
-        return scatter(held(fixed), vector, [held(place)], (0,), distinct=True)
-    return scatter_add(held(fixed), vector, [held(place)], (0,))
+        return scatter(hold(fixed), vector, [hold(place)], (0,), distinct=True)
+    return scatter_add(hold(fixed), vector, [hold(place)], (0,))

@@ -10,53 +10,136 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
+from math import prod
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.recording.builder import Builder, constant
-from funcdiff.core.running.walk import copy_equation
+from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.walk import copy_equation, rearrange
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.structure.structural import convert
 from funcdiff.passes.sparsity.assembly import add_up
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
-from funcdiff.passes.sparsity.known import Known
+from funcdiff.passes.sparsity.known import Array, Known
 from funcdiff.passes.sparsity.links import (
     Blocks,
     Links,
     Moves,
+    Shared,
     Sums,
+    axes_in_common,
     is_contraction,
     links,
     product_count,
     products,
-    shared_axes,
 )
 from funcdiff.passes.sparsity.parts import (
     Data,
     Entries,
     Part,
     Term,
-    added,
+    add_parts,
+    count_links,
     emit,
-    linked,
-    linked_count,
-    merged,
-    moved,
+    link,
+    merge,
+    move,
     places,
     repetition,
     take,
 )
-from funcdiff.passes.sparsity.probes import asked
+from funcdiff.passes.supports.propagation import Maybe, Supports, from_mask, rule_of
 from funcdiff.space import add_p, zeros
+from funcdiff.transforms.vmap import batch_outputs
+
+# ---- Element dependence of operations without links, by probing their support rules --------------
+#
+# Unit vectors go through a small program of booleans.  Along an axis of examples that do not meet
+# each other, as solutions of many systems, all examples are asked at once; labels of axes tell.
+
+MOST_PROBED: Final = 1 << 22
+"""Elements of results that are looked at, at most, to ask a rule of supports."""
+
+Reach = Callable[[Array], Array]
+"""Of stacked masks of an operand, where the result may differ from zero then."""
+
+
+def ask_support(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Sums | Blocks:
+    """Return what the support of an operation tells, or that all may depend on all."""
+    x, y = eq.operands[place].type, eq.results[result].type
+    reach = _reach(eq, place, result, linear)
+    batch = axes_in_common(eq, place, result)
+    inside = x.size // max(batch.size, 1)
+    too_many = inside * y.size > MOST_PROBED
+    if reach is None or too_many:
+        return batch.blocks(x.shape, y.shape)
+    if inside > 2 and np.all(reach(_units(x.shape, batch, [0, inside - 1]))):
+        return batch.blocks(x.shape, y.shape)  # two elements of an example reach all of its results
+    return _within(x.shape, y.shape, batch, reach)
+
+
+def _reach(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Reach | None:
+    """Return where a result may differ from zero by where an operand does; None if anywhere.
+
+    It is not said of operations whose support depends on values that are not known.
+    """
+    rule = rule_of(eq.primitive)
+    if rule is None:
+        return None
+    types = [atom.type for atom in eq.operands]
+    box, supports = types[place].with_dtype(BOOL), Supports()
+    with Builder("support", SHARED) as builder:
+        start = builder.input(box)
+        xs = [builder.input(t) for t in types]
+        given: list[Maybe] = [not flag for flag in linear]
+        given[place] = from_mask(start)
+        found = rule(eq.params, tuple([v.type for v in eq.results]), xs, given)[result]
+        shape = eq.results[result].type.shape
+        if isinstance(found, bool):
+            return None if found else lambda masks: np.zeros((len(masks), *shape), bool)
+        program = builder.program([supports.record(found)])
+    if not atoms_in_use(program).isdisjoint(program.inputs[1:]):
+        return None
+    alone = rearrange(program, [0], [0])
+
+    def reach(masks: Array) -> Array:
+        if not masks.size:
+            return np.zeros((len(masks), *shape), bool)
+        return np.asarray(executable(batch_outputs(alone, len(masks), [True]))(masks)[0])
+
+    return reach
+
+
+def _units(x: tuple[int, ...], batch: Shared, numbers: Sequence[int]) -> Array:
+    """Return masks of one element of every example each, by their numbers in the example."""
+    shape = [1 if axis in batch.operands else n for axis, n in enumerate(x)]
+    units = np.equal.outer(np.array(numbers, int), np.arange(prod(shape)))
+    return np.broadcast_to(units.reshape(len(numbers), *shape), (len(numbers), *x))
+
+
+def _within(x: tuple[int, ...], y: tuple[int, ...], batch: Shared, reach: Reach) -> Sums:
+    """Ask one element of every example at once, for each."""
+    inside = prod(x) // max(batch.size, 1)
+    which, rows = np.nonzero(reach(_units(x, batch, range(inside))).reshape(inside, prod(y)))
+    numbers = np.arange(prod(x)).reshape(x)
+    numbers = np.moveaxis(numbers, batch.operands, range(len(batch.operands)))
+    table = numbers.reshape(batch.size, inside)
+    return Sums(rows, table[batch.of(y, batch.results)[rows], which])
+
 
 Parts: TypeAlias = list[Part]
+
+
+# ---- Follows inputs to results -------------------------------------------------------------------
 
 _CROWDED: Final = 64
 """Inputs on which an element depends from which on they are joined, if there are only patterns."""
@@ -80,30 +163,16 @@ def unit_parts(types: Sequence[ArrayType], *, with_data: bool) -> list[Parts]:
 
 
 class Images:
-    """What the variables of a linear program are made of.
-
-    Attributes
-    ----------
-    parts
-        By variable, of those that depend on the linear inputs.
-    junctions
-        Where sets of inputs are joined; None if coefficients are recorded.
-    others
-        By variable, the others as they are recorded; empty where only patterns are asked for.
-    known
-        What is known of these.
-    certain
-        Whether every element was followed, none only by what may be at most.
-    """
+    """What the variables of a linear program are made of."""
 
     def __init__(self, junctions: Junctions | None, most: int = MOST_PAIRS) -> None:
-        self.junctions = junctions
+        self.junctions = junctions  # of sets of inputs; None if coefficients are recorded
         self.with_data = junctions is None
         self._most = most
-        self.parts: dict[Atom, Parts] = {}
-        self.others: dict[Atom, Tracer] = {}
-        self.known = Known()
-        self.certain = True
+        self.parts: dict[Atom, Parts] = {}  # of variables that depend on the linear inputs
+        self.others: dict[Atom, Tracer] = {}  # as recorded; empty if only patterns are asked for
+        self.known = Known()  # of these
+        self.certain = True  # every element was followed, none only by what may be at most
 
     def of(self, atom: Atom) -> Parts:
         """Return what an atom is made of."""
@@ -144,10 +213,10 @@ class Images:
             return [add_up(parts)] if repetition(parts, t.size) >= _OFTEN else parts
         if total <= _CROWDED * (t.size + 1):
             return parts
-        part = merged(parts)
+        part = merge(parts)
         crowded = np.bincount(part.rows, minlength=t.size)[part.rows] > _CROWDED
         rows, columns = part.rows[crowded], part.columns[crowded]
-        numbers = self.junctions.joined(rows, columns, t.size)
+        numbers = self.junctions.join(rows, columns, t.size)
         rest = Entries(part.rows[~crowded], part.columns[~crowded], None)
         return [Term(numbers.reshape(t.shape), None), rest]
 
@@ -165,7 +234,7 @@ class Images:
         if isinstance(eq.params, Cond):
             inner = [(self._inside(b, eq.operands[1:]), b) for b in eq.params.branches]
             branches = [self._run_inside(images, b) for images, b in inner]
-            return [added(list(chain(*found))) for found in zip(*branches, strict=True)]
+            return [add_parts(list(chain(*found))) for found in zip(*branches, strict=True)]
         if isinstance(eq.params, Scan):
             return self._follow_scan(eq, eq.params)
         return [self._by_support(eq, k) for k in range(len(eq.results))]
@@ -182,7 +251,7 @@ class Images:
         if facts.elements == "scaled" and not self.with_data:
             return self.of(eq.operands[0])
         if eq.primitive.pointwise and (facts.elements not in ("summed", "added") or all(linear)):
-            return added([part for k in places for part in self._pointwise(eq, k, linear)])
+            return add_parts([part for k in places for part in self._pointwise(eq, k, linear)])
         known = [
             None if flag else self.known.value(atom)
             for atom, flag in zip(eq.operands, linear, strict=True)
@@ -190,7 +259,7 @@ class Images:
         if eq.primitive.pointwise and any(
             v is None and not f for v, f in zip(known, linear, strict=True)
         ):
-            return added([part for k in places for part in self._pointwise(eq, k, linear)])
+            return add_parts([part for k in places for part in self._pointwise(eq, k, linear)])
         found: Parts = []
         for k in places:
             if facts.elements == "added" and k == 0:
@@ -201,7 +270,7 @@ class Images:
             if way is None:
                 return self._by_support(eq, 0)
             found += self._link(eq, k, linear, way)
-        return added(found)
+        return add_parts(found)
 
     def _product(self, eq: Equation, place: int) -> Links:
         """Return the links of a factor of a product, but for zeros of the other factor."""
@@ -210,7 +279,7 @@ class Images:
         nonzero = self.known.where_nonzero(eq.operands[1 - place])
         if not self.with_data and (nonzero is None or nonzero.all()):
             shapes = eq.operands[place].type.shape, eq.results[0].type.shape
-            return shared_axes(eq, place).blocks(*shapes)
+            return axes_in_common(eq, place).blocks(*shapes)
         self._check_count(product_count(eq, place, nonzero))
         return products(eq, place, nonzero)
 
@@ -224,7 +293,7 @@ class Images:
                 assert self.junctions is not None
                 rows, columns = places(parts)
                 count = 1 + int(max(way.rows.max(initial=-1), way.sources.max(initial=-1)))
-                numbers = self.junctions.joined(way.sources[rows], columns, count)
+                numbers = self.junctions.join(way.sources[rows], columns, count)
                 shape = eq.results[result].type.shape
                 return [Term(numbers[way.rows].reshape(shape), None)]
             way = way.pairs()
@@ -248,10 +317,10 @@ class Images:
         """Return what a part becomes by links of its elements."""
         if isinstance(way, Moves):
             if isinstance(part, Entries):
-                self._check_count(linked_count(part, way.sources[way.sources >= 0]))
-            return moved(part, way, apply)
-        self._check_count(linked_count(part, way.sources))
-        return linked(part, way, factor)
+                self._check_count(count_links(part, way.sources[way.sources >= 0]))
+            return move(part, way, apply)
+        self._check_count(count_links(part, way.sources))
+        return link(part, way, factor)
 
     def _pointwise(self, eq: Equation, place: int, linear: Sequence[bool]) -> Parts:
         parts = self.of(eq.operands[place])
@@ -271,12 +340,12 @@ class Images:
             assert found is not None
             return found
 
-        def scaled(part: Part) -> Part:
+        def apply_to(part: Part) -> Part:
             operands = [operand(k, atom, part) for k, atom in enumerate(eq.operands)]
             data = emit(eq.primitive, eq.params, *operands)
             return replace(part, data=data)
 
-        return [scaled(part) for part in parts]
+        return [apply_to(part) for part in parts]
 
     def _by_support(self, eq: Equation, result: int) -> Parts:
         """Return the pattern of a result by what its support tells."""
@@ -287,9 +356,9 @@ class Images:
         found: Parts = []
         for k, flag in enumerate(linear):
             if flag:
-                way = asked(eq, k, result, linear)
+                way = ask_support(eq, k, result, linear)
                 found += self._link(eq, k, linear, way, result)
-        return added(found)
+        return add_parts(found)
 
     # ---- programs in equations -------------------------------------------------------------
 
@@ -333,7 +402,7 @@ class Images:
             types = p.body.output_types[p.carries :]
             for found, parts, t in zip(stacked, results[p.carries :], types, strict=True):
                 row = np.arange(t.size)
-                found += [linked(part, Sums(k * t.size + row, row), None) for part in parts]
+                found += [link(part, Sums(k * t.size + row, row), None) for part in parts]
         return [*state, *map(_merge, stacked)]
 
     def _inside_step(
@@ -346,11 +415,11 @@ class Images:
             if atom in self.parts:
                 row = np.arange(variable.type.size)
                 links = Sums(row, k * len(row) + row)
-                inner.parts[variable] = [linked(part, links, None) for part in self.parts[atom]]
+                inner.parts[variable] = [link(part, links, None) for part in self.parts[atom]]
             elif value is not None:
                 inner.known.values[variable] = np.asarray(value[k])
         return inner
 
 
 def _merge(parts: Parts) -> Parts:
-    return [merged(parts)] if parts else []
+    return [merge(parts)] if parts else []

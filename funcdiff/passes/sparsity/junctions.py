@@ -35,7 +35,7 @@ class Junctions:
         self._rows: list[Array] = []
         self._columns: list[Array] = []
 
-    def joined(self, groups: Array, columns: Array, count: int) -> Array:
+    def join(self, groups: Array, columns: Array, count: int) -> Array:
         """Return a number for each of so many groups of columns.
 
         Of a group of one it is that one; of a group of none -1.

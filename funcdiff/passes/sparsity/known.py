@@ -61,7 +61,7 @@ class Known:
                 self.nonzero[eq.results[0]] = np.asarray(operation.function(nonzero))
 
 
-def known_outputs(program: Program, inputs: Sequence[Any]) -> list[tuple[Any, Any]]:
+def evaluate_known(program: Program, inputs: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Return what is known of the outputs of a program: values, and where they are not zero.
 
     An input of which nothing is known is None; of a floating one it is said where it is not zero.

@@ -86,7 +86,7 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     """
     facts = eq.primitive.facts
     if facts.pairs is not None:
-        return _paired(eq, place, known)
+        return _links_of_pairs(eq, place, known)
     if facts.elements == "moved":
         t = eq.operands[0].type
         return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))
@@ -96,13 +96,13 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
         or any(value is None and not flag for value, flag in zip(known, linear, strict=True))
     ):
         return None
-    found = _moved(eq.operation, place, linear, known)
+    found = _moves(eq.operation, place, linear, known)
     if found is not None:
         return found
-    return _gathered_back(eq, place, linear, known)
+    return _links_of_transpose(eq, place, linear, known)
 
 
-def _paired(eq: Equation, place: int, known: Sequence[Any]) -> Sums | None:
+def _links_of_pairs(eq: Equation, place: int, known: Sequence[Any]) -> Sums | None:
     """Return the links of a factor of an operation that says which elements meet."""
     types = eq.operation.operands
     if any(value is None and t.dtype.kind == "i" for value, t in zip(known, types, strict=True)):
@@ -116,7 +116,7 @@ def _paired(eq: Equation, place: int, known: Sequence[Any]) -> Sums | None:
 _GOLDEN: Final = (5**0.5 - 1) / 2
 
 
-def _numbered(
+def _numbers_in_image(
     shape: tuple[int, ...], run: Callable[[Array], Any], factor: complex = 1.0
 ) -> Array | None:
     """Return which element, counted from 1, each element of an image is; 0 where it is zero.
@@ -139,7 +139,7 @@ def _numbered(
     return places if np.array_equal(np.append(0.0, others)[places], expected) else None
 
 
-def _moved(op: Operation, place: int, linear: Sequence[bool], known: Sequence[Any]) -> Moves | None:
+def _moves(op: Operation, place: int, linear: Sequence[bool], known: Sequence[Any]) -> Moves | None:
     """Give an operation the numbers of elements, and see whether it moves others in this way."""
     function = op.primitive.impl(op.params)
 
@@ -151,11 +151,11 @@ def _moved(op: Operation, place: int, linear: Sequence[bool], known: Sequence[An
         return function(*operands)
 
     moved = op.operands[place]
-    places = _numbered(moved.shape, run, 1 + 2j if moved.dtype.kind == "c" else 1.0)
+    places = _numbers_in_image(moved.shape, run, 1 + 2j if moved.dtype.kind == "c" else 1.0)
     return None if places is None else Moves(places - 1)
 
 
-def _gathered_back(
+def _links_of_transpose(
     eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
 ) -> Sums | None:
     """Return the links of an operation whose transpose moves elements."""
@@ -174,7 +174,7 @@ def _gathered_back(
     if image is None:
         return Sums(np.empty(0, int), np.empty(0, int))
     given = [value for value, flag in zip(known, linear, strict=True) if not flag]
-    rows = _numbered(result.shape, lambda x: executable(program)(*given, x)[0])
+    rows = _numbers_in_image(result.shape, lambda x: executable(program)(*given, x)[0])
     if rows is None:
         return None
     sources = np.flatnonzero(rows)
@@ -205,7 +205,7 @@ class Shared(NamedTuple):
         return Blocks(self.of(y, self.results), self.of(x, self.operands))
 
 
-def shared_axes(eq: Equation, place: int, result: int = 0) -> Shared:
+def axes_in_common(eq: Equation, place: int, result: int = 0) -> Shared:
     """Return the axes of an operand that have the labels of axes of a result."""
     op = eq.operation
     labels, others = op.access.operands[place], op.access.results[result]

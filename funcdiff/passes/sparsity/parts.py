@@ -20,8 +20,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather, scatter_add
 from funcdiff.ops.structure.slicing import Slice, add_slice, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p, reshape
-from funcdiff.passes.rewrites import algebra, logic, numbers, signs, structure
-from funcdiff.passes.rewrites.rewriting import Rewriter
+from funcdiff.passes.rewrites import algebra, numbers, rearranging, selections
+from funcdiff.passes.rewrites.rewriter import Rewriter
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.passes.sparsity.links import Moves, Sums, spans
 from funcdiff.space import add_p, mul, splat
@@ -68,7 +68,7 @@ def are_distinct(numbers: Array, size: int) -> bool:
     return bool(np.bincount(numbers, minlength=size).max(initial=0) <= 1)
 
 
-def held(array: Array) -> Tracer:
+def hold(array: Array) -> Tracer:
     """Return a constant array as an operand: an input of the program in the making."""
     builder = current_builder()
     assert builder is not None
@@ -88,7 +88,7 @@ def take(data: Data, indices: Array) -> Data:
     flat = reshape(data, (data.type.size,))
     step = progression_step(indices)
     if step is None:
-        return gather(flat, [held(indices)], (0,))
+        return gather(flat, [hold(indices)], (0,))
     box = Slice((int(indices[0]),), (int(indices[-1]) + 1,), (step,))
     return flat if box.lengths == flat.shape else emit(slice_p, box, flat)
 
@@ -99,7 +99,12 @@ def emit(primitive: Primitive[Any], params: Params, *operands: Tracer) -> Tracer
 
 
 _REWRITER: Final = Rewriter(
-    algebra.rules, structure.rules, logic.rules, numbers.rules, numbers.coefficients, signs.rules
+    algebra.rules,
+    rearranging.rules,
+    selections.rules,
+    numbers.rules,
+    numbers.coefficients,
+    numbers.signs,
 )
 
 
@@ -115,7 +120,7 @@ def entries(part: Part) -> Entries:
     return Entries(rows, flat[rows], take(part.data, rows))
 
 
-def linked(part: Part, links: Sums, factor: Data) -> Entries:
+def link(part: Part, links: Sums, factor: Data) -> Entries:
     """Return what a part becomes where elements of the result are sums of its elements."""
     sources = links.sources
     if isinstance(part, Term):
@@ -138,7 +143,7 @@ def linked(part: Part, links: Sums, factor: Data) -> Entries:
     return Entries(links.rows[which], columns, data)
 
 
-def moved(part: Part, moves: Moves, apply: Callable[[Tracer], Tracer]) -> Part:
+def move(part: Part, moves: Moves, apply: Callable[[Tracer], Tracer]) -> Part:
     """Return what a part becomes where elements move; `apply` moves the elements of an array.
 
     Where few elements are left, a list is made of them.
@@ -155,10 +160,10 @@ def moved(part: Part, moves: Moves, apply: Callable[[Tracer], Tracer]) -> Part:
             return Term(columns, apply(part.data))
     flat = sources.ravel()
     rows = np.flatnonzero(flat >= 0)
-    return linked(part, Sums(rows, flat[rows]), None)
+    return link(part, Sums(rows, flat[rows]), None)
 
 
-def linked_count(part: Part, sources: Array) -> int:
+def count_links(part: Part, sources: Array) -> int:
     """Return how many entries `linked` makes at most of these sources."""
     if isinstance(part, Term):
         return len(sources)
@@ -169,7 +174,7 @@ def linked_count(part: Part, sources: Array) -> int:
 # ---- sums of parts -------------------------------------------------------------------------------
 
 
-def added(parts: Sequence[Part]) -> list[Part]:
+def add_parts(parts: Sequence[Part]) -> list[Part]:
     """Return a sum with fewer parts: of equal patterns, and a list if there are many."""
     if len(parts) == 1:
         return list(parts)
@@ -184,20 +189,20 @@ def added(parts: Sequence[Part]) -> list[Part]:
             part = replace(part, data=emit(add_p, NONE, other.data, part.data))
         found[key] = part
     kept = sorted(found.values(), key=lambda part: isinstance(part, Entries))
-    return kept if len(kept) <= _MOST_PARTS else [merged(kept)]
+    return kept if len(kept) <= _MOST_PARTS else [merge(kept)]
 
 
 _MOST_PARTS = 48
 """Parts up to which they are kept apart."""
 
 
-def merged(parts: Sequence[Part]) -> Entries:
+def merge(parts: Sequence[Part]) -> Entries:
     """Return a sum as one list; of patterns, without repetitions."""
     lists = [entries(part) for part in parts]
     found = [part.data for part in lists]
     if any(data is None for data in found):
         return Entries(*distinct(*places(lists)), None)
-    return Entries(*places(lists), joined([data for data in found if data is not None]))
+    return Entries(*places(lists), join_vectors([data for data in found if data is not None]))
 
 
 def places(parts: Sequence[Part]) -> tuple[Array, Array]:
@@ -231,7 +236,7 @@ _SAMPLED: Final = 10
 """Binary digits of the number of elements that are looked at."""
 
 
-def joined(vectors: Sequence[Tracer]) -> Tracer:
+def join_vectors(vectors: Sequence[Tracer]) -> Tracer:
     """Concatenate vectors, of which there is at least one."""
     if len(vectors) == 1:
         return vectors[0]
@@ -265,5 +270,5 @@ def write(flat: Tracer, elements: Sequence[tuple[Tracer, Array]]) -> Tracer:
             alone = vector.type is flat.type and splat(flat) == 0
             flat = vector if alone else add_slice(flat, vector, box)
         elif len(taken):
-            flat = scatter_add(flat, vector, [held(taken)], (0,))
+            flat = scatter_add(flat, vector, [hold(taken)], (0,))
     return flat

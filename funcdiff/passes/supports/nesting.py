@@ -80,7 +80,7 @@ def number_marked(mask: Sequence[bool], first: int) -> list[int | None]:
     return [next(places) if flag else None for flag in mask]
 
 
-def wanted_supports(
+def supports_where_wanted(
     ys: Sequence[Tracer], found: Mask, wanted: Sequence[bool], supports: Iterator[Tracer]
 ) -> list[Tracer]:
     """Return the supports of the results where wanted, True where none was found."""
@@ -109,7 +109,7 @@ def _complete_branch(found: Supported, mask: Mask) -> Program:
         xs = [builder.input(t) for t in found.program.input_types]
         results = inline(found.program, xs)
         ys, supports = results[: len(mask)], iter(results[len(mask) :])
-        return builder.program([*ys, *wanted_supports(ys, found.mask, mask, supports)])
+        return builder.program([*ys, *supports_where_wanted(ys, found.mask, mask, supports)])
 
 
 def extend_checkpoint(p: Checkpoint, call: Call, simplify: Simplify) -> Extended:
@@ -208,7 +208,7 @@ def _scan_body(
         results = inline(found.program, [*xs, *supports])
         ys, rest = results[:count], iter(results[count:])
         after = ys[: p.carries]
-        ends = wanted_supports(after, found.mask[: p.carries], carried, rest)
+        ends = supports_where_wanted(after, found.mask[: p.carries], carried, rest)
         return builder.program([*after, *ends, *ys[p.carries :], *rest])
 
 
@@ -268,7 +268,7 @@ def _extend_step(
         supports = [*c[p.constants :], *select_marked(s[n:], select_marked(has, carried))]
         results = apply(found.program, xs, supports, [r[j] for j in masks])
         ys, rest = results[:count], iter(results[count:])
-        ends = wanted_supports(ys[:n], found.mask[:n], carried, rest)
+        ends = supports_where_wanted(ys[:n], found.mask[:n], carried, rest)
         return [*ys[:n], *ends], [*ys[n:], *rest]
 
     return step

@@ -38,8 +38,8 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
 )
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
-from funcdiff.passes.rewrites import logic, structure
-from funcdiff.passes.rewrites.rewriting import Rewriter
+from funcdiff.passes.rewrites import rearranging, selections
+from funcdiff.passes.rewrites.rewriter import Rewriter
 from funcdiff.space import Axes, Broadcast, broadcast_p, kept_axes, splat
 
 # ---- A support: where a tangent or cotangent may be nonzero, as a small program of booleans ------
@@ -123,13 +123,7 @@ def _sums(primitive: Primitive[Any]) -> Rule:
     return rule
 
 
-def _diagonal(
-    _p: Params, ys: Types, _xs: Sequence[Tracer], supports: Sequence[Maybe]
-) -> Sequence[Maybe]:
-    return supports[: len(ys)]
-
-
-def _labelled(
+def _rule_by_labels(
     primitive: Primitive[Any], linear: slice = slice(None), *, product: bool = False
 ) -> Rule:
     """Return the rule that labels tell: where any of the entries may be that a result is made of.
@@ -146,7 +140,7 @@ def _labelled(
             return [product or any(supports[k] for k in chosen) for _ in ys]
         access = operation(primitive, p, tuple([x.type for x in xs])).access
         return [
-            _joined(either, [_spread(access.operands[k], s, labels, y.shape) for k, s in found])
+            _combine(either, [_spread(access.operands[k], s, labels, y.shape) for k, s in found])
             for labels, y in zip(access.results, ys, strict=True)
         ]
 
@@ -179,7 +173,7 @@ def _spread(
     return some
 
 
-def _joined(either: Elementwise, supports: Sequence[Support | Tracer]) -> Support:
+def _combine(either: Elementwise, supports: Sequence[Support | Tracer]) -> Support:
     """Return where any, or where all, of some supports are."""
     found = reduce(lambda x, y: Support(either.primitive, NONE, [x, y]), supports)
     return found if isinstance(found, Support) else from_mask(found)
@@ -210,7 +204,7 @@ def _convolve(
     if not found:
         met = Support(convolve_p, _slides(p, (), (), ()), places)
         found = [_spread(every[len(p.out) :], met, every, ys[0].shape)]
-    return [_joined(logical_and, found)]
+    return [_combine(logical_and, found)]
 
 
 def _slides(p: Convolution, left: Labels, right: Labels, out: Labels) -> Convolution:
@@ -235,14 +229,14 @@ def _blocks(
     p: Params, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """The eigenvalues of a matrix of zeros are zeros; its eigenvectors are not."""
-    return [_labelled(blocks_p, slice(1))(p, ys, xs, supports)[0], True]
+    return [_rule_by_labels(blocks_p, slice(1))(p, ys, xs, supports)[0], True]
 
 
 def _settle(
     p: Params, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """Slopes that are equal share what belongs to any of them; the generator stays."""
-    return [_labelled(eigen_differential_p, slice(1))(p, ys, xs, supports)[0], supports[1]]
+    return [_rule_by_labels(eigen_differential_p, slice(1))(p, ys, xs, supports)[0], supports[1]]
 
 
 def _linear_solve(
@@ -260,7 +254,7 @@ def _linear_solve(
     ]
     if not some:
         return [False for _ in ys]
-    either = _joined(logical_or, some)
+    either = _combine(logical_or, some)
     return [Support(broadcast_p, Broadcast(y.shape, batches), [either]) for y in ys]
 
 
@@ -294,11 +288,11 @@ def _add_part(primitive: Primitive[Any]) -> Rule:
 
 RULES: Final[dict[Primitive[Any], Rule]] = {
     **{primitive: _add_part(primitive) for primitive in (add_slice_p, scatter_add_p)},
-    div.primitive: _labelled(div.primitive, slice(1), product=True),
-    masked_contract_p: _mask_factor(_labelled(masked_contract_p, slice(2), product=True)),
+    div.primitive: _rule_by_labels(div.primitive, slice(1), product=True),
+    masked_contract_p: _mask_factor(_rule_by_labels(masked_contract_p, slice(2), product=True)),
     convolve_p: _convolve,
     masked_convolve_p: _mask_factor(_convolve),
-    adjugate_p: _labelled(adjugate_p, product=True),
+    adjugate_p: _rule_by_labels(adjugate_p, product=True),
     linear_solve_p: _linear_solve,
     eigen_differential_p: _settle,
     blocks_p: _blocks,
@@ -315,16 +309,16 @@ or, for contractions, convolutions and masked sums, of `tests.passes.test_suppor
 def rule_of(primitive: Primitive[Any]) -> Rule | None:
     """Return how a support goes through an operation; None if the result may be anywhere."""
     facts = primitive.facts
-    if primitive in RULES:
-        return RULES[primitive]
+    if rule := RULES.get(primitive):
+        return rule
     if facts.elements in ("moved", "summed", "added"):
         return _sums(primitive)
     if facts.elements == "scaled" or facts.hands_on:
-        return _diagonal
+        return lambda _p, ys, _xs, supports: supports[: len(ys)]
     if facts.elements == "multiplied" and primitive.access is not None:
-        return _labelled(primitive, product=True)
+        return _rule_by_labels(primitive, product=True)
     by_labels = facts.linear is not None and primitive.access is not None
-    return _labelled(primitive, facts.linear or slice(None)) if by_labels else None
+    return _rule_by_labels(primitive, facts.linear or slice(None)) if by_labels else None
 
 
 def is_product(primitive: Primitive[Any]) -> bool:
@@ -337,7 +331,7 @@ def is_product(primitive: Primitive[Any]) -> bool:
 _QUOTIENTS: Final = (div.primitive, adjugate_p, linear_solve_p)
 
 
-_rewriter: Final = Rewriter(structure.rules, logic.rules)
+_rewriter: Final = Rewriter(rearranging.rules, selections.rules)
 
 
 class Supports:

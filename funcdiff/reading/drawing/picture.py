@@ -15,8 +15,8 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.tracing import Trace
-from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.computed import computed
+from funcdiff.core.atoms import Atom, Literal
+from funcdiff.core.late import computed
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import evaluate
 from funcdiff.errors import InputError, MissingDependencyError, user_location
@@ -328,11 +328,11 @@ def sizes_of(program: Program, operands: Sequence[Any]) -> dict[Atom, float]:
     results = tuple(v for eq in program.equations for v in eq.results)
     opened = Program(program.inputs, program.equations, results, program.origins)
     values = evaluate(opened, operands)
-    return {v: root_mean_square(x) for v, x in zip(results, values, strict=True) if _is_number(v)}
-
-
-def _is_number(v: Var) -> bool:
-    return v.type.dtype.kind in "fc"
+    return {
+        v: root_mean_square(x)
+        for v, x in zip(results, values, strict=True)
+        if v.type.dtype.kind in "fc"
+    }
 
 
 def root_mean_square(value: Any) -> float:

@@ -53,7 +53,7 @@ from funcdiff.reading.explanation.sweep import (
     looks_of,
     not_finite,
 )
-from funcdiff.reading.explanation.watching import Swept, Watching, unused_arguments
+from funcdiff.reading.explanation.watching import Swept, Watching, names_of_unused
 from funcdiff.reading.provenance import check_outside, origin_of, taking_notes
 
 # ---- Makes a report of a sweep: faults in order, and the costs of lines --------------------------
@@ -253,7 +253,7 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     lines: dict[Origin, int] = {}
     plain = [Origin(place=origin.place, derived=origin.derived) for origin in origins]
     line_of = tuple([lines.setdefault(origin, len(lines)) for origin in plain])
-    unused = unused_arguments(recording, count or 0)
+    unused = names_of_unused(recording, count or 0)
     return _Plan(shared, looks, tuple(lines), line_of, counts_of.__wrapped__(program), unused)
 
 

@@ -17,7 +17,6 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import nested
-from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.reading.explanation.findings import Advice, Kink
 from funcdiff.reading.provenance import origin_of
 from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
@@ -357,20 +356,8 @@ def _from_zero(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.abs(xs[0])
 
 
-def _of_result(_p: Any, _xs: Sequence[Any], y: Any) -> Any:
-    return np.abs(y)
-
-
-def _from_integer(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
-    return np.abs(xs[0] - np.rint(xs[0]))
-
-
 def _from_nonzero_integer(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.abs(xs[0] - np.where(np.abs(xs[0]) < 0.5, np.inf, np.rint(xs[0])))
-
-
-def _from_half(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
-    return np.abs(xs[0] - np.floor(xs[0]) - 0.5)
 
 
 def _from_multiple(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
@@ -387,10 +374,6 @@ def _from_second(p: Any, xs: Sequence[Any], y: Any) -> Any:
     if len(lines) < 2:
         return np.full(1, np.inf)
     return np.partition(lines, 1, axis=0)[1]
-
-
-def _between_neighbours(p: Any, _xs: Sequence[Any], y: Any) -> Any:
-    return np.abs(np.diff(y, axis=p.axis))
 
 
 def _between_largest(p: Any, xs: Sequence[Any], _y: Any) -> Any:
@@ -440,17 +423,22 @@ _HALVES: Final = "of equal operands each gets half of the derivative"
 
 _BY_NAME: Final[dict[str, _Kind]] = {
     "absolute fabs": _Kind(_from_zero, "the derivative at 0 counts as 0"),
-    "modulus hypot root_of_squares": _Kind(_of_result, "the derivative at 0 counts as 0"),
+    "modulus hypot root_of_squares": _Kind(
+        lambda _p, _xs, y: np.abs(y), "the derivative at 0 counts as 0"
+    ),
     "sign heaviside": _Kind(_from_zero, _JUMP),
-    "floor ceil": _Kind(_from_integer, _JUMP),
+    "floor ceil": _Kind(lambda _p, xs, _y: np.abs(xs[0] - np.rint(xs[0])), _JUMP),
     "trunc": _Kind(_from_nonzero_integer, _JUMP),
-    "rint": _Kind(_from_half, _JUMP),
+    "rint": _Kind(lambda _p, xs, _y: np.abs(xs[0] - np.floor(xs[0]) - 0.5), _JUMP),
     "floor_divide": _Kind(_from_multiple, _JUMP),
     "remainder fmod": _Kind(_from_multiple, "a jump: the derivative is 1 on both sides"),
     "maximum minimum fmax fmin": _Kind(_difference, _HALVES),
     "reduce_max reduce_min": _Kind(_from_second, _SHARED),
     "running_maximum running_minimum": _Kind(_from_running, _SHARED),
-    "sort": _Kind(_between_neighbours, "equal elements keep their order, as in a stable sort"),
+    "sort": _Kind(
+        lambda p, _xs, y: np.abs(np.diff(y, axis=p.axis)),
+        "equal elements keep their order, as in a stable sort",
+    ),
     "partition": _Kind(_between_ranks, _SHARED),
     "order_statistics": _Kind(_around_ranks, _SHARED),
 }
@@ -471,13 +459,15 @@ KINDS: Final[dict[str, _Kind]] = {
 }
 
 
-_FLAT: Final = frozenset(name for name, kind in KINDS.items() if kind.convention is _JUMP)
+_FLAT: Final = frozenset(
+    ("stop_gradient", *(name for name, kind in KINDS.items() if kind.convention is _JUMP))
+)
 
 
 def has_slope(eq: Equation) -> bool:
     """Whether a derivative may go through an equation."""
     real = any(v.type.dtype.kind in "fc" for v in eq.results)
-    return real and eq.primitive.name not in _FLAT and eq.primitive is not stop_gradient_p
+    return real and eq.primitive.name not in _FLAT
 
 
 def kinks_in(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from funcdiff.core.origins import Place
-from funcdiff.reading.costs import bytes_text, count_text
+from funcdiff.reading.costs import bytes_text, count_text, with_count
 from funcdiff.reading.explanation.findings import Advice, Fault, Kink, LineCost, Masked
 from funcdiff.reading.provenance import short_file, source_of
 
@@ -73,7 +73,7 @@ def _fault(fault: Fault) -> str:
 def _sentence_on_mask(masked: Masked) -> str:
     elsewhere = masked.made_at not in (None, masked.place)
     made = f", made in {where(masked.made_at)}" if elsewhere else ""
-    return f"np.where drops {_count_of(masked.count, 'element')} of {masked.expression}{made}"
+    return f"np.where drops {with_count(masked.count, 'element')} of {masked.expression}{made}"
 
 
 def _kink(kink: Kink) -> str:
@@ -81,10 +81,6 @@ def _kink(kink: Kink) -> str:
     text = ", ".join(f"{n} {words}" for n, words in counts if n)
     at = f", first at {list(kink.index)}" if kink.index else ""
     return f"{kink.expression}: {text}{at}; {kink.convention}"
-
-
-def _count_of(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 # ---- costs ---------------------------------------------------------------------------------------

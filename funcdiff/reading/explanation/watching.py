@@ -60,7 +60,7 @@ class Watching(Notes):
         self._unused: dict[str, None] = {}
         self._outermost = _Marks()
 
-    def traced(self, builder: Builder, recording: Recording, operands: Sequence[Any]) -> None:
+    def note_trace(self, builder: Builder, recording: Recording, operands: Sequence[Any]) -> None:
         """Record all entries once more where the function was called."""
         outer = current_builder()
         marks = self._marks.setdefault(builder, _Marks())
@@ -146,10 +146,10 @@ def active_values(recording: Recording, count: int) -> tuple[frozenset[int], tup
     reached = variables_reached(program, by, has_slope)
     pairs = zip(numbers, program.outputs, strict=True)
     active = frozenset(number for number, atom in pairs if atom in reached)
-    return active, unused_arguments(recording, count)
+    return active, names_of_unused(recording, count)
 
 
-def unused_arguments(recording: Recording, count: int) -> tuple[str, ...]:
+def names_of_unused(recording: Recording, count: int) -> tuple[str, ...]:
     """Return what the user calls those of the first inputs that the outputs do not need."""
     entries, outputs, origins = recording
     needed = live_variables(entries, outputs)

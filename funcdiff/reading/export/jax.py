@@ -124,16 +124,6 @@ def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
     return call("jax.scipy.special.zeta", *args)
 
 
-def _assignment(node: ast.Assign) -> ast.stmt:
-    """``x[i] = y`` is ``x = x.at[i].set(y)``."""
-    return _update(node, node.targets[0], "set")
-
-
-def _addition(node: ast.AugAssign) -> ast.stmt:
-    """``x[i] += y`` is ``x = x.at[i].add(y)``."""
-    return _update(node, node.target, "add")
-
-
 def _update(node: ast.Assign | ast.AugAssign, target: ast.expr, word: str) -> ast.stmt:
     if not isinstance(target, ast.Subscript):
         return node
@@ -162,7 +152,10 @@ _RULES: Final = Rules(
         ),
         "scipy.special.zeta": _zeta,
     },
-    nodes={ast.Assign: _assignment, ast.AugAssign: _addition},
+    nodes={  # x[i] = y is x = x.at[i].set(y), and x[i] += y is x = x.at[i].add(y)
+        ast.Assign: lambda node: _update(node, node.targets[0], "set"),
+        ast.AugAssign: lambda node: _update(node, node.target, "add"),
+    },
     formulas={**formulas(_HAS), **PARTITIONS},
 )
 

@@ -114,7 +114,7 @@ def _arrange(
     return build(permute("x", order), x=x)
 
 
-def _masked_product(convolve: Convolve, choice: str) -> Writing:
+def _product_with_mask(convolve: Convolve, choice: str) -> Writing:
     """Write a product; what is masked meets nothing that is not finite (see `masked`)."""
 
     def write(b: Body, eq: Equation) -> None:
@@ -193,6 +193,6 @@ def products(convolve: Convolve, choice: str) -> dict[str, Writing]:
 
     return {
         "convolve": plain,
-        "masked_contract": _masked_product(convolve, choice),
-        "masked_convolve": _masked_product(convolve, choice),
+        "masked_contract": _product_with_mask(convolve, choice),
+        "masked_convolve": _product_with_mask(convolve, choice),
     }

@@ -146,10 +146,6 @@ def _order(x: ast.expr, axis: int) -> ast.expr:
     return call("np.argsort", x, axis=constant(axis), stable=constant(True))
 
 
-def _argsort(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    return _order(xs[0], eq.params_as(Sorting).axis)
-
-
 def _origins(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     """Match elements of equal rank, which is the order of the order."""
     x, y = xs
@@ -210,10 +206,6 @@ def substitution(formula: str) -> dict[str, Template]:
 # ---- elements ------------------------------------------------------------------------------------
 
 
-def _excess(_eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    return build("np.where(x == y, 0, x - y)", x=xs[0], y=xs[1])
-
-
 def _reciprocal(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     if eq.operands[0].type.dtype.kind in "iu":
         raise UnwritableError("the reciprocals of integers are integers in NumPy alone")
@@ -225,11 +217,11 @@ def _function(path: str) -> Template:
 
 
 SHARED: Final[dict[str, Template]] = {
-    "argsort": _argsort,
+    "argsort": lambda eq, xs: _order(xs[0], eq.params_as(Sorting).axis),
     "bessel_i1": _function("scipy.special.i1"),
     "eig": _function("np.linalg.eig"),
     "eigvals": _function("np.linalg.eigvals"),
-    "excess": _excess,
+    "excess": lambda _eq, xs: build("np.where(x == y, 0, x - y)", x=xs[0], y=xs[1]),
     "order_statistics": _order_statistics,
     "origins": _origins,
     "part": _part,

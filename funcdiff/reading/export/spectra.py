@@ -199,10 +199,6 @@ def _require_zero(b: Body, eq: Equation) -> ast.expr:
     return build("missing & (x != 0)", missing=missing, x=x)
 
 
-def _full_rank(b: Body, eq: Equation) -> ast.expr:
-    return b.simple(eq.operands[1])
-
-
 def _constant_rank(b: Body, eq: Equation) -> ast.expr:
     s, tolerance = map(b.simple, eq.operands[1:])
     largest = let(b, "largest", "np.max(s, axis=-1, keepdims=True)", s=s)
@@ -235,7 +231,8 @@ def _equal_pairs(b: Body, eq: Equation) -> None:
     w, type_ = b.simple(eq.operands[0]), eq.operands[0].type
     n = type_.shape[-1]
     if n < 2 or 0 in type_.shape:
-        b.assign(eq, build("np.broadcast_to(x, s)", x=_true(b), s=_shape(eq)))
+        true, shape = let(b, "true", "np.array([True])"), constant(eq.results[0].type.shape)
+        b.assign(eq, build("np.broadcast_to(x, s)", x=true, s=shape))
         return
     order = let(b, "order", "np.argsort(w, axis=-1, stable=True)", w=w)
     ordered = let(b, "ordered", "np.take_along_axis(w, k, axis=-1)", w=w, k=order)
@@ -250,14 +247,6 @@ def _equal_pairs(b: Body, eq: Equation) -> None:
         x=numbers, k=build("np.argsort(k, axis=-1, stable=True)", k=order),
     )  # fmt: skip
     b.assign(eq, build("g[..., :, None] == g[..., None, :]", g=groups))
-
-
-def _true(b: Body) -> ast.expr:
-    return let(b, "true", "np.array([True])")
-
-
-def _shape(eq: Equation) -> ast.expr:
-    return constant(eq.results[0].type.shape)
 
 
 def _multiplicities(b: Body, eq: Equation) -> None:
@@ -395,7 +384,7 @@ def _lstsq(b: Body, eq: Equation) -> None:
 _CONDITIONS: Final = {
     "complement_gauge": _complement_gauge,
     "constant_rank": _constant_rank,
-    "full_rank": _full_rank,
+    "full_rank": lambda b, eq: b.simple(eq.operands[1]),
     "gauge": _gauge,
     "normal_component": _normal_component,
     "require_zero": _require_zero,

@@ -228,10 +228,6 @@ def _allocation(function: str) -> Call:
     return apply
 
 
-def _eye(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
-    return call("torch.eye", *args, dtype=words.get("dtype", build("torch.float64")))
-
-
 def _full(args: Sequence[ast.expr], _words: Any) -> ast.expr:
     shape, value = args
     shape = shape if isinstance(shape, ast.Tuple) else ast.Tuple([shape], ast.Load())
@@ -372,7 +368,9 @@ _RULES: Final = Rules(
         "np.cumprod": _cumulative("torch.cumprod"),
         "np.cumsum": _cumulative("torch.cumsum"),
         "np.empty": _allocation("torch.empty"),
-        "np.eye": _eye,
+        "np.eye": lambda args, words: call(
+            "torch.eye", *args, dtype=words.get("dtype", build("torch.float64"))
+        ),
         "np.flatnonzero": call_of_formula("torch.nonzero(x.reshape(-1))[:, 0]", "x"),
         "np.full": _full,
         "np.linalg.qr": _qr,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 
+from funcdiff.backend.numbers.scalars import makes_index
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
@@ -16,7 +17,6 @@ from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
-from funcdiff.ops.structure.structural import convert_p
 from funcdiff.ops.user.bridged import Bridged
 from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
@@ -88,9 +88,9 @@ def branch_tests(b: Body, eq: Equation, count: int) -> list[ast.expr]:
     index = eq.operands[0]
     maker = b.maker(index)
     if count == 2:
-        if maker is not None and maker.primitive is convert_p:
+        if maker is not None and makes_index(maker):
             (before,) = maker.operands
-            if before.type.dtype == BOOL and isinstance(before, Var):
+            if isinstance(before, Var):
                 return [b.whole(before) if b.uses(index) == 1 else b.simple(before)]
         return [build("i > 0", i=b.whole(index))]
     i = b.simple(index)
@@ -237,7 +237,7 @@ def _stack_examples(
     return build(formula, rows=name(rows))
 
 
-def _bridged(b: Body, eq: Equation) -> None:
+def _bridge(b: Body, eq: Equation) -> None:
     word = eq.params_as(Bridged).name
     types = ", ".join(str(atom.type) for atom in eq.operands)
     results = ", ".join(str(v.type) for v in eq.results)
@@ -261,7 +261,7 @@ def _opaque(b: Body, eq: Equation) -> None:
     _examples(b, eq, p.batches, lambda xs: call(function, *xs))
 
 
-def _known_tangent(b: Body, eq: Equation) -> None:
+def _tangent_of_known(b: Body, eq: Equation) -> None:
     """Call the rules of a call that was made, as a function of its number and tangents."""
     p = eq.params_as(KnownTangent)
     types = ", ".join(str(atom.type) for atom in eq.operands)
@@ -397,7 +397,7 @@ def _guard(b: Body, eq: Equation) -> None:
         b.assign(eq, b.whole(decides))
 
 
-def _needed(b: Body, eq: Equation) -> None:
+def _need(b: Body, eq: Equation) -> None:
     for x in map(b.whole, eq.operands):
         if not isinstance(x, ast.Name):
             b.writer.line(text_of(x))
@@ -420,7 +420,7 @@ def _places(b: Body, eq: Equation) -> None:
 
 STATEMENTS: Final[dict[str, Writing]] = {
     "guard": _guard,
-    "needed": _needed,
+    "needed": _need,
     "places": _places,
     "custom": _call_of_body(lambda p: p.body, lambda p: p.name),
     "custom_tangent": _call_of_body(
@@ -431,8 +431,8 @@ STATEMENTS: Final[dict[str, Writing]] = {
     "scan": _scan,
     "while_loop": _while,
     "opaque": _opaque,
-    "bridged": _bridged,
-    "custom_known_tangent": _known_tangent,
+    "bridged": _bridge,
+    "custom_known_tangent": _tangent_of_known,
     "root": _solver,
     "integral": _integral,
     "replay": _replay,

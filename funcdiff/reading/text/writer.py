@@ -12,15 +12,16 @@ import numpy as np
 
 from funcdiff.backend.code.formulas import axes_first, index, is_ufunc, with_new_axes
 from funcdiff.backend.code.lower import implicit_broadcasts
+from funcdiff.backend.numbers.scalars import makes_index
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.core.types import FLOAT
 from funcdiff.errors import ProgramError
 from funcdiff.ops.axes.indexing import Indexed, Written
 from funcdiff.ops.control.checkpoint import Tap
-from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.structure.slicing import Slice
-from funcdiff.ops.structure.structural import convert_p, select_p
+from funcdiff.ops.structure.structural import select_p
 from funcdiff.reading.provenance import Label, label_of
 from funcdiff.reading.text.expressions import (
     UnwritableError,
@@ -254,12 +255,12 @@ class Body:
 
     def simple(self, atom: Atom, wanted: str = "") -> ast.expr:
         """Return an operand as a name, or a number."""
-        value = self.writer.simple(self.whole(atom), wanted or self.wanted_name(atom))
+        value = self.writer.simple(self.whole(atom), wanted or self.fitting_name(atom))
         if isinstance(atom, Var):
             self._env[atom.number] = value
         return value
 
-    def wanted_name(self, atom: Atom) -> str:
+    def fitting_name(self, atom: Atom) -> str:
         """Return a fitting name for an atom."""
         if isinstance(atom, Literal):
             return "constant"
@@ -273,7 +274,7 @@ class Body:
         """Return a new name for a variable, which stands for it from now on."""
         if not self.is_used(v):
             return "_"
-        found = self.writer.new(self.wanted_name(v))
+        found = self.writer.new(self.fitting_name(v))
         self._env[v.number] = name(found)
         return found
 
@@ -333,9 +334,9 @@ class Body:
     def _is_only_condition(self, y: Var) -> bool:
         """Whether a boolean was converted for nothing but to choose branches, which need none."""
         eq = self._made[y.number]
-        if eq.primitive is not convert_p or eq.operands[0].type.dtype != BOOL or y.type.shape:
+        if not makes_index(eq):
             return False
-        choices = [e for e in self._program.equations if e.primitive is cond_p]
+        choices = [e for e in self._program.equations if isinstance(e.params, Cond)]
         two = [e for e in choices if e.operands[0] == y and len(e.params_as(Cond).branches) == 2]
         return len(two) == self._uses[y.number]
 
@@ -393,9 +394,10 @@ class Body:
     def _is_weak(self, eq: Equation, literal: Literal) -> bool:
         """Whether a Python number in place of a literal takes its dtype."""
         takes_numbers, function = self._dialect.takes_numbers, eq.operation.function
-        arrays = eq.operands[1:] if eq.primitive is select_p else eq.operands
+        chooses = eq.primitive is select_p
+        arrays = eq.operands[1:] if chooses else eq.operands
         dtypes = {atom.type.dtype for atom in arrays if isinstance(atom, Var)}
-        if eq.primitive is select_p:
+        if chooses:
             return literal.type.dtype in dtypes or (takes_numbers and literal.type.dtype == FLOAT)
         plain = takes_numbers or function in SIGNS
         return literal.type.dtype in dtypes and isinstance(function, np.ufunc) and plain
@@ -411,7 +413,7 @@ class Body:
         else:
             value = self.whole(first)
             value = value if isinstance(first, Literal) else call("np.array", value)
-            found = self.writer.new(self.wanted_name(self._last_written(y)))
+            found = self.writer.new(self.fitting_name(self._last_written(y)))
             self.writer.assign(found, value)
             target = self._env[y.number] = name(found)
         self._owned.add(y.number)

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.backend.kernels.kernels import kernel
+from funcdiff.backend.kernels import kernel
 from funcdiff.backend.numbers.unrolling import Unrolled, keeps_bits, unroll
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable

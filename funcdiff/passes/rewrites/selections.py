@@ -19,7 +19,7 @@ from funcdiff.ops.elementwise.logic import (
     operations,
 )
 from funcdiff.ops.structure.structural import select_p
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
+from funcdiff.passes.rewrites.rewriter import Emit, Rules, involution_rule, is_same
 from funcdiff.space import splat
 
 _isinf_p = operations["isinf"].primitive
@@ -119,7 +119,7 @@ rules: Final[Rules] = {
     operations["bitwise_and"].primitive: (_and,),
     operations["bitwise_or"].primitive: (_or,),
     (_and_p, _isinf_p): (_infinite_number,),
-    (_not_p, _not_p): (undone_rule(_not_p),),
+    (_not_p, _not_p): (involution_rule(_not_p),),
     select_p: (_select_same, _select_booleans),
     (select_p, _not_p): (_select_negated,),
 }

@@ -28,7 +28,7 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
     reverse_p,
 )
-from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules, is_same, undone_rule
+from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, involution_rule, is_same
 from funcdiff.space import (
     Broadcast,
     broadcast_p,
@@ -197,8 +197,7 @@ def _convert_to_same(_emit: Emit, p: Dtype, x: Tracer) -> Tracer | None:
 def _real_of_real(_emit: Emit, _p: Params, z: Tracer) -> Tracer | None:
     """real(complex(x)) = x, real(x + iy) = x."""
     head = maker(z)
-    if head is None or head.primitive not in (convert_p, join_p):
-        return None
+    assert head is not None
     x = operands_of(z, head)[0]
     return x if x.dtype == real_dtype(z.dtype) else None
 
@@ -239,7 +238,7 @@ def _contract_permuted(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Trac
 rules: Final[Rules] = {
     reshape_p: (_reshape_twice,),
     permute_p: (_permute_twice,),
-    (reverse_p, reverse_p): (undone_rule(reverse_p),),
+    (reverse_p, reverse_p): (involution_rule(reverse_p),),
     (broadcast_p, broadcast_p): (_broadcast_twice,),
     slice_p: (_slice_twice,),
     (slice_p, concatenate_p): (_slice_joined,),

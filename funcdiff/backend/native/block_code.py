@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from funcdiff.backend.native.arrays import (
+from funcdiff.backend.native.formulas import compare_integers, formula, is_function
+from funcdiff.backend.native.llvm import Vector, where
+from funcdiff.backend.native.machine_arrays import (
     Function,
     Index,
     Number,
@@ -24,8 +26,6 @@ from funcdiff.backend.native.arrays import (
     store,
     strides_of,
 )
-from funcdiff.backend.native.formulas import formula, is_function, ordered
-from funcdiff.backend.native.vectors import Vector, where
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running.evaluate import is_repeatable
@@ -69,7 +69,7 @@ class Block:
             place: Atom | None = atom
             while target is not None and isinstance(place, Var) and place in made:
                 self.targets.setdefault(place, target)
-                place = self._begun(made[place])
+                place = self._target(made[place])
         for eq in self.program.equations:
             self._equation(eq)
         results = [self.value(atom) for atom in self.program.outputs]
@@ -79,7 +79,7 @@ class Block:
                 results[k] = target
         return results
 
-    def _begun(self, eq: Equation) -> Atom | None:
+    def _target(self, eq: Equation) -> Atom | None:
         """Return what an equation writes into, if nothing else needs that."""
         if eq.primitive.name not in WRITES:
             return None
@@ -105,12 +105,12 @@ class Block:
         places = []
         for atom in eq.operands:
             kind_of(atom.type)
-            memory, place = self.code.given(atom.type)
+            memory, place = self.code.memory_for_caller(atom.type)
             store(self.code, self.value(atom), memory)
             places.append(place)
         for v in eq.results:
             kind_of(v.type)
-        made = [self.code.given(v.type) for v in eq.results]
+        made = [self.code.memory_for_caller(v.type) for v in eq.results]
         self.code.step(eq.operation, places, [place for _, place in made])
         return [x if x.type.shape else Number(x.at((), 1), x.type) for x, _ in made]
 
@@ -181,45 +181,45 @@ class Block:
         """Repeat elements: with strides of 0."""
         shape, axes = eq.params.shape, eq.params.axes  # type: ignore[attr-defined]
 
-        def repeated(x: View) -> View:
+        def repeat(x: View) -> View:
             strides = [0] * len(shape)
             for axis, stride in zip(axes, x.strides, strict=True):
                 strides[axis] = stride
-            return x.seen(shape, tuple(strides))
+            return x.view(shape, tuple(strides))
 
-        return self._rearrange(eq, repeated)
+        return self._rearrange(eq, repeat)
 
     def reshape(self, eq: Equation) -> Value:
         """Arrange the elements in another shape."""
-        return self._rearrange(eq, lambda x: self._reshaped(x, eq.results[0].type.shape))
+        return self._rearrange(eq, lambda x: self._reshape(x, eq.results[0].type.shape))
 
-    def _reshaped(self, x: View, shape: tuple[int, ...]) -> View:
+    def _reshape(self, x: View, shape: tuple[int, ...]) -> View:
         if x.is_whole:
-            return x.seen(shape, strides_of(shape))
+            return x.view(shape, strides_of(shape))
         moving = [(n, k) for n, k in zip(x.type.shape, x.strides, strict=True) if n != 1]
         if [n for n, _ in moving] == [n for n in shape if n != 1]:
             rest = iter(moving)
-            return x.seen(shape, tuple([1 if n == 1 else next(rest)[1] for n in shape]))
+            return x.view(shape, tuple([1 if n == 1 else next(rest)[1] for n in shape]))
         copied = self.code.memory(x.type)
         store(self.code, x, copied)
-        return copied.seen(shape, strides_of(shape))
+        return copied.view(shape, strides_of(shape))
 
     def permute(self, eq: Equation) -> Value:
         """Exchange axes."""
         axes = eq.params.axes  # type: ignore[attr-defined]
         shape = eq.results[0].type.shape
-        return self._rearrange(eq, lambda x: x.seen(shape, tuple([x.strides[k] for k in axes])))
+        return self._rearrange(eq, lambda x: x.view(shape, tuple([x.strides[k] for k in axes])))
 
     def reverse(self, eq: Equation) -> Value:
         """Turn axes around: with negative strides."""
         axes = eq.params.axes  # type: ignore[attr-defined]
 
-        def turned(x: View) -> View:
+        def turn_around(x: View) -> View:
             first = sum((x.type.shape[k] - 1) * x.strides[k] for k in axes)
             strides = [-n if k in axes else n for k, n in enumerate(x.strides)]
-            return x.seen(x.type.shape, tuple(strides), first)
+            return x.view(x.type.shape, tuple(strides), first)
 
-        return self._rearrange(eq, turned)
+        return self._rearrange(eq, turn_around)
 
     def slice(self, eq: Equation) -> Value:
         """Take a box of elements."""
@@ -239,7 +239,7 @@ class Block:
         """Write arrays one behind the other."""
         axis, place, first = eq.params_as(Axis).axis, self.memory(eq.results[0]), 0
         for atom in eq.operands:
-            part = place.seen(atom.type.shape, place.strides, first * place.strides[axis])
+            part = place.view(atom.type.shape, place.strides, first * place.strides[axis])
             store(self.code, self.value(atom), part)
             first += atom.type.shape[axis]
         return place
@@ -314,7 +314,7 @@ class Block:
             for axis, position in zip(p.axes, positions, strict=True):
                 i = self._within(position.at(place, 1), x.type.shape[axis])
                 offset = code.plus(offset, code.times(i, x.strides[axis]))
-            there, row = x.seen(shape, strides, offset), rows
+            there, row = x.view(shape, strides, offset), rows
             for at in place:
                 row = row.row(at)
 
@@ -326,8 +326,8 @@ class Block:
         """Return a position from the front; one that is out of bounds ends the function."""
         if i.kind != "i64":
             raise UncoveredError(i.kind)
-        place = where(ordered("slt", i, i.like(0)), i + length, i)
-        self.require(ordered("ult", place, i.like(length)))
+        place = where(compare_integers("slt", i, i.like(0)), i + length, i)
+        self.require(compare_integers("ult", place, i.like(length)))
         return place.text
 
     def require(self, flag: Vector) -> None:
@@ -348,4 +348,4 @@ def _add(there: View, u: Value, place: Place, width: int) -> None:
 def _box(x: View, p: Slice) -> View:
     first = sum(start * stride for start, stride in zip(p.starts, x.strides, strict=True))
     strides = tuple([n * step for n, step in zip(x.strides, p.steps, strict=True)])
-    return x.seen(p.lengths, strides, first)
+    return x.view(p.lengths, strides, first)

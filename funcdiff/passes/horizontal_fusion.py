@@ -25,7 +25,7 @@ from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import map_nested, walk
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.structure.slicing import add_slice, add_slice_p, along, slice_along
+from funcdiff.ops.structure.slicing import add_slice, along, slice_along
 from funcdiff.ops.structure.structural import reshape, reshape_p
 from funcdiff.space import add, splat
 
@@ -120,7 +120,7 @@ def _parts(program: Program, made: Mapping[Atom, _Part]) -> dict[Atom, _Part]:
     parts = dict(made)
     for eq in program.equations:
         if _moves(eq):
-            part = _reshaped(eq, parts) if eq.primitive is reshape_p else _moved(eq, parts)
+            part = _reshape(eq, parts) if eq.primitive is reshape_p else _part_taken(eq, parts)
             if part is not None:
                 parts[eq.results[0]] = part
     return parts
@@ -131,7 +131,7 @@ def _moves(eq: Equation) -> bool:
     return eq.primitive.facts.elements in ("moved", "summed") and not eq.primitive.pointwise
 
 
-def _moved(eq: Equation, parts: Mapping[Atom, _Part]) -> _Part | None:
+def _part_taken(eq: Equation, parts: Mapping[Atom, _Part]) -> _Part | None:
     """Return the part that is taken of one, or that those are together which are joined."""
     access, found = eq.operation.access, set()
     taken = _cut(access.results[0])
@@ -163,7 +163,7 @@ def _part_along(axis: int, x: Atom, parts: Mapping[Atom, _Part]) -> _Part:
     return part
 
 
-def _reshaped(eq: Equation, parts: Mapping[Atom, _Part]) -> _Part | None:
+def _reshape(eq: Equation, parts: Mapping[Atom, _Part]) -> _Part | None:
     """Return a part whose axis is dropped, or is there again."""
     (x,), after = eq.operands, eq.results[0].type.shape
     part = parts.get(x)
@@ -254,9 +254,10 @@ def _chains(program: Program, parts: Mapping[Atom, _Part]) -> dict[Atom, _Chain]
     uses = Counter(chain(program.outputs, *(eq.operands for eq in program.equations)))
     found: dict[Atom, tuple[Atom, list[tuple[int, _Part]]]] = {}
     for eq in program.equations:
-        cut = _cut(eq.operation.access.operands[1]) if eq.primitive is add_slice_p else None
+        adds = eq.primitive.facts.elements == "added"
+        cut = _cut(eq.operation.access.operands[1]) if adds else None
         if cut is not None:
-            (x, u), (axis, start) = eq.operands, cut
+            (x, u, *_), (axis, start) = eq.operands, cut
             base, pieces = found.pop(x) if x in found and uses[x] == 1 else (x, [])
             found[eq.results[0]] = base, [*pieces, (start, _part_along(axis, u, parts))]
     return {

@@ -24,8 +24,8 @@ import numpy as np
 from funcdiff.backend.blocks.schedule import Loop
 from funcdiff.backend.native import formulas
 from funcdiff.backend.native.formulas import KINDS, MEMORY, OF_LIBRARY, Formula, is_function, key
+from funcdiff.backend.native.llvm import WIDTH, Code, Vector
 from funcdiff.backend.native.machine import MachineCode
-from funcdiff.backend.native.vectors import WIDTH, Code, Vector
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT, INT

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from funcdiff.backend.native.formulas import KINDS, MEMORY, Formula
-from funcdiff.backend.native.vectors import WIDTH, Code, Vector, joined, of_width
-from funcdiff.core.computed import computed
+from funcdiff.backend.native.llvm import WIDTH, Code, Vector, join, of_width
+from funcdiff.core.late import computed
 from funcdiff.core.primitive import Operation
 from funcdiff.core.types import ArrayType
 
@@ -65,32 +65,18 @@ class Step(NamedTuple):
 
 
 class Function(Code):
-    """The instructions of a function, and the memory that it works in.
-
-    Attributes
-    ----------
-    allocations
-        Instructions that come first.
-    parts
-        The functions that it calls, by name.
-    stack, work, behind
-        Bytes of memory that it has on the stack, that its caller gives it, and of these for exits.
-    known
-        What elements of formulas are, at a place and of a width, in the loop that is written.
-    exits
-        Where it ends before its end, in order.
-    steps
-        What NumPy computes.
-    """
+    """The instructions of a function, and the memory that it works in."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.allocations: list[str] = []
-        self.parts: dict[str, str] = {}
+        self.allocations: list[str] = []  # instructions that come first
+        self.parts: dict[str, str] = {}  # the functions that it calls, by name
+        # Bytes of memory on the stack, of what its caller gives it, and of these for exits.
         self.stack = self.work = self.behind = 0
+        # What elements of formulas are, at a place and of a width, in the loop that is written.
         self.known: dict[Any, Vector] = {}
-        self.exits: list[Exit] = []
-        self.steps: list[Step] = []
+        self.exits: list[Exit] = []  # where it ends before its end, in order
+        self.steps: list[Step] = []  # what NumPy computes
 
     # ---- integers --------------------------------------------------------------------------
 
@@ -134,7 +120,7 @@ class Function(Code):
             raise UncoveredError
         return place
 
-    def given(self, type_: ArrayType) -> tuple[View, int]:
+    def memory_for_caller(self, type_: ArrayType) -> tuple[View, int]:
         """Return memory for an array that the caller sees, and where it begins."""
         place, name = self.place_in_work(type_), self.name()
         self.allocations.append(f"  {name} = getelementptr i8, ptr %work, i64 {place}")
@@ -292,7 +278,7 @@ class Number:
 
     def at(self, _place: Place, width: int) -> Vector:
         """Return the number so often."""
-        return self.number.repeated(width)
+        return self.number.repeat(width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,9 +295,9 @@ class View:
         """Load elements."""
         stride = self.strides[-1] if width > 1 else 1
         if stride == 0:
-            return self.at(place, 1).repeated(width)
+            return self.at(place, 1).repeat(width)
         if stride != 1:
-            return joined([self.at(self._moved(place, k), 1) for k in range(width)])
+            return join([self.at(self._move(place, k), 1) for k in range(width)])
         code, kind = self.code, kind_of(self.type)
         in_memory, size = MEMORY[kind]
         held = of_width(in_memory, width)
@@ -325,14 +311,14 @@ class View:
         """Store elements."""
         if x.width > 1 and self.strides[-1] != 1:
             for k, number in enumerate(x.lanes):
-                self.put(self._moved(place, k), number)
+                self.put(self._move(place, k), number)
             return
         in_memory, size = MEMORY[x.kind]
         if x.kind == "i1":
             x = x.emit(f"zext {x} to {of_width(in_memory, x.width)}", in_memory)
         self.code.do(f"store {x}, ptr {self._address(place)}, align {size}")
 
-    def _moved(self, place: Place, count: int) -> Place:
+    def _move(self, place: Place, count: int) -> Place:
         return (*place[:-1], self.code.plus(place[-1], count))
 
     def _address(self, place: Place) -> str:
@@ -346,7 +332,7 @@ class View:
 
     # ---- other views of the same memory ----------------------------------------------------
 
-    def seen(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: Index = 0) -> View:
+    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: Index = 0) -> View:
         """Return elements of the same memory in another order, from some element on."""
         moved = self.code.plus(self.offset, offset)
         return View(self.code, self.type.with_shape(shape), self.base, moved, strides)
@@ -354,7 +340,7 @@ class View:
     def row(self, i: Index) -> View:
         """Return the elements at a place along the first axis."""
         offset = self.code.times(i, self.strides[0])
-        return self.seen(self.type.shape[1:], self.strides[1:], offset)
+        return self.view(self.type.shape[1:], self.strides[1:], offset)
 
     @property
     def is_whole(self) -> bool:
@@ -419,7 +405,7 @@ def _flat(x: Value, known: dict[int, Value | None]) -> Value | None:
     if isinstance(x, Number):
         found = Number(x.number, flat)
     elif isinstance(x, View):
-        found = x.seen(flat.shape, (1,)) if x.is_whole else None
+        found = x.view(flat.shape, (1,)) if x.is_whole else None
     elif isinstance(x, Pointwise):
         operands = [y for y in (_flat(operand, known) for operand in x.operands) if y is not None]
         if len(operands) == len(x.operands):

@@ -52,10 +52,10 @@ def _merge(tables: Sequence[Rules]) -> tuple[_Rules, _RulesByMaker]:
     return rules, by_maker
 
 
-def undone_rule(primitive: Primitive[Any]) -> Rule:
+def involution_rule(primitive: Primitive[Any]) -> Rule:
     """Return the rule of an operation that undoes itself."""
 
-    def undone(_emit: Emit, p: Params, x: Tracer) -> Tracer | None:
+    def cancel(_emit: Emit, p: Params, x: Tracer) -> Tracer | None:
         """f(f(x)) = x, if the inner result is of the type of the outer one."""
         found = made_by(x, primitive)
         if not found or found[0] != p:
@@ -63,7 +63,7 @@ def undone_rule(primitive: Primitive[Any]) -> Rule:
         (origin,) = found[1]
         return origin if origin.type is primitive.abstract(p, x.type)[0] else None
 
-    return undone
+    return cancel
 
 
 class Rewriter:
@@ -96,8 +96,9 @@ class Rewriter:
         if by_maker is not None:
             for x in xs:
                 head = maker(x)
-                if head is not None and head.primitive in by_maker:
-                    rules = [*rules, *by_maker[head.primitive]]
+                found = None if head is None else by_maker.get(head.primitive)
+                if found:
+                    rules = [*rules, *found]
         return rules
 
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:

@@ -29,7 +29,7 @@ class Cost(NamedTuple):
     products: float = 0.0  # of two elements each, in sums
 
     @property
-    def saved(self) -> float:
+    def saving(self) -> float:
         """Nanoseconds by which machine code is expected to be quicker than NumPy.
 
         A call of NumPy takes 500 whatever it does.  Loops of NumPy's and those of `loops` take
@@ -75,7 +75,7 @@ _STARTED, _WRITTEN = 6e7, 2.5e5
 def pays(program: Program, is_step: Callable[[Equation], bool]) -> bool:
     """Whether some calls as machine code make up for its compilation."""
     work = cost(program, is_step)
-    saved = min(work.saved, estimate_time(program) - work.time)
+    saved = min(work.saving, estimate_time(program) - work.time)
     return saved * _CALLS > _STARTED + _WRITTEN * _count(program)
 
 

@@ -192,7 +192,7 @@ class Vector:
             text = self.code.add(f"shufflevector {both}, <{count} x i32> <{mask}>")
         return Vector(self.code, text, self.kind, count)
 
-    def repeated(self, width: int) -> Vector:
+    def repeat(self, width: int) -> Vector:
         """Return a vector of one number, so often."""
         if width == 1:
             return self
@@ -213,7 +213,7 @@ class Vector:
         return self.emit(f"bitcast {self} to {of_width('double', self.width)}", "double")
 
 
-def joined(numbers: Sequence[Vector]) -> Vector:
+def join(numbers: Sequence[Vector]) -> Vector:
     """Return the vector of some numbers."""
     first, width, text = numbers[0], len(numbers), "poison"
     if width == 1:
@@ -491,7 +491,7 @@ def _by_library(name: str, x: Vector, result: Vector, flags: Vector) -> Vector:
     code.do(f"br i1 {some}, label %{slow}, label %{done}")
     code.block(slow)
     values = [Vector(code, code.call(name, "double", str(lane)), x.kind, 1) for lane in x.lanes]
-    filled = joined(values).text
+    filled = join(values).text
     code.do(f"br label %{done}")
     code.block(done)
     return x.emit(f"phi {x.type} [ {result.text}, %{before} ], [ {filled}, %{slow} ]")
