@@ -166,7 +166,7 @@ def ufunc_rows() -> Iterator[list[str]]:
 
 def short_name(function: Callable[..., Any]) -> str:
     """Return ``linalg.norm`` for that function."""
-    return dispatch.qualified_name(function).removeprefix("np.")
+    return dispatch.numpy_name(function).removeprefix("np.")
 
 
 def is_numpys(handler: Callable[..., Any]) -> bool:

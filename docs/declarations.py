@@ -55,7 +55,7 @@ def _refused(function: Any, seen: set[Any]) -> Iterator[str]:
         name = node.func.id
         if name == "refuse":
             yield from (f"{keyword.arg}=" if keyword.arg else "others" for keyword in node.keywords)
-        elif name == "unsupported" and node.args:
+        elif name == "refusal_error" and node.args:
             found = _IN_PARENTHESES.match(_text(node.args[0]))
             yield from [found[1]] if found else []
         else:

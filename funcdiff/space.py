@@ -181,7 +181,7 @@ class Broadcast(Params):
         """Return the same of a result with so many rows."""
         return Broadcast((count, *self.shape[1:]), self.axes)
 
-    def batched(self, size: int) -> Broadcast:
+    def with_batch_axis(self, size: int) -> Broadcast:
         """Return the same with a further axis in front, which the operand has, too."""
         return Broadcast((size, *self.shape), (0, *shifted(self.axes)))
 

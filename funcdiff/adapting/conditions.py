@@ -8,7 +8,7 @@ from typing import Any
 from funcdiff.core.recording.builder import builders
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import known_integer
+from funcdiff.numpy.border.values import integer_or_none
 
 
 def is_known_to_hold(condition: Callable[[], Any]) -> bool:
@@ -33,7 +33,7 @@ def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
 
 def concrete_rank(count: Any, name: str) -> int:
     """Return a rank, of which values or shapes depend; raises ConcreteValueError if unknown."""
-    found = known_integer(array(count))
+    found = integer_or_none(array(count))
     if found is None:
         raise ConcreteValueError(
             f"{name} was asked at {user_location()} for what depends on the rank of a matrix "

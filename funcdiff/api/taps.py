@@ -27,11 +27,10 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, is_weak
 from funcdiff.numpy.memory import views
-from funcdiff.ops.control.checkpoint import Checkpoint, Tap
-from funcdiff.ops.control.checkpoint import tap as tap_op
+from funcdiff.ops.control.rematerialization import Checkpoint, Tap
+from funcdiff.ops.control.rematerialization import tap as tap_op
 from funcdiff.ops.user.custom_rules import Custom, Tangent
-from funcdiff.ops.user.linear_solve import LinearSolve
-from funcdiff.ops.user.root import Root
+from funcdiff.ops.user.solved_equations import LinearSolve, Root
 from funcdiff.passes.simplify import simplify
 from funcdiff.space import add
 

@@ -81,7 +81,7 @@ class Params:
         """
         return self
 
-    def batched(self: Q, size: int) -> Q:  # noqa: ARG002
+    def with_batch_axis(self: Q, size: int) -> Q:  # noqa: ARG002
         """Return the same for operands that all have a further axis in front, of that length.
 
         A field named `axis` or `axes` counts axes; what others say of the shape, a class adds here.
@@ -201,7 +201,7 @@ class Primitive(Generic[P]):
     transpose: Callable[[P, Types, Tangents, Tangents], Tangents] | None = None
     # ``batch(p, size, xs, batched) -> ys``: emit the equation for operands of which those marked
     # carry a batch axis of length `size` in front; every result carries it.  By default all
-    # operands get that axis, and `Params.batched` gives the parameters.
+    # operands get that axis, and `Params.with_batch_axis` gives the parameters.
     batch: Callable[[P, int, Tracers, Sequence[bool]], Tracers] | None = None
     # As `jvp`, but the results do not depend on the tangents: for operations whose `jvp` fuses
     # both (cond, scan), this one keeps them in equations of their own.

@@ -14,7 +14,7 @@ from funcdiff.errors import ConcreteValueError
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.operation import Calculus
 from funcdiff.numpy.border.values import concrete_value
-from funcdiff.ops.user.bridged import bridged
+from funcdiff.ops.user.bridged import call_bridged
 
 _RECENT: Final = 64
 """How many kinds of arguments a function is known for."""
@@ -53,7 +53,7 @@ class Used:
                 except ConcreteValueError:
                     raise error from None
                 operation.run(*values)
-            return call.rebuild(bridged(operation, name, tracers))
+            return call.rebuild(call_bridged(operation, name, tracers))
         return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
 
     def _given(self, x: Any) -> Any:

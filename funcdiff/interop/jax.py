@@ -218,7 +218,7 @@ def _jvp(
     wanted = tuple(y.dtype.kind in "fc" for y in ys)
     moved: list[Any] = []
     if any(active) and any(wanted):
-        forward = operation.pushed(active, wanted)
+        forward = operation.pushforward(active, wanted)
         moved = bridge_p.bind(*xs, *compress(ts, active), operation=forward, inlines=inlines)
     rest = iter(moved)
     return ys, [
@@ -230,8 +230,8 @@ def _jvp(
 def _transpose(cts: Sequence[Any], *xs: Any, operation: Operation, inlines: bool) -> list[Any]:
     known = xs[: len(xs) - operation.linear]
     if any(map(ad.is_undefined_primal, known)):
-        operation.transposed()  # which raises
-    backward = operation.transposed()
+        operation.transpose()  # which raises
+    backward = operation.transpose()
     given = map(ad.instantiate_zeros, cts)
     found = bridge_p.bind(*known, *given, operation=backward, inlines=inlines)
     return [None for _ in known] + [
@@ -246,7 +246,7 @@ def _batch(
     flags = tuple(axis is not None for axis in axes)
     moved = [x if k is None else jnp.moveaxis(x, k, 0) for x, k in zip(xs, axes, strict=True)]
     size = next(x.shape[0] for x, flag in zip(moved, flags, strict=True) if flag)
-    ys = bridge_p.bind(*moved, operation=operation.batched(size, flags), inlines=inlines)
+    ys = bridge_p.bind(*moved, operation=operation.batch(size, flags), inlines=inlines)
     return ys, [0 for _ in ys]
 
 

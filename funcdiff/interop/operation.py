@@ -106,30 +106,30 @@ class Operation:
 
     # ---- derivatives -----------------------------------------------------------------------------
 
-    def pushed(self, active: Mask, wanted: Mask) -> Operation:
+    def pushforward(self, active: Mask, wanted: Mask) -> Operation:
         """Return ``(*xs, *ts) -> tangents``, linear in the tangents.
 
         The arguments that are `active` have a tangent; of the results, those `wanted` get one.
         """
-        key = "pushed", active, wanted
+        key = "pushforward", active, wanted
         return self._once(key, lambda: _Derivative(self, active, wanted, pulls=False))
 
-    def pulled(self, active: Mask, wanted: Mask) -> Operation:
+    def pullback(self, active: Mask, wanted: Mask) -> Operation:
         """Return ``(*xs, *cts) -> cotangents``, linear in the cotangents: the transpose.
 
         The results that are `wanted` have a cotangent; of the arguments, those `active` get one.
         """
-        key = "pulled", active, wanted
+        key = "pullback", active, wanted
         return self._once(key, lambda: _Derivative(self, active, wanted, pulls=True))
 
-    def transposed(self) -> Operation:
+    def transpose(self) -> Operation:
         """Return the transpose of a derivative: ``(*others, *cts) -> cotangents``."""
         raise NotDifferentiableError(
             "a bridged function cannot be transposed: only its derivatives are known to be linear. "
             "Transpose fd.linear_transpose(f) or a derivative instead."
         )
 
-    def batched(self, size: int, flags: Mask, kept: Mask | None = None) -> Operation:
+    def batch(self, size: int, flags: Mask, kept: Mask | None = None) -> Operation:
         """Return the operation for `size` examples.
 
         Arguments have the axis of the examples in front if flagged.  Results that are `kept`, by
@@ -171,8 +171,8 @@ class _Derivative(Operation):
         self.count = sum(active if pulls else wanted)  # of its results
         self._of, self._active, self._wanted, self._pulls = of, active, wanted, pulls
 
-    def transposed(self) -> Operation:
-        other = self._of.pushed if self._pulls else self._of.pulled
+    def transpose(self) -> Operation:
+        other = self._of.pushforward if self._pulls else self._of.pullback
         return other(self._active, self._wanted)
 
 
@@ -200,21 +200,21 @@ class _Batch(Operation):
         self._of._noted(_of_one(given, self._flags), _of_one(found, kept))
         return super()._noted(given, found)
 
-    def pushed(self, active: Mask, wanted: Mask) -> Operation:
+    def pushforward(self, active: Mask, wanted: Mask) -> Operation:
         flags = (*self._flags, *compress(self._flags, active))
-        one = self._of.pushed(active, wanted)
-        return one.batched(self._size, flags, tuple(compress(self._kept or wanted, wanted)))
+        one = self._of.pushforward(active, wanted)
+        return one.batch(self._size, flags, tuple(compress(self._kept or wanted, wanted)))
 
-    def pulled(self, active: Mask, wanted: Mask) -> Operation:
+    def pullback(self, active: Mask, wanted: Mask) -> Operation:
         flags = (*self._flags, *compress(self._kept or wanted, wanted))
-        one = self._of.pulled(active, wanted)
-        return one.batched(self._size, flags, tuple(compress(self._flags, active)))
+        one = self._of.pullback(active, wanted)
+        return one.batch(self._size, flags, tuple(compress(self._flags, active)))
 
-    def transposed(self) -> Operation:
+    def transpose(self) -> Operation:
         others = len(self._flags) - self.linear
         flags, linear = self._flags[:others], self._flags[others:]
         kept = self._kept or (True,) * self.count
-        return self._of.transposed().batched(self._size, (*flags, *kept), linear)
+        return self._of.transpose().batch(self._size, (*flags, *kept), linear)
 
 
 def _of_one(types: Types, flags: Mask) -> Types:

@@ -143,7 +143,7 @@ class _Bridge(Op):  # type: ignore[misc]
         if not (any(active) and any(wanted)):
             return [DisconnectedType()() for _ in inputs]
         cts = [ct for ct, on in zip(given, wanted, strict=True) if on]
-        found = self._derivative(self.operation.pulled(active, wanted), [*inputs, *cts])
+        found = self._derivative(self.operation.pullback(active, wanted), [*inputs, *cts])
         return [DisconnectedType()() if g is None else g for g in spread(found, active)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
@@ -154,7 +154,7 @@ class _Bridge(Op):  # type: ignore[misc]
         moved: Sequence[Any] = [None for _ in outputs]
         if any(active) and any(wanted):
             given = [t for t, on in zip(ts, active, strict=True) if on]
-            pushed = self._derivative(self.operation.pushed(active, wanted), [*inputs, *given])
+            pushed = self._derivative(self.operation.pushforward(active, wanted), [*inputs, *given])
             moved = spread(pushed, wanted)
         return [DisconnectedType()() if t is None else t for t in moved]
 

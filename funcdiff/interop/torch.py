@@ -121,7 +121,7 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
         arrived = tuple(ct is not None for ct in cts)
         if not any(arrived):
             return (None, *(None for _ in xs))
-        backward = ctx.operation.pulled(active, arrived)
+        backward = ctx.operation.pullback(active, arrived)
         # gradients are conjugates of cotangents
         found = _apply(backward, [*xs, *(ct.conj() for ct in cts if ct is not None)])
         return (None, *spread([ct.conj().resolve_conj() for ct in found], active))
@@ -129,7 +129,7 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def jvp(ctx: Any, _: Any, *ts: Any) -> tuple[Any, ...]:
         active = tuple(t is not None for t in ts)
-        forward = ctx.operation.pushed(active, ctx.wanted)
+        forward = ctx.operation.pushforward(active, ctx.wanted)
         return tuple(
             spread(
                 _apply(forward, [*ctx.saved_tensors, *(t for t in ts if t is not None)]), ctx.wanted
@@ -140,7 +140,7 @@ class _Bridge(torch.autograd.Function):  # type: ignore[misc]
     def vmap(info: Any, axes: Sequence[Any], operation: Operation, *xs: Any) -> Any:
         moved = [x if k is None else x.movedim(k, 0) for x, k in zip(xs, axes[1:], strict=True)]
         flags = tuple(k is not None for k in axes[1:])
-        ys = _apply(operation.batched(info.batch_size, flags), moved)
+        ys = _apply(operation.batch(info.batch_size, flags), moved)
         return ys, tuple(0 for _ in ys)
 
 

@@ -21,12 +21,12 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 # what most functions call; the rest is imported by `every` when one of it is called first
-import funcdiff.numpy.linalg.products
+import funcdiff.numpy.linalg.matrix_products
 import funcdiff.numpy.traced.array  # noqa: F401
 from funcdiff.numpy.choosing import selecting  # noqa: F401
 from funcdiff.numpy.creation import like  # noqa: F401
-from funcdiff.numpy.memory import copies  # noqa: F401
-from funcdiff.numpy.reductions import reductions, statistics  # noqa: F401
+from funcdiff.numpy.memory import array_copies  # noqa: F401
+from funcdiff.numpy.reductions import averages, sums_and_extrema  # noqa: F401
 from funcdiff.numpy.shapes import arranging, joining  # noqa: F401
 from funcdiff.numpy.traced import python_numbers  # noqa: F401
 from funcdiff.numpy.ufuncs import arithmetic  # noqa: F401

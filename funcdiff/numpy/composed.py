@@ -17,13 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
-from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.border.dispatch import implements, refusal_error
 from funcdiff.numpy.creation.construction import asarray, join_traced
 from funcdiff.numpy.namespace import OURS
-from funcdiff.ops.structure.slicing import along, slice_p
-from funcdiff.ops.structure.unknown import trimmed, whole_of
+from funcdiff.ops.structure.slicing import along, slice_of, trimmed, whole_of
 
 
 def _names(text: str) -> list[str]:
@@ -114,7 +112,7 @@ def _refuse_out(own: Callable[..., Any]) -> Callable[..., Any]:
     def ours(*args: Any, **kwargs: Any) -> Any:
         if inspect.signature(own).bind(*args, **kwargs).arguments.get("out") is not None:
             name = f"np.fft.{own.__name__}"
-            raise unsupported(
+            raise refusal_error(
                 f"{name}(out=)", f"NumPy itself does not write to it; write out[...] = {name}(a)."
             )
         return own(*args, **kwargs)
@@ -137,8 +135,8 @@ def _of_zeros(own: Callable[..., Any]) -> Callable[..., Any]:
             whole = whole_of(filt)
             n = whole.shape[0]
             return trimmed(whole, along((n,), 0, n - 1, n)) if n else kept
-        found = made_by(kept, slice_p) if kept.shape != filt.shape else None
-        return trimmed(filt, found[0]) if found else kept
+        found = slice_of(kept) if kept.shape != filt.shape else None
+        return trimmed(filt, found) if found else kept
 
     return ours
 

@@ -25,9 +25,8 @@ from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.products.convolution import convolve as linear_convolution
 from funcdiff.ops.products.convolution import sequences
 from funcdiff.ops.structure import structural as ops
-from funcdiff.ops.structure.slicing import along, slice_along
+from funcdiff.ops.structure.slicing import along, shortened, slice_along, trimmed, unknown, whole_of
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.ops.structure.unknown import shortened, trimmed, unknown, whole_of
 
 # ---- coefficients ------------------------------------------------------------------------------
 

@@ -257,6 +257,24 @@ def assertion(name: str, check: Callable[..., Any]) -> Primitive[Params]:
     return symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL)
 
 
+def stand_in(
+    name: str,
+    params: type[P],
+    abstract: Callable[..., Types],
+    impl: Callable[[P], Callable[..., Any]],
+    *,
+    derivative_of: int = 0,
+    facts: Facts = _NOTHING,
+) -> Primitive[P]:
+    """Declare an operation whose one result has the derivative of one operand, by its number."""
+
+    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
+        return bind(primitive, p, *xs), [ts[derivative_of]]
+
+    primitive = Primitive(name, params, abstract, impl, forward, facts=facts)
+    return primitive
+
+
 def multilinear(
     name: str,
     params: type[P],

@@ -25,8 +25,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.linalg.degeneracy import Settling, eigen_differential_p
+from funcdiff.ops.user.custom_function import tangent_program
 from funcdiff.ops.user.custom_rules import Tangent
-from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.passes.rewrites import (
     algebra,
     cancellation,
@@ -123,7 +123,7 @@ def _vjp_program(eq: Equation) -> Program | None:
     if not isinstance(eq.params, Tangent):
         return None
     try:
-        return pushed_forward(eq.params.backward, eq.params)
+        return tangent_program(eq.params.backward, eq.params)
     except NotDifferentiableError:  # which the equation raises if it is run
         return None
 

@@ -23,7 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
-from funcdiff.ops.linalg.matrices import transposed
+from funcdiff.ops.linalg.matrices import matrix_transpose
 from funcdiff.ops.linalg.matrix_functions import (
     Spectral,
     SpectralSum,
@@ -32,7 +32,7 @@ from funcdiff.ops.linalg.matrix_functions import (
     spectral_sum,
     spectral_sum_p,
 )
-from funcdiff.ops.linalg.radial import radial_p
+from funcdiff.ops.linalg.radial_functions import radial_p
 from funcdiff.ops.linalg.singular import svd_p, svdvals_p
 from funcdiff.ops.linalg.singular_functions import (
     SingularFunction,
@@ -400,13 +400,13 @@ def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tr
         return None
     flipped = p.out[-2:] == (column, row)
     value = bind(contract_p, p, x, y)[0]
-    operands = [transposed(value) if flipped else value, left.a, *body.parameters]
+    operands = [matrix_transpose(value) if flipped else value, left.a, *body.parameters]
     program = body.builder.program([body.result])
     if plain.left is None:
         known = spectral(Spectral(program, plain.made.lower), operands)
     else:
         known = singular_function(SingularFunction(program, not plain.left), operands)
-    return transposed(known) if flipped else known
+    return matrix_transpose(known) if flipped else known
 
 
 # ---- the trace -----------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ from funcdiff.ops.linalg.singular import Vectors
 from funcdiff.ops.products.convolution import Convolution
 from funcdiff.ops.products.fourier import Fourier
 from funcdiff.ops.structure.structural import Axis
+from funcdiff.ops.user.custom_function import tangent_program
 from funcdiff.ops.user.custom_rules import Custom, Tangent
-from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.provenance import comment, origin_of
 from funcdiff.reading.tables import Cell, table_html
 
@@ -490,7 +490,7 @@ def _runs(eq: Equation, times: int) -> Iterator[tuple[Program, int]]:
     if isinstance(p, Custom):  # whose rules do not run
         yield p.body, times
     elif isinstance(p, Tangent):
-        yield pushed_forward(p.backward, p), times
+        yield tangent_program(p.backward, p), times
     elif not eq.primitive.facts.hands_on:  # which says what derivatives are
         rounds = p.length if isinstance(p, Scan) else 1
         for program in nested(p):

@@ -23,7 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import FuncdiffError
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_constant
-from funcdiff.ops.structure.unknown import unknown
+from funcdiff.ops.structure.slicing import unknown
 from funcdiff.scipy.covered import Holder
 
 

@@ -68,7 +68,7 @@ def batch_equation(
     """Record an equation of operands of which those that are flagged have a batch axis."""
     if eq.primitive.batch is None:
         wide = operands if all(flags) else align(size, operands, flags)
-        return bind(eq.primitive, eq.params.batched(size), *wide)
+        return bind(eq.primitive, eq.params.with_batch_axis(size), *wide)
     return eq.primitive.batch(eq.params, size, operands, flags)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import funcdiff as fd
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
-from funcdiff.ops.control.checkpoint import Checkpoint
+from funcdiff.ops.control.rematerialization import Checkpoint
 
 RANDOM = np.random.default_rng(11)
 W, X = RANDOM.normal(size=(3, 3)), RANDOM.normal(size=3)

@@ -20,7 +20,7 @@ from funcdiff.errors import (
     OutputError,
     ProgramError,
 )
-from funcdiff.ops.user.opaque import entered
+from funcdiff.ops.user.python_call import entered
 
 X, Y = np.array([0.3, 0.7]), np.array([1.5, -0.4])
 A, B = np.array([[3.0, 1.0], [0.5, 2.0]]), np.array([1.0, 2.0])

@@ -19,8 +19,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.running.memo import caches
 from funcdiff.errors import ConvergenceError
-from funcdiff.ops.user.root import Root, root
-from funcdiff.ops.user.solvers import entered
+from funcdiff.ops.user.solved_equations import Root, entered, root
 from funcdiff.testing import check_grads
 from tests.api.equations import (
     DEFINITE,

@@ -13,7 +13,7 @@ import numpy as np
 
 import funcdiff as fd
 from funcdiff import pytree
-from funcdiff.ops.user.opaque import entered
+from funcdiff.ops.user.python_call import entered
 
 X = np.arange(1.0, 4.0)
 

@@ -192,7 +192,7 @@ def test_a_class_of_parameters_is_a_frozen_dataclass_from_its_first_instance_on(
     p = Turn((0, 1))
     assert repr(p).endswith("Turn(axes=(0, 1), times=1)")
     assert (p, hash(p)) == (Turn(axes=(0, 1), times=1), hash(Turn((0, 1))))
-    assert replace(p, times=2).batched(3) == Turn((1, 2), 2)
+    assert replace(p, times=2).with_batch_axis(3) == Turn((1, 2), 2)
     assert NamedTurn((0, 1)) != p
     assert NamedTurn((0, 1), 1, "turn") == NamedTurn((0, 1))
     with pytest.raises(FrozenInstanceError):

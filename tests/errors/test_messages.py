@@ -233,7 +233,7 @@ def test_a_method_that_dataclasses_wrote_is_no_place_of_the_users(
 
 
 def test_near_misses_are_suggested() -> None:
-    error = dispatch.unsupported("np.linalg.eigvalues")  # as a later NumPy may call it
+    error = dispatch.refusal_error("np.linalg.eigvalues")  # as a later NumPy may call it
     assert "similar: np.linalg.eigvals" in str(error)
 
 

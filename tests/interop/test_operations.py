@@ -98,9 +98,9 @@ def _operation() -> Operation:
 def test_pushing_and_pulling_are_each_others_transpose() -> None:
     op, args = _operation(), (X, np.array(3), np.array([1.0, 2.0, 0.5]))
     active, wanted = (True, False, True), (True, False, True)
-    forward, backward = op.pushed(active, wanted), op.pulled(active, wanted)
-    assert forward.transposed() is backward
-    assert backward.transposed() is forward
+    forward, backward = op.pushforward(active, wanted), op.pullback(active, wanted)
+    assert forward.transpose() is backward
+    assert backward.transpose() is forward
     ts, cts = [np.cos(X), X[::-1]], [X**2, np.array(0.7)]
     pushed, pulled = forward.run(*args, *ts), backward.run(*args, *cts)
     left = sum(np.sum(ct * y) for ct, y in zip(cts, pushed, strict=True))
@@ -109,20 +109,20 @@ def test_pushing_and_pulling_are_each_others_transpose() -> None:
 
 
 def test_what_a_batch_shares_is_summed_in_its_transpose() -> None:
-    op = _operation().pushed((True, False, True), (True, False, True))
+    op = _operation().pushforward((True, False, True), (True, False, True))
     flags, kept = (True, False, False, True, False), (True, True)
-    wide = op.batched(4, flags, kept)
+    wide = op.batch(4, flags, kept)
     types = tuple(ArrayType(s, np.dtype(float)) for s in ((4, 3), (), (3,), (4, 3), (3,)))
     assert [t.shape for t in wide.types(types)] == [(4, 3), (4,)]
-    back = wide.transposed()
+    back = wide.transpose()
     given = (*types[:3], *wide.types(types))
     assert [t.shape for t in back.types(given)] == [(4, 3), (3,)]
-    assert back.transposed().types(types) == wide.types(types)
+    assert back.transpose().types(types) == wide.types(types)
     # what is linear is pulled back by its transpose, wherever it is taken
     random = np.random.default_rng(0)
     args, ts = [random.normal(size=t.shape) for t in given], [random.normal(size=(4, 3)), X]
-    pulled = back.pulled((False, False, False, True, True), (True, True)).run(*args, *ts)
-    for y, z in zip(pulled, back.transposed().run(*args[:3], *ts), strict=True):
+    pulled = back.pullback((False, False, False, True, True), (True, True)).run(*args, *ts)
+    for y, z in zip(pulled, back.transpose().run(*args[:3], *ts), strict=True):
         np.testing.assert_allclose(y, z, rtol=1e-14)
 
 
@@ -143,26 +143,26 @@ def test_what_examples_share_is_differentiated_to_every_order() -> None:
 def test_derivatives_are_made_once() -> None:
     op = _operation()
     masks = (True, False, False), (True, False, False)
-    assert op.pushed(*masks) is op.pushed(*masks)
-    assert op.batched(2, (True,) * 3, (True,) * 3) is op.batched(2, (True,) * 3, (True,) * 3)
+    assert op.pushforward(*masks) is op.pushforward(*masks)
+    assert op.batch(2, (True,) * 3, (True,) * 3) is op.batch(2, (True,) * 3, (True,) * 3)
 
 
 def test_a_function_of_the_users_is_not_transposed() -> None:
     with pytest.raises(NotDifferentiableError, match="only its derivatives are known to be linear"):
-        _operation().transposed()
+        _operation().transpose()
 
 
 def test_code_that_decides_by_values_is_batched_one_by_one() -> None:
     def f(x: Any) -> Any:
         return x**2 if np.sum(x) > 0 else -x
 
-    op = Operation(lambda x: [f(x)], NUMPY_CODE).batched(2, (True,), (True,))
+    op = Operation(lambda x: [f(x)], NUMPY_CODE).batch(2, (True,), (True,))
     rows = np.stack([X, -X])
     np.testing.assert_array_equal(op.run(rows)[0], np.stack([X**2, X]))
-    slopes = op.pulled((True,), (True,)).run(rows, np.ones_like(rows))[0]
+    slopes = op.pullback((True,), (True,)).run(rows, np.ones_like(rows))[0]
     np.testing.assert_array_equal(slopes, np.stack([2 * X, -np.ones(3)]))
     one = Operation(lambda x: [f(x)], NUMPY_CODE)
-    one.batched(2, (True,)).run(rows)
+    one.batch(2, (True,)).run(rows)
     types = (ArrayType((3,), np.dtype(float)),)
     assert one.types(types) == types  # though nobody could tell without values
 

@@ -75,7 +75,7 @@ TAPE: Final = (
             "(op, ref, self.atom) if is_reflected else (op, self.atom, ref)",
             "(op, self.atom, ref)",
             "a Python number on the left goes to the right the second time"),
-    Planted("numpy/ufuncs/calls.py",
+    Planted("numpy/ufuncs/ufunc_calls.py",
             "key = (power_operator, x.type, kind, exponent)",
             "key = (power_operator, x.type, exponent)",
             "a float exponent is taken for the integer that it equals"),

@@ -280,7 +280,7 @@ def _described(signature: inspect.Signature) -> Described:
 
 
 SIGNATURES = {
-    dispatch.qualified_name(function): (theirs, inspect.signature(ours))
+    dispatch.numpy_name(function): (theirs, inspect.signature(ours))
     for function, ours in dispatch.functions().items()
     if (theirs := _signature(function)) is not None
 }

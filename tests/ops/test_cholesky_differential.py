@@ -9,8 +9,8 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core.recording.builder import bind
-from funcdiff.ops.linalg import cholesky_differential as blocks
-from funcdiff.ops.linalg.cholesky_differential import LARGE, Way, cholesky_differential_p
+from funcdiff.ops.linalg import factorizations as blocks
+from funcdiff.ops.linalg.factorizations import LARGE, Way, cholesky_differential_p
 from funcdiff.testing import check_rules
 
 

@@ -12,7 +12,7 @@ import funcdiff as fd
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import as_run
 from funcdiff.core.text.parse import parse
-from funcdiff.ops.linalg.radial import known_p, radial_p
+from funcdiff.ops.linalg.radial_functions import known_p, radial_p
 from funcdiff.passes.rewrites import radii
 from funcdiff.passes.simplify import simplify
 

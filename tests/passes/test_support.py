@@ -20,7 +20,7 @@ from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.accumulation import recurrence_p
 from funcdiff.ops.axes.indexing import Indexed, Written, gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.axes.reductions import cumsum_p
-from funcdiff.ops.control.checkpoint import Tap, tap_p
+from funcdiff.ops.control.rematerialization import Tap, tap_p
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.linalg.degeneracy import (
@@ -76,7 +76,7 @@ from funcdiff.ops.structure.structural import (
     reverse_p,
     select_p,
 )
-from funcdiff.ops.user.linear_solve import LinearSolve, Named, linear_solve_p, named_solve_p
+from funcdiff.ops.user.solved_equations import LinearSolve, Named, linear_solve_p, named_solve_p
 from funcdiff.passes.simplify import simplify_linear
 from funcdiff.passes.supports import propagation
 from funcdiff.passes.supports.propagation import Support, Supports

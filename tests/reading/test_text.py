@@ -29,7 +29,7 @@ from funcdiff.errors import InputError, ProgramError
 from funcdiff.ops.user.bridged import Bridged
 from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.integral import Integral, integrate
-from funcdiff.ops.user.opaque import Opaque, entered
+from funcdiff.ops.user.python_call import Opaque, entered
 from funcdiff.ops.user.replay import Replay
 from funcdiff.reading.provenance import Examined
 from funcdiff.reading.text.control import STATEMENTS

@@ -103,7 +103,7 @@ def first_examples(operands: Sequence[Any], types: Sequence[ArrayType]) -> list[
 # ---- tracing -------------------------------------------------------------------------------------
 
 
-need_what_raises: Final = late("funcdiff.ops.control.needed", "need_what_raises")
+need_what_raises: Final = late("funcdiff.ops.control.guard", "need_what_raises")
 
 
 class Trace(NamedTuple):

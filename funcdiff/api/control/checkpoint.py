@@ -22,8 +22,8 @@ from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.recording.entries import program_of
 from funcdiff.core.recording.quiet import errors_are_heard
 from funcdiff.errors import InputError, user_location
-from funcdiff.ops.control.checkpoint import Tap
-from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
+from funcdiff.ops.control.rematerialization import Tap
+from funcdiff.ops.control.rematerialization import checkpoint as checkpoint_op
 
 P = ParamSpec("P")
 R = TypeVar("R")

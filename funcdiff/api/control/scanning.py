@@ -30,7 +30,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
+from funcdiff.ops.control.rematerialization import checkpoint as checkpoint_op
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.scan import scan as scan_op
 

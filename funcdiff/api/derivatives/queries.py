@@ -29,7 +29,7 @@ from funcdiff.core.running.walk import inline_bodies, nested
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.values import value_of
-from funcdiff.ops.control.checkpoint import Checkpoint
+from funcdiff.ops.control.rematerialization import Checkpoint
 from funcdiff.ops.user.custom_rules import Custom
 from funcdiff.ops.user.linear_part import has_hidden
 from funcdiff.passes.sparsity.assembly import Pattern

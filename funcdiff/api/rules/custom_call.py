@@ -28,7 +28,7 @@ from funcdiff.core.recording.builder import Builder, bind
 from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_function import custom_p
 from funcdiff.ops.user.custom_rules import Custom, smooth
 from funcdiff.space import zeros
 

@@ -38,7 +38,7 @@ from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConvergenceError, InputError, user_location
-from funcdiff.ops.user.root import Root, root
+from funcdiff.ops.user.solved_equations import Root, root
 
 
 @typed_as[Roots]()

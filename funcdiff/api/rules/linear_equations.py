@@ -33,8 +33,8 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import InputError, user_location
-from funcdiff.ops.control.checkpoint import Tap
-from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
+from funcdiff.ops.control.rematerialization import Tap
+from funcdiff.ops.user.solved_equations import LinearSolve, dense_solve, linear_solve
 from funcdiff.space import add, neg, zeros
 from funcdiff.transforms.linearize import linearize
 

@@ -30,8 +30,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
 from funcdiff.numpy.border.values import value_of
-from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque, private_copy
-from funcdiff.ops.user.python_call import Name
+from funcdiff.ops.user.python_call import Function, Name, Opaque, entered, opaque, private_copy
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -20,7 +20,7 @@ from funcdiff.api.rules.solving import Calls, Equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.user.python_call import Name
-from funcdiff.ops.user.solvers import Run, entered
+from funcdiff.ops.user.solved_equations import Run, entered
 from funcdiff.pytree.statics import static_key
 
 _entered: Final[WeakValueDictionary[Hashable, Name[Run]]] = WeakValueDictionary()

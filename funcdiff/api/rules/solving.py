@@ -32,7 +32,7 @@ from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.structure.structural import convert
 from funcdiff.ops.user.python_call import Name
-from funcdiff.ops.user.solvers import Run
+from funcdiff.ops.user.solved_equations import Run
 from funcdiff.passes.simplify import simplify
 
 

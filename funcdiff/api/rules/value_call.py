@@ -50,7 +50,7 @@ from funcdiff.numpy.border.promotion import as_number, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.custom_known import INDEX, Known, RuleCalls, known_p
 from funcdiff.ops.user.custom_rules import nonlinear
-from funcdiff.ops.user.opaque import private_copy
+from funcdiff.ops.user.python_call import private_copy
 from funcdiff.space import zeros
 
 REFUSED: Final[Any] = object()

@@ -17,7 +17,7 @@ from funcdiff.core.recording.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.deferring import arguments_without_labels, holders
-from funcdiff.numpy.border.dispatch import by_types, implementation, qualified_name, unsupported
+from funcdiff.numpy.border.dispatch import by_types, implementation, numpy_name, refusal_error
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS, remember, scalar
 from funcdiff.numpy.messages.mistakes import explain
 from funcdiff.ops.user.failing import fails_p
@@ -138,7 +138,7 @@ class Call:
         self._from_outside.append((len(self._refs), x))
         self._refs.append(name)
 
-    def known(self) -> Recipe | None:
+    def find_recipe(self) -> Recipe | None:
         """Return what is known to be recorded by such a call."""
         if self.key is None:
             return None
@@ -270,12 +270,12 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     """Call our version of a NumPy function; raise `UnsupportedNumPyError` if there is none."""
     ours = implementation(function)
     if ours is None:
-        raise unsupported(qualified_name(function))
+        raise refusal_error(numpy_name(function))
     operands = by_types.get(function)
     if operands is None:
         return _call(ours, function, args, kwargs)
     this = Call(function, args, kwargs, operands=operands)
-    recipe = this.known()
+    recipe = this.find_recipe()
     if recipe is not None:
         return this.record(recipe)
     result = _call(ours, function, args, kwargs)
@@ -295,14 +295,15 @@ def _call(
             return result
         return without_axes(function, result)
     except Exception as error:
-        if isinstance(error, TypeError) and _refuses_keyword(error, ours):
-            keyword = str(error).rsplit("'", 2)[-2]
+        text = str(error) if isinstance(error, TypeError) else ""
+        if "unexpected keyword argument" in text and ours.__name__ in text:
+            keyword = text.rsplit("'", 2)[-2]
             known = ", ".join(inspect.signature(ours).parameters)
-            raise unsupported(
-                f"{qualified_name(function)}({keyword}=)",
+            raise refusal_error(
+                f"{numpy_name(function)}({keyword}=)",
                 f"Leave {keyword} out; the parameters for traced arrays are {known}.",
             ) from error
-        explain(error, qualified_name(function), args, kwargs)
+        explain(error, numpy_name(function), args, kwargs)
         raise
 
 
@@ -324,7 +325,3 @@ def _returns_out(
     given = args[0] if args else None
     by_method = isinstance(given, np.generic) and hasattr(np.generic, function.__name__)
     return not by_method
-
-
-def _refuses_keyword(error: TypeError, ours: Callable[..., Any]) -> bool:
-    return "unexpected keyword argument" in str(error) and ours.__name__ in str(error)

@@ -25,9 +25,9 @@ from funcdiff.numpy.border.values import (
     has_value,
     index_value,
     is_constant,
-    known_value,
     truth,
     value_for,
+    value_or_decision,
     without_value,
 )
 from funcdiff.ops.elementwise.logic import isfinite, isnan
@@ -143,7 +143,7 @@ def description(x: Tracer) -> str:
 def format_value(x: Tracer, spec: str) -> str:
     """Return the value of an array as text."""
     try:
-        value = concrete_value(x) if is_shown() else known_value(x)
+        value = concrete_value(x) if is_shown() else value_or_decision(x)
     except ConcreteValueError:
         what = f"the format {spec!r}" if spec else "the text of x"
         fail_traces(x, without_value(x, what, _CURE))

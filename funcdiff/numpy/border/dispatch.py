@@ -60,13 +60,13 @@ def implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
     return _functions.get(function) or functions().get(function)
 
 
-def qualified_name(function: Callable[..., Any]) -> str:
+def numpy_name(function: Callable[..., Any]) -> str:
     """Return ``np.linalg.norm`` for that function."""
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
 
 
-def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
+def refusal_error(name: str, cure: str = "") -> UnsupportedNumPyError:
     """Return the error for a function or keyword that is not covered.
 
     It gives the reason and the cure of the table of refusals, or else similar covered names.
@@ -88,7 +88,7 @@ def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
 
 def _near_misses(name: str) -> str:
     asked = name.split("(")[0].rsplit(".", 1)[-1]
-    known = {f.__name__: qualified_name(f) for f in functions()}
+    known = {f.__name__: numpy_name(f) for f in functions()}
     known |= {u.__name__: f"np.{u.__name__}" for u in ufuncs}
     known.pop(asked, None)
     near = [known[k] for k in close_matches(asked, sorted(known), n=3, cutoff=0.75)]
@@ -107,4 +107,4 @@ def refuse(name: str, **given: Any) -> None:
     """Raise if any of these keywords of a NumPy function was given a value of its own."""
     for keyword, value in given.items():
         if value is not None and value is not default:
-            raise unsupported(f"{name}({keyword}=)", f"Leave {keyword} out.")
+            raise refusal_error(f"{name}({keyword}=)", f"Leave {keyword} out.")

@@ -86,11 +86,11 @@ def true_places(mask: Any) -> Sequence[Any]:
     They are constants if the mask has a value.  Where only the trace that decides knows it, as
     under `jit`, it decides how many there are.
     """
-    found = known_places(mask) if isinstance(mask, Tracer) else None
+    found = find_true_places(mask) if isinstance(mask, Tracer) else None
     return np.nonzero(np.asarray(mask)) if found is None else found
 
 
-def known_places(mask: Tracer) -> Sequence[Any] | None:
+def find_true_places(mask: Tracer) -> Sequence[Any] | None:
     """Return what `true_places` does; None if nobody knows how many there are."""
     try:
         return np.nonzero(concrete_value(mask))

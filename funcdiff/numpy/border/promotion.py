@@ -17,7 +17,7 @@ from funcdiff.core.recording.builder import Builder, aside, constant, current_bu
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType, native
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert, reshape
@@ -268,5 +268,5 @@ def program_dtype(dtype: Any) -> np.dtype[Any]:
     """Return a dtype that arrays of programs can have."""
     found: np.dtype[Any] = np.dtype(dtype)
     if found not in DTYPE_NAMES:
-        raise unsupported(f"dtype={found}", "Use a boolean, integer, floating or complex dtype.")
+        raise refusal_error(f"dtype={found}", "Use a boolean, integer, floating or complex dtype.")
     return found

@@ -40,7 +40,7 @@ def concrete_value(x: Tracer) -> Any:
     return x.builder.value(x.atom)
 
 
-def known_value(x: Tracer) -> Any:
+def value_or_decision(x: Tracer) -> Any:
     """Return the value of an array; integers and booleans without one decide, if anybody can tell.
 
     Raises `ConcreteValueError` if neither is so.
@@ -54,10 +54,10 @@ def known_value(x: Tracer) -> Any:
         return found
 
 
-def known_integer(x: Tracer) -> int | None:
+def integer_or_none(x: Tracer) -> int | None:
     """Return the value of an integer, or None where nobody knows it."""
     try:
-        return int(known_value(x))
+        return int(value_or_decision(x))
     except ConcreteValueError:
         return None
 
@@ -94,9 +94,9 @@ def key_value(x: Tracer) -> Any:
 
 
 def value_for(x: Tracer, what: str, cure: str) -> Any:
-    """Return the value of an array as `known_value` does; the error says for `what` it was."""
+    """Return `value_or_decision`; the error says for `what` the value was needed."""
     try:
-        return known_value(x)
+        return value_or_decision(x)
     except ConcreteValueError:
         missing = without_value(x, what, cure)
         fail_traces(x, missing)
@@ -181,7 +181,7 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
     constant = is_constant(x)
     if constant:
         with suppress(ConcreteValueError):
-            value = known_value(x)
+            value = value_or_decision(x)
             return value if isinstance(value, np.generic) else np.array(value)
     code, cure, place = mistake()
     if constant or not has_value(x):

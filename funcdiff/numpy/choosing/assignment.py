@@ -17,12 +17,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_frame, user_location
 from funcdiff.numpy.border.deferring import without_labels
-from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.failures import fail_traces
 from funcdiff.numpy.border.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
 from funcdiff.numpy.border.values import is_constant, is_traced
-from funcdiff.numpy.memory import copies, indexing, mutation, views
-from funcdiff.numpy.memory.indexing import (
+from funcdiff.numpy.memory import array_copies, index_expressions, mutation, views
+from funcdiff.numpy.memory.index_expressions import (
     Advanced,
     Chosen,
     Items,
@@ -47,10 +47,10 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     if is_advanced(items):
         mutation.assign(x, _with_advanced(x, items, value))
         return
-    box = indexing.basic(x.shape, items)
+    box = index_expressions.basic(x.shape, items)
     v = convert_to_store(value, ArrayType(box.shape, x.dtype))
     if mutation.is_alone(x):
-        mutation.point(x, indexing.with_box(x, box, v))
+        mutation.point(x, index_expressions.with_box(x, box, v))
     else:
         place = items if Ellipsis in items else (*items, ...)
         mutation.assign(x, v, lambda base: base[place])
@@ -60,7 +60,7 @@ def _check_stored_by_a_statement() -> None:
     """Refuse that rows are exchanged by code in C, which takes ``x[i]`` for a copy."""
     frame = user_frame(or_scipys=True)
     if frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] != "STORE_SUBSCR":
-        raise unsupported(
+        raise refusal_error(
             "a function that exchanges rows in place, such as rng.shuffle,",
             "Write x[rng.permutation(len(x))].",
         )
@@ -72,9 +72,9 @@ def _with_advanced(x: Tracer, items: Items, value: Any) -> Tracer:
         masked = _with_mask(x, items[0], value)
         if masked is not None:
             return masked
-    found = indexing.resolve(x.shape, items)
+    found = index_expressions.resolve(x.shape, items)
     v = convert_to_store(value, ArrayType(found.shape, x.dtype))
-    return indexing.put_advanced(x, found, v, distinct=_is_distinct(found))
+    return index_expressions.put_advanced(x, found, v, distinct=_is_distinct(found))
 
 
 def _with_mask(x: Tracer, mask: Any, value: Any) -> Tracer | None:
@@ -172,7 +172,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
         type_ = ArrayType((), dtype)
         return fit(value, type_) if dtype.kind in "fc" else constant(stored_there[()], type_)
     value = without_labels(value)
-    v = copies.asarray(value) if isinstance(value, list | tuple) else value
+    v = array_copies.asarray(value) if isinstance(value, list | tuple) else value
     v = v if isinstance(v, Tracer) else array(concrete(v))
     if v.dtype.kind == "c" and dtype.kind not in "cb":
         raise TypeError(
@@ -203,32 +203,30 @@ def _check_keeps_derivative(v: Tracer, dtype: np.dtype[Any]) -> None:
 def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
     """Do ``ufunc.at(x, index, *values)``: where a position repeats, one after the other."""
     if ufunc.nout != 1:
-        raise unsupported(f"np.{ufunc.__name__}.at", "It has several results.")
+        raise refusal_error(f"np.{ufunc.__name__}.at", "It has several results.")
     mutation.check_castable(ufunc, x, x, *values)
     items = normalize(index)
     if not is_advanced(items):
-        result = ufunc(array(indexing.take(x, items)), *values)
-        put(x, items, fit(result, ArrayType(indexing.basic(x.shape, items).shape, x.dtype)))
+        result = ufunc(array(index_expressions.take(x, items)), *values)
+        chosen = index_expressions.basic(x.shape, items)
+        put(x, items, fit(result, ArrayType(chosen.shape, x.dtype)))
         return
-    found = indexing.resolve(x.shape, items)
+    found = index_expressions.resolve(x.shape, items)
     operands: list[Any] = [
         v if np.ndim(v) == 0 else permute(_broadcast(array(v), found.shape), inverse(found.order))
         for v in values
     ]
-    box = indexing.apply(x, found.basic)
+    box = index_expressions.apply(x, found.basic)
+    weights = (v.dtype if isinstance(v, Tracer) else v for v in operands)
     adds = ufunc in (np.add, np.subtract)
-    if adds and np.result_type(box.dtype, *(_weak(v) for v in operands)) == box.dtype:
+    if adds and np.result_type(box.dtype, *weights) == box.dtype:
         amount: Any = operands[0] if ufunc is np.add else np.negative(operands[0])
         shape = tuple(found.shape[axis] for axis in inverse(found.order))
         v = fit(amount, ArrayType(shape, box.dtype))
         box = scatter_add(box, v, found.indices, found.axes)
     else:
         box = _in_rounds(box, ufunc, found, operands)
-    mutation.assign(x, indexing.with_box(x, found.basic, box))
-
-
-def _weak(value: Any) -> Any:
-    return value.dtype if isinstance(value, Tracer) else value
+    mutation.assign(x, index_expressions.with_box(x, found.basic, box))
 
 
 def _in_rounds(box: Tracer, ufunc: np.ufunc, found: Advanced, operands: Sequence[Any]) -> Tracer:
@@ -294,14 +292,14 @@ class Flat:
 
     def __getitem__(self, index: Any) -> Any:
         flat = flatten_axis(self.base)
-        y: Any = indexing.take(flat, places(index, flat.type.size))
+        y: Any = index_expressions.take(flat, places(index, flat.type.size))
         return views.fresh(y)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         write(self.base, index, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return copies.plain_array(flatten_axis(self.base), dtype, copy)
+        return array_copies.plain_array(flatten_axis(self.base), dtype, copy)
 
     def copy(self) -> Any:
         """Return the elements as a vector."""
@@ -341,7 +339,7 @@ def write(x: Tracer, index: Any, value: Any) -> None:
         return
     index = places(index, flat.type.size, written=True)
     items = normalize(index)
-    measured = indexing.resolve if is_advanced(items) else indexing.basic
+    measured = index_expressions.resolve if is_advanced(items) else index_expressions.basic
     shape = measured(flat.shape, items).shape
     count = int(np.prod(shape, dtype=int))
     if not count:

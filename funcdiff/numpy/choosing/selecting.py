@@ -32,8 +32,8 @@ from funcdiff.numpy.border.promotion import (
 )
 from funcdiff.numpy.border.values import constant_value, value_of
 from funcdiff.numpy.choosing import assignment
-from funcdiff.numpy.memory import copies, indexing, mutation, views
-from funcdiff.numpy.memory.indexing import positions
+from funcdiff.numpy.memory import array_copies, index_expressions, mutation, views
+from funcdiff.numpy.memory.index_expressions import positions
 from funcdiff.numpy.shapes.shape import (
     as_ints,
     normalize_axis,
@@ -185,11 +185,11 @@ def _on_parts(x: Tracer, masks: list[Any], calls: Sequence[Callable[[Any], Any]]
         count = int(np.count_nonzero(mask))
         if not count:
             continue
-        value = call(indexing.take(x, mask))
+        value = call(index_expressions.take(x, mask))
         parts.append(fit(value, ArrayType((count,), x.dtype)))
         source[mask] = size + np.arange(count)
         size += count
-    return indexing.take(ops.concatenate(parts, 0), source)
+    return index_expressions.take(ops.concatenate(parts, 0), source)
 
 
 def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
@@ -244,7 +244,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if not x.shape[axis] and places.shape.count(0) == 0:
         raise IndexError("cannot do a non-empty take from an empty axes")
     places = within(places, x.shape[axis], mode)
-    result = indexing.take(x, (*(WHOLE,) * axis, places))
+    result = index_expressions.take(x, (*(WHOLE,) * axis, places))
     return mutation.store("np.take", views.fresh(result), out)
 
 
@@ -260,7 +260,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     if places.ndim != x.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     if not isinstance(indices, Tracer):
-        indexing.check_bounds(np.asarray(indices), x.shape[axis], axis)
+        index_expressions.check_bounds(np.asarray(indices), x.shape[axis], axis)
     common = list(broadcast_shapes(_without(x, axis), _without(places, axis)))
 
     def widen(z: Tracer) -> Any:
@@ -317,7 +317,7 @@ def apply_along_axis(
     if 0 in around:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     values = [
-        copies.asarray(func1d(indexing.take(vectors, place), *args, **kwargs))
+        array_copies.asarray(func1d(index_expressions.take(vectors, place), *args, **kwargs))
         for place in np.ndindex(around)
     ]
     dtype = values[0].dtype  # the first result decides, as in NumPy
@@ -365,7 +365,7 @@ def _mask_of_shape(mask: Any, shape: tuple[int, ...]) -> Any:
 @_into_traced(np.copyto)
 def copyto(dst: Tracer, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values into an array, where a mask is true."""
-    src = copies.array(src) if isinstance(src, list | tuple) else src
+    src = array_copies.array(src) if isinstance(src, list | tuple) else src
     model = src if type(src) in WEAK else model_of(src if is_weak(src) else array(src))
     np.copyto(np.empty(np.shape(model), dst.dtype), model, casting)  # or NumPy's own error
     v = assignment.convert_to_store(src, dst.type)

@@ -18,12 +18,12 @@ import numpy as np
 from funcdiff.core.recording.builder import Builder, constant, current_builder
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.calling import arrays, call
-from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import array as as_array
 from funcdiff.numpy.border.promotion import common_dtype, promote
 from funcdiff.numpy.border.values import concrete_value, is_traced
 from funcdiff.numpy.creation import like
-from funcdiff.numpy.memory import copies
+from funcdiff.numpy.memory import array_copies
 from funcdiff.numpy.memory.views import copy_in_order
 from funcdiff.numpy.shapes.joining import concatenate
 from funcdiff.ops.structure import structural as ops
@@ -147,7 +147,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     >>> fnp.ascontiguousarray(2.0)
     array([2.])
     """
-    make = copies.ascontiguousarray if is_traced(a) else np.ascontiguousarray
+    make = array_copies.ascontiguousarray if is_traced(a) else np.ascontiguousarray
     return make(a, dtype)
 
 
@@ -377,7 +377,7 @@ class Concatenator:
         if not any(map(_has_traced, items)):
             return self._plain[key]
         if any(isinstance(item, str) for item in items):
-            raise unsupported(
+            raise refusal_error(
                 f"np.{self._name} with a string", "Use fnp.concatenate(arrays, axis) instead."
             )
         parts = [self._part(item) for item in items]
@@ -388,7 +388,7 @@ class Concatenator:
         if not isinstance(item, slice):
             return array(item) if isinstance(item, list | tuple) else item  # numbers are weak
         if _has_traced(item):
-            raise unsupported(
+            raise refusal_error(
                 f"a traced bound of a slice in np.{self._name}",
                 "Use fnp.arange or fnp.linspace instead.",
             )

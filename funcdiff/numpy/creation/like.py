@@ -28,7 +28,7 @@ from funcdiff.numpy.border.promotion import (
 )
 from funcdiff.numpy.border.promotion import array as traced
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.memory.copies import on_cpu
+from funcdiff.numpy.memory.array_copies import on_cpu
 from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
 from funcdiff.ops.elementwise.mathematics import floor
 from funcdiff.ops.structure.structural import concatenate, convert, iota, permute, reshape

@@ -1,4 +1,4 @@
-"""NumPy's factorizations of matrices, singular values, and the norms made of them."""
+"""NumPy's linear systems, determinants, factorizations, and the norms made of singular values."""
 
 from __future__ import annotations
 
@@ -12,20 +12,99 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy.border.dispatch import default, implements, unsupported
-from funcdiff.numpy.border.promotion import array, broadcast_to, promote
-from funcdiff.numpy.border.values import is_constant, known_integer
-from funcdiff.numpy.linalg.systems import inexact, inv, matrix_stack, slogdet, square_matrices
+from funcdiff.numpy.border.dispatch import default, implements, refusal_error
+from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_to, promote
+from funcdiff.numpy.border.values import integer_or_none, is_constant
 from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.axes.reductions import reduce_max, reduce_min
 from funcdiff.ops.elementwise.complex import imaginary_part, real, real_part
 from funcdiff.ops.elementwise.mathematics import root_of_squares
-from funcdiff.ops.linalg import eigen, factorizations, orthogonal, pseudoinverse, singular
+from funcdiff.ops.linalg import (
+    determinants,
+    factorizations,
+    general_eigen,
+    orthogonal,
+    pseudoinverse,
+    singular,
+    systems,
+)
 from funcdiff.ops.linalg.matrices import identity
 from funcdiff.ops.linalg.pseudoinverse import assured_rank
+from funcdiff.ops.structure.slicing import unknown
 from funcdiff.ops.structure.structural import convert, permute, reshape
-from funcdiff.ops.structure.unknown import unknown
-from funcdiff.space import reduce_sum
+from funcdiff.space import kept_axes, reduce_sum
+
+_SlogdetResult: Final[Any] = type(np.linalg.slogdet(np.eye(1)))
+
+
+def inexact(x: Any) -> Tracer:
+    """Return an array of a dtype that LAPACK has, integers as float64."""
+    matrix: Tracer = array(x)
+    if matrix.dtype.kind in "biu":
+        return convert(matrix, FLOAT)
+    if matrix.dtype.char not in "fdFD":
+        raise TypeError(f"array type {matrix.dtype.name} is unsupported in linalg")
+    return matrix
+
+
+def matrix_stack(x: Any) -> Tracer:
+    """Return a stack of matrices; raises NumPy's LinAlgError for fewer than two axes."""
+    matrices = inexact(x)
+    if matrices.ndim < 2:
+        raise LinAlgError(
+            f"{matrices.ndim}-dimensional array given. Array must be at least two-dimensional"
+        )
+    return matrices
+
+
+def square_matrices(x: Any) -> Tracer:
+    """Return a stack of square matrices; raises NumPy's LinAlgError for others."""
+    matrices = matrix_stack(x)
+    if matrices.shape[-1] != matrices.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return matrices
+
+
+# ---- systems, inverse, determinant ---------------------------------------------------------------
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Tracer:
+    """Return the solution of A·x = b; `b` is a vector only if it is 1-D, stacks broadcast."""
+    left, right = promote(square_matrices(a), inexact(b))
+    vector = right.ndim == 1
+    if right.ndim == 0:
+        raise ValueError("solve: the right-hand side is 0-d")
+    if vector:
+        right = reshape(right, (*right.shape, 1))
+    if left.shape[-1] != right.shape[-2]:
+        raise ValueError(
+            f"solve: matrices of shape {left.shape} do not fit a right-hand side of shape "
+            f"{np.shape(b)}"
+        )
+    stack = broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left, right = (broadcast_to(x, (*stack, *x.shape[-2:])) for x in (left, right))
+    x = systems.solve(left, right)
+    return reshape(x, x.shape[:-1]) if vector else x
+
+
+@implements(np.linalg.inv)
+def inv(a: Tracer) -> Tracer:
+    """Return the inverse."""
+    return systems.inv(square_matrices(a))
+
+
+@implements(np.linalg.det)
+def det(a: Tracer) -> Tracer:
+    """Return the determinant."""
+    return determinants.det(square_matrices(a))
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Tracer) -> Any:
+    """Return sign and logarithm of the modulus of the determinant."""
+    return _SlogdetResult(*determinants.slogdet(square_matrices(a)))
+
 
 _EigResult: Final[Any] = type(np.linalg.eig(np.eye(1)))
 _GIVES_REAL: Final = {
@@ -57,7 +136,7 @@ def qr(a: Tracer, mode: str = "reduced") -> Any:
     matrix, R and below it the vectors of Householder's reflectors, and their factors.
     """
     if mode in ("f", "full", "e", "economic"):
-        raise unsupported(
+        raise refusal_error(
             f"np.linalg.qr(mode={mode!r})",
             "Pass mode='reduced', 'complete' or 'r' for the factors themselves.",
         )
@@ -108,7 +187,7 @@ def eig(a: Tracer) -> Any:
     eigenvalues share their derivative, and their vectors have none: there it raises.
     """
     x = square_matrices(a)
-    w, v = eigen.eig(x)
+    w, v = general_eigen.eig(x)
     return _EigResult(real(w), real(v)) if _all_real("eig", x, w) else _EigResult(w, v)
 
 
@@ -116,7 +195,7 @@ def eig(a: Tracer) -> Any:
 def eigvals(a: Tracer) -> Tracer:
     """Return eigenvalues; equal ones share their derivative."""
     x = square_matrices(a)
-    w = eigen.eigvals(x)
+    w = general_eigen.eigvals(x)
     return real(w) if _all_real("eigvals", x, w) else w
 
 
@@ -222,13 +301,8 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = defa
         rcond = max(x.shape[-2:]) * np.finfo(x.dtype).eps
     if hermitian:
         square_matrices(x)
-    return pseudoinverse.pinv(x, _tolerance(rcond, x), symmetric=bool(hermitian))
-
-
-def _tolerance(value: Any, x: Tracer) -> Tracer:
-    """Return a tolerance for each matrix, in the precision that NumPy compares it in."""
-    tolerance: Tracer = broadcast_to(array(value), x.shape[:-2])
-    return tolerance
+    tolerance: Tracer = broadcast_to(array(rcond), x.shape[:-2])  # in its own precision
+    return pseudoinverse.pinv(x, tolerance, symmetric=bool(hermitian))
 
 
 @implements(np.linalg.lstsq)
@@ -251,7 +325,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         raise LinAlgError("Incompatible dimensions")
     relative = float(np.finfo(FLOAT).eps) * max(rows, columns) if rcond is None else float(rcond)
     x, squares, rank, s = pseudoinverse.lstsq(left, right, relative=relative)
-    known = known_integer(rank) if rows > columns else 0
+    known = integer_or_none(rank) if rows > columns else 0
     if known is None:
         squares = assured_rank(squares, array(rank < columns))
     elif known < columns or rows <= columns:
@@ -371,7 +445,7 @@ def _of_matrices(x: Any, ord: Any, row: int, column: int) -> Any:
     if ord is None or ord in ("fro", "f"):
         return _euclidean(x, tuple(sorted((row, column))))
     if ord in (2, -2, "nuc"):
-        s = svdvals(_matrices_last(x, row, column))
+        s = svdvals(permute(x, (*kept_axes(x.ndim, (row, column)), row, column)))
         last = s.ndim - 1
         if ord == "nuc":
             return reduce_sum(s, (last,))
@@ -384,8 +458,3 @@ def _of_matrices(x: Any, ord: Any, row: int, column: int) -> Any:
         raise ValueError("Invalid norm order for matrices.")
     sums = reduce_sum(array(np.absolute(x)), (summed,))
     return _largest(sums, left) if ord > 0 else reduce_min(sums, (left,))
-
-
-def _matrices_last(x: Tracer, row: int, column: int) -> Tracer:
-    rest = tuple(k for k in range(x.ndim) if k not in (row, column))
-    return permute(x, (*rest, row, column))

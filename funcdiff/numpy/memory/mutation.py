@@ -15,9 +15,9 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import array, fit, model_of
-from funcdiff.numpy.memory.copies import follow
+from funcdiff.numpy.memory.array_copies import follow
 from funcdiff.numpy.memory.layouts import NDArray, note_layout, replace_elements
 from funcdiff.numpy.memory.views import (
     Make,
@@ -230,7 +230,7 @@ def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") ->
     if out is None:
         return result
     if not isinstance(out, Tracer):
-        raise unsupported(
+        raise refusal_error(
             f"{name}(out=) with an ordinary array",
             "Use the function's result instead of out=, or make the array one that can hold it, "
             f"{MADE_INSIDE}.",

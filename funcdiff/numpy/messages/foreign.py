@@ -142,7 +142,7 @@ def operation_of(ufunc: np.ufunc) -> Elementwise | Callable[..., Any] | None:
     return handlers.get(ufunc.__name__)
 
 
-def qualified_name(ufunc: np.ufunc) -> str:
+def ufunc_name(ufunc: np.ufunc) -> str:
     """Return ``np.sin`` or ``scipy.special.gamma`` for that ufunc, or how others call theirs."""
     if _is_scipys(ufunc):
         return f"scipy.special.{ufunc.__name__}"

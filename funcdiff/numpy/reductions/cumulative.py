@@ -11,7 +11,7 @@ from funcdiff.core.types import FLOAT, real_dtype
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array, fit
-from funcdiff.numpy.reductions.reductions import Member, accumulator, family, store_reduction
+from funcdiff.numpy.reductions.sums_and_extrema import Member, accumulator, family, store_reduction
 from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
 from funcdiff.ops.axes import reductions as ops
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part

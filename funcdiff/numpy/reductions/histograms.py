@@ -159,7 +159,7 @@ def histogram(
     if uniform is not None and simple:
         counts = _uniform_counts(samples, weights, edges, *uniform)
     else:
-        counts = _sorted_counts(samples, weights, edges)
+        counts = _count_by_sorting(samples, weights, edges)
     if not density:
         return counts, edges
     widths = convert(array(np.diff(edges)), FLOAT)
@@ -193,7 +193,7 @@ def _uniform_counts(
     return total
 
 
-def _sorted_counts(samples: Any, weights: Any, edges: Any) -> Any:
+def _count_by_sorting(samples: Any, weights: Any, edges: Any) -> Any:
     """Take differences of cumulative counts, or of cumulative weights, of sorted samples."""
     dtype = INT if weights is None else weights.dtype
     total: Any = zeros(edges.type.with_dtype(dtype))

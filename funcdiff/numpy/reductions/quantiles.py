@@ -17,8 +17,8 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
-from funcdiff.numpy.reductions.reductions import Member, family, merge_axes, store_reduction
-from funcdiff.numpy.reductions.statistics import weights_along
+from funcdiff.numpy.reductions.averages import weights_along
+from funcdiff.numpy.reductions.sums_and_extrema import Member, family, merge_axes, store_reduction
 from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.axes import sorting
 from funcdiff.ops.axes.indexing import take_along

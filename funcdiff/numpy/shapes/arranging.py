@@ -11,10 +11,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.border.dispatch import implements, refusal_error
 from funcdiff.numpy.border.promotion import array, broadcast_to
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.memory.indexing import positions, take
+from funcdiff.numpy.memory.index_expressions import positions, take
 from funcdiff.numpy.shapes.joining import concatenate, concrete_index
 from funcdiff.numpy.shapes.shape import (
     as_ints,
@@ -30,7 +30,7 @@ from funcdiff.ops.axes.indexing import spread
 from funcdiff.ops.elementwise.logic import less
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along, sliding_windows
-from funcdiff.space import add, zeros
+from funcdiff.space import add, kept_axes, zeros
 
 WHOLE = slice(None)
 
@@ -149,8 +149,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
     offset = as_int(offset)
-    rest = tuple(k for k in range(x.ndim) if k not in (first, second))
-    matrices = ops.permute(x, (*rest, first, second))
+    matrices = ops.permute(x, (*kept_axes(x.ndim, (first, second)), first, second))
     *stack, rows, columns = matrices.shape
     count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     flat = ops.reshape(matrices, (*stack, rows * columns))
@@ -248,7 +247,7 @@ def windows(
     """
     del subok  # traced arrays have no subclasses
     if writeable:
-        raise unsupported(
+        raise refusal_error(
             "np.lib.stride_tricks.sliding_window_view(writeable=True)",
             "An element belongs to several windows: write into the array itself.",
         )

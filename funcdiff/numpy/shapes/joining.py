@@ -15,7 +15,7 @@ from funcdiff.numpy.border import promotion
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Shape, array, broadcast_to, fit, promote
 from funcdiff.numpy.memory import mutation, views
-from funcdiff.numpy.memory.indexing import take
+from funcdiff.numpy.memory.index_expressions import take
 from funcdiff.numpy.shapes.shape import normalize_axis, ravel, squeeze
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
@@ -34,7 +34,9 @@ def concatenate(
     casting: Any = "same_kind",
 ) -> Any:
     """Join arrays along an existing axis."""
-    given = _sequence(arrays)
+    if isinstance(arrays, Tracer) and arrays.ndim == 0:
+        raise TypeError("a 0-d array is not a sequence of arrays")
+    given: list[Any] = list(arrays)
     if not given and not isinstance(arrays, list | tuple):  # NumPy has read it to find us
         raise TypeError(
             'arrays to concatenate must be passed as a "sequence" type such as list or tuple, not '
@@ -48,13 +50,6 @@ def concatenate(
     _check_shapes(tuple([x.shape for x in xs]), axis := _joining_axis(xs, axis))
     result = views.fresh(ops.concatenate(xs, axis))
     return mutation.store("np.concatenate", result, out, casting=casting)
-
-
-def _sequence(arrays: Any) -> list[Any]:
-    """Return a list of the arrays, or the rows of one array, as a list."""
-    if isinstance(arrays, Tracer) and arrays.ndim == 0:
-        raise TypeError("a 0-d array is not a sequence of arrays")
-    return list(arrays)
 
 
 def _convert(given: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:

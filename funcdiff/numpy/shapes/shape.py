@@ -1,15 +1,17 @@
-"""Shape functions: the same elements, axes arranged, inserted, merged or repeated."""
+"""Shape functions: the same elements, axes arranged or repeated; and the types of results."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from operator import index as as_int
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.numpy.border.dispatch import copy_mode, implements, unsupported
+from funcdiff.numpy.border.dispatch import copy_mode, implements, refusal_error
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, program_dtype
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
 from funcdiff.numpy.memory import views
@@ -71,7 +73,7 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     if copy is False:
         model = views.layout(x, settle=True)
         if model is None:
-            raise unsupported("np.reshape(copy=False)", f"{_UNKNOWN_LAYOUT} Leave copy out.")
+            raise refusal_error("np.reshape(copy=False)", f"{_UNKNOWN_LAYOUT} Leave copy out.")
         np.reshape(model, target, order=order, copy=False)  # raises where there is no view
     if copy:
         return views.fresh(result)
@@ -100,7 +102,7 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     model = views.layout(x, settle=True)
     if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
-        raise unsupported(
+        raise refusal_error(
             f"{name}(order={order!r})",
             f"{_UNKNOWN_LAYOUT} Say order='C' or order='F'.",
         )
@@ -230,3 +232,38 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     result = ops.convert(x, program_dtype(dtype))
     fresh = views.as_array if isinstance(x, np.ndarray) else views.fresh
     return fresh(result) if copy or result is not x else x
+
+
+# ---- results that follow from shapes and dtypes alone --------------------------------------------
+
+
+def _blank(value: Any) -> Any:
+    """Return an array of the shape and dtype of a traced one; it takes no memory of its own."""
+    if not isinstance(value, Tracer):
+        return value
+    return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+
+
+def _asks_for_types(function: Callable[..., Any]) -> None:
+    @implements(function)
+    @wraps(function)
+    def ours(*args: Any, **kwargs: Any) -> Any:
+        blanks = {name: _blank(value) for name, value in kwargs.items()}
+        return function(*map(_blank, args), **blanks)
+
+
+for _function in (
+    np.common_type,
+    np.diag_indices_from,
+    np.result_type,
+    np.tril_indices_from,
+    np.triu_indices_from,
+):
+    _asks_for_types(_function)
+
+
+@implements(np.can_cast)
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Return whether a cast between dtypes is allowed by a rule."""
+    source, target = (x.dtype if isinstance(x, Tracer) else x for x in (from_, to))
+    return bool(np.can_cast(source, target, casting))

@@ -23,9 +23,9 @@ from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, sta
 from funcdiff.numpy.border.failures import attempt
 from funcdiff.numpy.border.values import key_value
 from funcdiff.numpy.choosing import assignment
-from funcdiff.numpy.memory import copies, indexing, mutation, views
+from funcdiff.numpy.memory import array_copies, index_expressions, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, is_called_through
-from funcdiff.numpy.traced.methods import (
+from funcdiff.numpy.traced.array_methods import (
     Absent,
     Methods,
     NoMatricesError,
@@ -33,7 +33,7 @@ from funcdiff.numpy.traced.methods import (
     UnsupportedAttributeError,
     namespace_of_traced,
 )  # fmt: skip
-from funcdiff.numpy.ufuncs import calls, ufunc_methods
+from funcdiff.numpy.ufuncs import ufunc_calls, ufunc_methods
 
 innermost: Final[Callable[[], Any]] = scope.innermost.get
 """The innermost builder, of type `Any`: a checker takes that of a tracer for another class."""
@@ -72,7 +72,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
             return _leave(stance, self, ufunc, (self, other))
-        return calls.operate(ufunc, self, other)
+        return ufunc_calls.operate(ufunc, self, other)
 
     return operator
 
@@ -99,7 +99,7 @@ def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
             return _leave(stance, self, ufunc, (other, self))
-        return calls.apply(ufunc, other, self)
+        return ufunc_calls.apply(ufunc, other, self)
 
     return operator
 
@@ -174,13 +174,13 @@ class Array(Methods, metaclass=StandsFor):
                 number = len(entries)
                 entries.append((op, self.atom))
                 return op.handle(builder, number, op.result)
-        return calls.apply(ufunc, *inputs)
+        return ufunc_calls.apply(ufunc, *inputs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return calling.call(func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return copies.plain_array(self, dtype, copy)
+        return array_copies.plain_array(self, dtype, copy)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         np.empty(0).__array_namespace__(api_version=api_version)  # raises where NumPy does
@@ -270,7 +270,7 @@ class Array(Methods, metaclass=StandsFor):
         if name.startswith("_") or not hasattr(np.ndarray, name):
             # code that asks which protocols there are needs no place
             where = "" if name.startswith("_") else f", at {user_location()}"
-            if name in copies.PROTOCOLS:
+            if name in array_copies.PROTOCOLS:
                 raise AttributeError(
                     f"a traced array has no {name}: it stands for a value without memory. Give "
                     "np.array(x), a copy of the value of an array that has no derivative"
@@ -288,7 +288,7 @@ class Array(Methods, metaclass=StandsFor):
                 f"a matrix met a traced array at {user_location()}: its * is @, which would be "
                 "lost. Use np.asarray(x), and write @ for products."
             )
-        raise UnsupportedAttributeError(str(dispatch.unsupported(f"ndarray.{name}")))
+        raise UnsupportedAttributeError(str(dispatch.refusal_error(f"ndarray.{name}")))
 
     # ---- operators -------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class Array(Methods, metaclass=StandsFor):
         stance = stance_of(type(exponent))
         if stance is not NO_STANCE:
             return _leave(stance, self, np.power, (self, exponent))
-        return calls.power_operator(self, exponent)
+        return ufunc_calls.power_operator(self, exponent)
 
 
 class NDArray(Array):
@@ -346,7 +346,7 @@ class NDArray(Array):
         return (self[k] for k in range(self.type.shape[0]))
 
     def __getitem__(self, index: Any) -> Any:
-        return indexing.take(self, index)
+        return index_expressions.take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         assignment.put(self, index, value)
@@ -391,7 +391,7 @@ class Scalar(Array):
         )
 
     def __getitem__(self, index: Any) -> Any:
-        return indexing.take(self, index)
+        return index_expressions.take(self, index)
 
     def copy(self, order: Any = "C") -> Any:
         """Return the scalar."""

@@ -23,7 +23,7 @@ from funcdiff.numpy.border import deferring
 from funcdiff.numpy.border.promotion import as_number, fit, is_weak, remember
 from funcdiff.numpy.border.values import fact
 from funcdiff.numpy.traced.array import Array, innermost
-from funcdiff.numpy.ufuncs.calls import power_operator
+from funcdiff.numpy.ufuncs.ufunc_calls import power_operator
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.elementwise.logic import (
     exact_absolute,

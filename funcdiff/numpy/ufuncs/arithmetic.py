@@ -12,7 +12,7 @@ from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.mutation import store
-from funcdiff.numpy.ufuncs.calls import apply, elementwise, resolve, resolve_or_explain
+from funcdiff.numpy.ufuncs.ufunc_calls import apply, elementwise, resolve, resolve_or_explain
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj, imaginary_part, join, modulus, real_part
 from funcdiff.ops.elementwise.mathematics import bessel_i0, normalized_sinc

@@ -18,23 +18,23 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.calling import call
-from funcdiff.numpy.border.dispatch import default, unsupported
+from funcdiff.numpy.border.dispatch import default, refusal_error
 from funcdiff.numpy.border.masks import mask_of
 from funcdiff.numpy.border.promotion import array, broadcast_to, program_dtype
 from funcdiff.numpy.choosing import assignment
-from funcdiff.numpy.memory.indexing import positions
-from funcdiff.numpy.messages.foreign import qualified_name
+from funcdiff.numpy.memory.index_expressions import positions
+from funcdiff.numpy.messages.foreign import ufunc_name
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE, explain
-from funcdiff.numpy.reductions.reductions import (
+from funcdiff.numpy.reductions.sums_and_extrema import (
     is_given,
     merge_axes,
-    reduced_axes,
+    reduction_axes,
     store_reduction,
     with_kept,
 )
 from funcdiff.numpy.shapes.shape import normalize_axis
-from funcdiff.numpy.ufuncs import calls
-from funcdiff.numpy.ufuncs.calls import apply
+from funcdiff.numpy.ufuncs import ufunc_calls
+from funcdiff.numpy.ufuncs.ufunc_calls import apply
 from funcdiff.ops.axes import accumulation
 from funcdiff.ops.axes.accumulation import by_extremum, running_extremum
 from funcdiff.ops.axes.indexing import gather
@@ -68,14 +68,14 @@ def call_method(
     try:
         return _call(ufunc, method, inputs, dict(kwargs))
     except Exception as error:
-        name = qualified_name(ufunc)
+        name = ufunc_name(ufunc)
         explain(error, name if method == "__call__" else f"{name}.{method}", inputs, kwargs)
         raise
 
 
 def _call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     if method == "__call__":
-        return calls.call(ufunc, inputs, keywords)
+        return ufunc_calls.call(ufunc, inputs, keywords)
     if method == "at":
         return _at(ufunc, *inputs)
     if ufunc.nin != 2:
@@ -109,8 +109,8 @@ def _check_caller(x: Any, out: Any) -> None:
 
 def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
     if not isinstance(target, Tracer):
-        raise unsupported(
-            f"{qualified_name(ufunc)}.at of an ordinary array with traced values",
+        raise refusal_error(
+            f"{ufunc_name(ufunc)}.at of an ordinary array with traced values",
             f"Make the array {MADE_INSIDE}.",
         )
     assignment.at(target, ufunc, index, *values)
@@ -119,7 +119,7 @@ def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
 def _outer(ufunc: np.ufunc, x: Any, y: Any, **keywords: Any) -> Any:
     x, y = (array(z) for z in (x, y))  # Python numbers are strong here
     widened = reshape(x, (*x.shape, *(1,) * y.ndim))
-    return calls.call(ufunc, (widened, y), keywords)
+    return ufunc_calls.call(ufunc, (widened, y), keywords)
 
 
 # ---- reductions --------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def reduce(
         if ufunc in _LOGIC and is_given(initial):
             y = call(_REDUCTIONS[ufunc], (x, axis), {**keywords, "out": None, "keepdims": keepdims})
             return store_reduction(
-                f"{qualified_name(ufunc)}.reduce", apply(ufunc, y, bool(initial)), out
+                f"{ufunc_name(ufunc)}.reduce", apply(ufunc, y, bool(initial)), out
             )
         if is_given(initial) or (initial is None and ufunc in _SUMS):
             keywords["initial"] = initial
@@ -152,7 +152,7 @@ def reduce(
         elif dtype is not None:
             x = _cast(ufunc, x, dtype)
         return call(_REDUCTIONS[ufunc], (x, axis), {**keywords, "keepdims": keepdims})
-    axes = reduced_axes(axis, x.ndim)
+    axes = reduction_axes(axis, x.ndim)
     if len(axes) > 1 and ufunc.identity is None:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
@@ -176,7 +176,7 @@ def reduce(
         _, masks = _without_first(masks)
     (result,) = _fold(ufunc, first, entries, masks, stacks=False)
     result = with_kept(result, x, axes, keepdims)
-    return store_reduction(f"{qualified_name(ufunc)}.reduce", result, out)
+    return store_reduction(f"{ufunc_name(ufunc)}.reduce", result, out)
 
 
 def _start(ufunc: np.ufunc, initial: Any, *, needed: bool) -> Tracer | None:
@@ -199,7 +199,7 @@ def _cast(ufunc: np.ufunc, x: Tracer, dtype: Any) -> Tracer:
     wanted = x.dtype if dtype is None else program_dtype(dtype)
     first, second, _ = ufunc.resolve_dtypes((None, wanted, None), reduction=True)
     if first != second:
-        raise unsupported(f"{qualified_name(ufunc)}.reduce of {wanted}", "Convert the array first.")
+        raise refusal_error(f"{ufunc_name(ufunc)}.reduce of {wanted}", "Convert the array first.")
     return convert(x, first)
 
 
@@ -251,19 +251,19 @@ def accumulate(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
     moved: Any = _cast(ufunc, x, dtype)
     if ufunc in by_extremum:
         return store_reduction(
-            f"{qualified_name(ufunc)}.accumulate", running_extremum(ufunc, moved, along), out
+            f"{ufunc_name(ufunc)}.accumulate", running_extremum(ufunc, moved, along), out
         )
     step = _step(ufunc, moved)
     if step is not None:
         steps = accumulation.accumulate(step, moved, along)
-        return store_reduction(f"{qualified_name(ufunc)}.accumulate", steps, out)
+        return store_reduction(f"{ufunc_name(ufunc)}.accumulate", steps, out)
     moved = np.moveaxis(moved, along, 0)
     if x.shape[along]:
         first, rest = _without_first(moved)
         _, rows = _fold(ufunc, first, rest, None, stacks=True)
         moved = concatenate([reshape(first, (1, *first.shape)), rows], 0)
     result: Any = np.moveaxis(moved, 0, along)
-    return store_reduction(f"{qualified_name(ufunc)}.accumulate", result, out)
+    return store_reduction(f"{ufunc_name(ufunc)}.accumulate", result, out)
 
 
 def reduceat(
@@ -302,7 +302,7 @@ def reduceat(
     else:
         result = constant(0, reduce(ufunc, flat[:1], 0, dtype).type.with_shape((0, *shape[:-1])))
     turned: Any = np.moveaxis(result, 0, along)
-    return store_reduction(f"{qualified_name(ufunc)}.reduceat", turned, out)
+    return store_reduction(f"{ufunc_name(ufunc)}.reduceat", turned, out)
 
 
 def _stretches(ufunc: np.ufunc, x: Any, dtype: Any) -> Tracer:

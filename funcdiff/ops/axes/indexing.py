@@ -289,7 +289,7 @@ class Count(Params):
     count: int
     leading: int = 0
 
-    def batched(self, size: int) -> Count:  # noqa: ARG002
+    def with_batch_axis(self, size: int) -> Count:  # noqa: ARG002
         """Return the same for parts along one more axis."""
         return replace(self, leading=self.leading + 1)
 

@@ -97,15 +97,15 @@ def mean_of_marked(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
     return mul(total, convert(share, x.dtype))
 
 
-def _shared_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
+def _share_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """Give entries that are equal to the extremum equal shares of its derivative."""
     attained = broadcast(y, x.shape, kept_axes(x.ndim, p.axes))
     winners = logical_or(equal(x, attained), isnan(x))
     return mean_of_marked(t, winners, p.axes)
 
 
-reduce_max_p: Final = reduction("reduce_max", np.maximum, _shared_tangent)
-reduce_min_p: Final = reduction("reduce_min", np.minimum, _shared_tangent)
+reduce_max_p: Final = reduction("reduce_max", np.maximum, _share_tangent)
+reduce_min_p: Final = reduction("reduce_min", np.minimum, _share_tangent)
 
 
 def reduce_max(x: Tracer, axes: tuple[int, ...]) -> Tracer:

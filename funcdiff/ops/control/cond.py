@@ -52,10 +52,10 @@ def _abstract_cond(p: Cond, index: ArrayType, *xs: ArrayType) -> Types:
 def _cond_impl(p: Cond, runner: Runner = executable) -> Callable[..., Any]:
     branches = [runner(branch) for branch in p.branches]
 
-    def chosen(index: Any, *xs: Any) -> Sequence[Any]:
+    def run_branch(index: Any, *xs: Any) -> Sequence[Any]:
         return branches[min(max(int(index), 0), len(branches) - 1)](*xs)
 
-    return several(chosen)
+    return several(run_branch)
 
 
 def _cond_jvp(p: Cond, xs: Tracers, ts: Tangents) -> Pushed:

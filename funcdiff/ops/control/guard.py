@@ -1,7 +1,10 @@
-"""Conditions on values while a program runs: `guard`, as seen in the trace, and `demand`.
+"""Checks while a program runs: `guard`, as seen in the trace, `demand`, and `needed`.
 
-The programs of `jit` have them where Python decided by values.  They are put in when everything is
-derived, each before all that it protects; until then what decides is among the outputs.
+The programs of `jit` have guards where Python decided by values.  They are put in when everything
+is derived, each before all that it protects; until then what decides is among the outputs.
+
+A check such as ``np.linalg.cholesky(K)`` raises in the plain call, though nobody uses its result:
+`needed` lets a program compute it all the same.
 """
 
 from __future__ import annotations
@@ -11,13 +14,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
-from funcdiff.core.recording.builder import bind, constant
+from funcdiff.core.primitive import (
+    NONE,
+    Facts,
+    Operation,
+    Params,
+    Tracers,
+    Types,
+)
+from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.recording.entries import live_variables
+from funcdiff.core.running.walk import nested
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.elementwise.logic import not_equal
-from funcdiff.ops.families import constant_op
+from funcdiff.ops.families import constant_op, stand_in
 from funcdiff.space import align
 
 
@@ -108,17 +120,8 @@ def _impl_demand(p: Demand) -> Callable[..., Any]:
     return demand
 
 
-def _forward(p: Demand, xs: Tracers, ts: Tangents) -> Pushed:
-    return bind(demand_p, p, *xs), [ts[0]]
-
-
-demand_p: Final = Primitive(
-    "demand",
-    Demand,
-    lambda _p, x, _refused: (x,),
-    _impl_demand,
-    _forward,
-    facts=Facts(raises=True),
+demand_p: Final = stand_in(
+    "demand", Demand, lambda _p, x, _refused: (x,), _impl_demand, facts=Facts(raises=True)
 )
 """``y = demand{error, message} x, refused``: x; its derivative is 1.  Where any of the booleans of
 `refused` is true, it raises."""
@@ -127,3 +130,43 @@ demand_p: Final = Primitive(
 def demand(x: Tracer, refused: Tracer, error: Exception) -> Tracer:
     """Return `x`, after a test that a condition holds nowhere."""
     return bind(demand_p, Demand(type(error).__name__, str(error)), x, refused)[0]
+
+
+# ---- unused equations that may raise -------------------------------------------------------------
+
+
+def _batch_needed(_p: Params, size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
+    return align(size, bind(needed_p, NONE, *xs), [False])
+
+
+needed_p: Final = constant_op(
+    "needed",
+    Params,
+    abstract=lambda _p, *_xs: (ArrayType((), BOOL),),
+    impl=lambda _p: lambda *_xs: BOOL.type(True),
+    batch=_batch_needed,
+    facts=Facts(ends=True),
+)
+"""``y = needed *xs``: true; the program computes the operands, whatever its outputs need."""
+
+
+def need_what_raises(builder: Builder, outputs: Sequence[Tracer]) -> None:
+    """Let the program compute what may raise: what no output needs, and what has no value yet."""
+    refs = tuple(map(builder.ref, outputs))
+    entries = tuple(builder.entries)
+    is_live = live_variables(entries, refs)
+    unused = [
+        builder.handle(builder, number, entry[0].results[0])
+        for number, entry in enumerate(entries)
+        if not is_live[number] and entry and _raises(entry[0]) and not builder.values.know(number)
+    ]
+    if unused:
+        bind(needed_p, NONE, *unused)
+
+
+def _raises(op: Any) -> bool:
+    """Whether an operation may raise by itself, or one of the programs among its parameters."""
+    return isinstance(op, Operation) and (
+        op.primitive.facts.raises
+        or any(_raises(eq.operation) for program in nested(op.params) for eq in program.equations)
+    )

@@ -218,7 +218,7 @@ def transpose_sweeps(p: While, cts: Tangents, operands: Tangents) -> Transposed:
     constants, carries = p.split(operands)
     assembly = Assembly([x.type for x in present(constants)])
     known = _add_known_sweeps(p, assembly, linear)
-    forward = [_known_carry(p, k, linear[k], carries[k]) for k in _known_sweeps(p, linear)]
+    forward = [_nonlinear_carry(p, k, linear[k], carries[k]) for k in _sweeps_to_repeat(p, linear)]
     backward: list[list[Tracer]] = []
     arrived = p.results(cts)
     gathered: dict[int, list[int]] = {}
@@ -250,7 +250,7 @@ def _linear_outputs(p: While, k: int, flags: Mask) -> list[int]:
     return [j for j, flag in enumerate(outputs) if flag]
 
 
-def _known_sweeps(p: While, linear: Sequence[Mask]) -> list[int]:
+def _sweeps_to_repeat(p: While, linear: Sequence[Mask]) -> list[int]:
     """Return the sweeps that have to run again for what is known: the first, which counts, too."""
     return [
         k
@@ -259,7 +259,7 @@ def _known_sweeps(p: While, linear: Sequence[Mask]) -> list[int]:
     ]
 
 
-def _known_carry(p: While, k: int, flags: Mask, carry: Sequence[Any]) -> list[Any]:
+def _nonlinear_carry(p: While, k: int, flags: Mask, carry: Sequence[Any]) -> list[Any]:
     head = p.constants
     return [x for x, flag in zip(carry, flags[head : head + p.carries[k]], strict=True) if not flag]
 
@@ -268,7 +268,7 @@ def _add_known_sweeps(p: While, assembly: Assembly, linear: Sequence[Mask]) -> l
     """Add the sweeps that compute what is known; return what is linear in each."""
     places: dict[int, int] = {}
     halves = []
-    again = _known_sweeps(p, linear)
+    again = _sweeps_to_repeat(p, linear)
     number = 0
     for k, (body, flags) in enumerate(zip(p.sweeps, linear, strict=True)):
         n, head = p.carries[k], p.constants + p.carries[k]
@@ -278,8 +278,8 @@ def _add_known_sweeps(p: While, assembly: Assembly, linear: Sequence[Mask]) -> l
         rows = [places[j - head] for j in known if j >= head]
         before: Sequence[int] = ()
         if k in again:
-            carry = _known_carry(p, k, flags, body.input_types[p.constants : head])
-            step = _known_step(rearrange(body, known, others), rows)
+            carry = _nonlinear_carry(p, k, flags, body.input_types[p.constants : head])
+            step = _nonlinear_step(rearrange(body, known, others), rows)
             left = assembly.add(carry, step, reverse=p.reverse[k])
             places.update(zip([number + j - n for j in others if j >= n], left, strict=False))
             before = left[len(left) - len(carry) :]
@@ -311,7 +311,7 @@ def _pull_back(
     return Pulled(pulled, inputs, kept, list(compress(known.rows, rows)), known.kept)
 
 
-def _known_step(known: Program, rows: list[int]) -> Step:
+def _nonlinear_step(known: Program, rows: list[int]) -> Step:
     """Return what a sweep does to what is known; it leaves the carry as it was before, too."""
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:

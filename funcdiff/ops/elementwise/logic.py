@@ -55,12 +55,12 @@ _BITS: Final = 63
 
 def _exact(operation: Callable[..., Any], count: int) -> Elementwise:
     """Declare an operator of so many integers by that of Python's."""
-    checked = partial(_checked, operation)
+    checked = partial(_apply_exactly, operation)
     name = operation.__name__.strip("_")
     return elementwise(f"exact_{name}", checked, *(None for _ in range(count)))
 
 
-def _checked(operation: Callable[..., Any], *xs: Any) -> Any:
+def _apply_exactly(operation: Callable[..., Any], *xs: Any) -> Any:
     """Return what an operator of Python's makes of integers."""
     if not np.ndim(xs[0]):
         return np.int64(_within(operation, *map(int, xs)))

@@ -98,7 +98,10 @@ float_power = elementwise("float_power", np.float_power, _power_base, _power_exp
 sqrt = elementwise("sqrt", np.sqrt, lambda x, y: 0.5 / y)
 # of a sum of squares, whose root has a kink where it is 0: what `passes.kinks` puts for sqrt
 root_of_squares = elementwise(
-    "root_of_squares", lambda s: np.sqrt(s), lambda s, y: _over(_half(y), y), dtypes=_same
+    "root_of_squares",
+    lambda s: np.sqrt(s),
+    lambda s, y: _over(constant(0.5, y.type), y),
+    dtypes=_same,
 )
 cbrt = elementwise("cbrt", np.cbrt, lambda x, y: 1 / (3 * y * y))
 
@@ -241,11 +244,6 @@ frexp_mantissa = elementwise(
 def _ones(x: Any) -> Any:
     """1, of the type of x."""
     return constant(1, x.type)
-
-
-def _half(x: Any) -> Any:
-    """0.5, of the type of x."""
-    return constant(0.5, x.type)
 
 
 # ---- i0 and i1 -----------------------------------------------------------------------------------

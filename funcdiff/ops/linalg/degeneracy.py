@@ -175,7 +175,7 @@ def _check(ct: Any, same: Any) -> Any:
     return ct
 
 
-def checked_cotangent(
+def cotangent_assertion(
     name: str, params: type[C], check: Callable[[C], Callable[..., Any]]
 ) -> Primitive[C]:
     """Declare the identity of tangents, of which `check` looks at the cotangents.
@@ -196,7 +196,7 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
     return bind(gauge_p, Gauge(checked), x, same)[0]
 
 
-gauge_p: Final = checked_cotangent("gauge", Gauge, lambda _p: _check)
+gauge_p: Final = cotangent_assertion("gauge", Gauge, lambda _p: _check)
 
 
 _MISSING: Final = {

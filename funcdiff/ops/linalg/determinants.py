@@ -20,7 +20,13 @@ from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import unary
-from funcdiff.ops.linalg.matrices import identity, per_matrix, square, trace_of_product, transposed
+from funcdiff.ops.linalg.matrices import (
+    identity,
+    matrix_transpose,
+    per_matrix,
+    square,
+    trace_of_product,
+)
 from funcdiff.ops.linalg.systems import inv
 from funcdiff.ops.structure.structural import select
 from funcdiff.space import Maybe, mul, sum_tangents, zeros
@@ -161,9 +167,9 @@ def _adjugate_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
 
 def _adjugate_transpose(_p: Params, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     """Use that Dᵐ⁺¹det(A)[Cᵀ, T₁,…] = <C, Dᵐadj(A)[T₁,…]> is symmetric in the directions."""
-    turned = transposed(cts[0])
+    turned = matrix_transpose(cts[0])
     operands = [turned if x is None else x for x in xs]
-    ct = transposed(adjugate(*operands))
+    ct = matrix_transpose(adjugate(*operands))
     return [ct if x is None else None for x in xs]
 
 

@@ -29,7 +29,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import logical_and, logical_not
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.linalg.degeneracy import differences, reciprocal_gaps
-from funcdiff.ops.linalg.matrices import matmul, per_column, per_row, transposed
+from funcdiff.ops.linalg.matrices import matmul, matrix_transpose, per_column, per_row
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import add, mul, neg, zeros
@@ -118,17 +118,9 @@ class Paths:
 
         f[x, …, y] = Σ f[x, x, …, x]·(y - x)ʳ,   x once more for each r.
 
-    Parameters
-    ----------
-    series
-        The values at the points of f, f', f''/2, …: `orders` of the count of directions, or one
-        more than these, where only equal points are near each other.
-    w
-        The points.
-    same
-        Which of them are equal.
-    count
-        Of the directions.
+    `series` are the values of f, f', f''/2, … at the points `w`, of which `same` says which are
+    equal: `orders` of the count of directions, or one more than these, where only equal points are
+    near each other.
     """
 
     def __init__(self, series: Tracers, w: Tracer, same: Tracer, count: int) -> None:
@@ -172,7 +164,7 @@ class Paths:
             near = [self._along(k, 0) for k in range(repeated, len(self._series))]
             taylor_sum = self._taylor(near, None)
             if repeated == 1:  # as symmetric as it is
-                both = add(taylor_sum, transposed(taylor_sum))
+                both = add(taylor_sum, matrix_transpose(taylor_sum))
                 taylor_sum = mul(both, constant(0.5, both.type))
             self._known[repeated] = self._choose(taylor_sum, here, there, None)
         return self._known[repeated]

@@ -28,7 +28,7 @@ def matmul(x: Tracer, y: Tracer) -> Tracer:
     return contract(x, y, (*stack, row, inner), (*stack, inner, column), (*stack, row, column))
 
 
-def transposed(x: Tracer) -> Tracer:
+def matrix_transpose(x: Tracer) -> Tracer:
     """Return Xᵀ."""
     *stack, row, column = range(x.ndim)
     return permute(x, (*stack, column, row))
@@ -36,7 +36,7 @@ def transposed(x: Tracer) -> Tracer:
 
 def adjoint(x: Tracer) -> Tracer:
     """Return the conjugate transpose Xᴴ."""
-    return conj(transposed(x))
+    return conj(matrix_transpose(x))
 
 
 def hermitian(t: Tracer) -> Tracer:
@@ -49,7 +49,7 @@ def in_basis(v: Tracer, x: Tracer) -> Tracer:
     return matmul(matmul(adjoint(v), x), v)
 
 
-def scaled_columns(x: Tracer, values: Tracer) -> Tracer:
+def scale_columns(x: Tracer, values: Tracer) -> Tracer:
     """Return X·diag(values)."""
     return mul(x, per_column(values, x.shape))
 
@@ -241,10 +241,10 @@ shares_p: Final = constant_op(
 def symmetric_tangent(a: Tracer, t: Tracer, *, lower: bool, hermitian: bool = True) -> Tracer:
     """Return how the matrix that a triangle of `a` tells changes, as all elements change by `t`."""
     part = mul(bind(shares_p, OneTriangle(lower, hermitian), a)[0], t)
-    return add(part, adjoint(part) if hermitian else transposed(part))
+    return add(part, adjoint(part) if hermitian else matrix_transpose(part))
 
 
-def _mirrored(p: OneTriangle) -> Callable[..., Any]:
+def _mirror_impl(p: OneTriangle) -> Callable[..., Any]:
     def function(a: Any) -> Any:
         shares = _of_triangle(a.shape[-1], lower=p.lower).astype(a.dtype)
         part = np.multiply(a, shares, out=np.zeros_like(a), where=shares != 0)
@@ -257,7 +257,7 @@ mirrored_p: Final = unary(
     "mirrored",
     OneTriangle,
     abstract=lambda _p, a: (square(a),),
-    impl=_mirrored,
+    impl=_mirror_impl,
     tangent=lambda p, a, _y, t: symmetric_tangent(a, t, lower=p.lower, hermitian=p.hermitian),
 )
 

@@ -43,12 +43,12 @@ from funcdiff.ops.linalg.matrices import (
     adjoint,
     in_basis,
     matmul,
+    matrix_transpose,
     per_matrix,
-    scaled_columns,
+    scale_columns,
     square,
     symmetric_tangent,
     trace_of_product,
-    transposed,
 )
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import Maybe, instantiate, mul, reduce_sum, splat, sum_tangents, without, zeros
@@ -71,7 +71,7 @@ class MatrixFunction(Params, ABC):
 
     body: Program
 
-    def batched(self, size: int) -> Self:
+    def with_batch_axis(self, size: int) -> Self:
         """Return the function of a batch of values and parameters."""
         return replace(self, body=batch_outputs(self.body, size, (True,) * len(self.body.inputs)))
 
@@ -108,7 +108,7 @@ class MatrixFunction(Params, ABC):
     def primitive(self, *, directed: bool) -> Primitive[Any]:
         """Return the primitive of the function, or of its derivative along directions."""
 
-    def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:  # noqa: ARG002
+    def watch(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:  # noqa: ARG002
         """Return a block of a direction, watched for values of f that have no derivative."""
         return x
 
@@ -116,7 +116,7 @@ class MatrixFunction(Params, ABC):
 # ---- the function, or its derivative along directions --------------------------------------------
 
 
-def known(
+def function_of_matrix(
     p: MatrixFunction, a: Tracer, parameters: Tracers, directions: Sequence[Direction]
 ) -> Tracers:
     """Return the function of a matrix, or its derivative along directions, known to be that."""
@@ -140,7 +140,7 @@ def _check_last(
     p: MatrixFunction, directions: Sequence[Direction], values: Tracer, w: Tracer
 ) -> Sequence[Direction]:
     *others, last = directions
-    return [*others, [None if x is None else p.watched(x, values, w) for x in last]]
+    return [*others, [None if x is None else p.watch(x, values, w) for x in last]]
 
 
 def _blocks(
@@ -153,7 +153,7 @@ def _blocks(
     u, w, v = factors
     u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
     if not directions:
-        return [matmul(scaled_columns(u, series[0]), adjoint(v))]
+        return [matmul(scale_columns(u, series[0]), adjoint(v))]
     if not all(map(present, directions)):
         return [zeros(u.type.with_shape(shape)) for shape in p.shapes(a.type)]
     return p.blocks(series, (u, w, v), directions)
@@ -238,14 +238,17 @@ def _jvp(outputs: int, p: MatrixFunction, xs: Tracers, ts: Tangents) -> Pushed:
     moved, turned = incoming[:count], _directions(p, a.type, incoming[count:])
     parts: list[Tracers] = []
     if t is not None:
-        parts.append(known(p, a, parameters, [*directions, p.direction(a, t, y.dtype)]))
+        parts.append(
+            function_of_matrix(p, a, parameters, [*directions, p.direction(a, t, y.dtype)])
+        )
     for k, direction in enumerate(turned):
         if present(direction):
             replaced = [*directions[:k], direction, *directions[k + 1 :]]
-            parts.append(known(p, a, parameters, replaced))
+            parts.append(function_of_matrix(p, a, parameters, replaced))
     for body, factor in _single(p.body, moved):
-        blocks = known(replace(p, body=body), a, parameters, directions)
-        parts.append([mul(_everywhere(factor, z.type), z) for z in blocks])
+        blocks = function_of_matrix(replace(p, body=body), a, parameters, directions)
+        factors = [per_matrix(convert(factor, z.dtype), z.shape) for z in blocks]
+        parts.append(list(map(mul, factors, blocks)))
     if present(_each(p.body, moved)):
         parts.append(_parameter_change(p, a, parameters, _each(p.body, moved), directions))
     columns = [[part[k] for part in parts] for k in range(outputs)]
@@ -262,20 +265,15 @@ def _transpose(
     """
     a, others, count = xs[outputs], xs[outputs + 1 :], len(p.body.inputs) - 1
     assert a is not None
-    turned = [None if ct is None else transposed(ct) for ct in reversed(cts)]
+    turned = [None if ct is None else matrix_transpose(ct) for ct in reversed(cts)]
     operands = list(others[count:])
     for k in range(0, len(operands), len(turned)):
         if any(x is None for x in operands[k : k + len(turned)]):
             operands[k : k + len(turned)] = turned
-    blocks = known(p, a, present(others[:count]), _directions(p, a.type, operands))
-    back = [transposed(block) for block in reversed(blocks)]
+    blocks = function_of_matrix(p, a, present(others[:count]), _directions(p, a.type, operands))
+    back = [matrix_transpose(block) for block in reversed(blocks)]
     asked = [back[k % len(back)] if x is None else None for k, x in enumerate(others[count:])]
     return [None] * (outputs + 1 + count) + asked
-
-
-def _everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
-    """Return one number per matrix as a matrix of it."""
-    return per_matrix(convert(factor, type_.dtype), type_.shape)
 
 
 # ---- parameters ----------------------------------------------------------------------------------
@@ -314,7 +312,7 @@ class MatrixSum(Params, ABC):
     body: Program
     axes: tuple[int, ...]
 
-    def batched(self, size: int) -> Self:
+    def with_batch_axis(self, size: int) -> Self:
         """Return the sum over the same axes behind a further one."""
         body = batch_outputs(self.body, size, (True,) * len(self.body.inputs))
         return replace(self, body=body, axes=shifted(self.axes))
@@ -442,7 +440,7 @@ class SpectralSum(MatrixSum):
         """Return tr(f'(A)·dA)."""
         wide = np.result_type(a.dtype, dtype)
         slope = self.function(_convert_result(partial(self.body, 0), wide))
-        (function,) = known(slope, a, parameters, [])
+        (function,) = function_of_matrix(slope, a, parameters, [])
         return trace_of_product(function, convert(symmetric_tangent(a, t, lower=self.lower), wide))
 
 

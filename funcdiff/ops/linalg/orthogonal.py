@@ -26,7 +26,7 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import DIAGONAL, symmetric
-from funcdiff.ops.linalg.degeneracy import checked_cotangent, is_significant, require_zero
+from funcdiff.ops.linalg.degeneracy import cotangent_assertion, is_significant, require_zero
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     columns,
@@ -35,13 +35,13 @@ from funcdiff.ops.linalg.matrices import (
     factorizable,
     identity,
     matmul,
+    matrix_transpose,
     on_diagonal,
     pad,
     per_column,
     per_row,
     rows,
     strictly_lower,
-    transposed,
     triangle,
 )
 from funcdiff.ops.linalg.matrices import rows as take_rows
@@ -63,28 +63,16 @@ from funcdiff.space import add, neg, zeros
 def reflector_tangents(
     h: Tracer, tau: Tracer, q: Tracer, dq: Tracer, dr: Tracer
 ) -> tuple[Tracer, Tracer]:
-    """Return how LAPACK's representation of a matrix of M rows and N columns moves.
+    """Return how `h`, (..., N, M), and `tau`, (..., K), of ``np.linalg.qr(a, "raw")`` move.
 
-    Parameters
-    ----------
-    h
-        As `numpy.linalg.qr` returns it for the mode "raw": transposed, (..., N, M).
-    tau
-        The factors, (..., K).
-    q
-        The reduced Q, (..., M, K) with K = min(M, N).
-    dq, dr
-        How the reduced Q moves, and R, (..., K, N).
-
-    Returns
-    -------
-    tuple
-        How `h` moves, and τ.
+    They move with the reduced Q, (..., M, K), and R, (..., K, N), for K = min(M, N).
     """
     *_, length, rank = q.shape
-    v = _with_unit_diagonal(columns(transposed(h), 0, rank))
+    below = columns(matrix_transpose(h), 0, rank)
+    v = select(on_diagonal(below.type), constant(1, below.type), strictly_lower(below))
     head = rows(v, 0, rank)
-    u = triangle(triangular_solve(head, rows(_less_unit(q), 0, rank), lower=True), lower=False)
+    top = rows(q, 0, rank)
+    u = triangle(triangular_solve(head, add(top, neg(identity(top.type))), lower=True), lower=False)
     none = equal(tau, zeros(tau.type))
     regular = select(per_column(none, u.shape), identity(u.type), u)
     b = triangular_solve(head, rows(dq, 0, rank), lower=True)
@@ -98,21 +86,12 @@ def reflector_tangents(
         below = require_zero(below, per_column(none, below.shape), "reflectors")
         dv = concatenate([dv, below], dv.ndim - 2)
     upper, lower = pad(dr, dr.ndim - 2, length), pad(dv, dv.ndim - 1, dr.shape[-1])
-    return transposed(add(upper, lower)), neg(diagonal(du))
-
-
-def _with_unit_diagonal(x: Tracer) -> Tracer:
-    """Return the vectors: what is below the diagonal, which is 1."""
-    return select(on_diagonal(x.type), constant(1, x.type), strictly_lower(x))
-
-
-def _less_unit(q: Tracer) -> Tracer:
-    return add(q, neg(select(on_diagonal(q.type), constant(1, q.type), zeros(q.type))))
+    return matrix_transpose(add(upper, lower)), neg(diagonal(du))
 
 
 def _divide(x: Tracer, u: Tracer) -> Tracer:
     """Return X·U⁻¹."""
-    return transposed(triangular_solve(transposed(u), transposed(x), lower=True))
+    return matrix_transpose(triangular_solve(matrix_transpose(u), matrix_transpose(x), lower=True))
 
 
 # ---- columns that are any basis of a space -----------------------------------------------------
@@ -128,7 +107,7 @@ class Complement(Params):
 def _check(p: Complement) -> Callable[[Any], Any]:
     """Raise unless <ct, K> = 0 for all skew-Hermitian K among those columns."""
 
-    def checked(ct: Any) -> Any:
+    def check(ct: Any) -> Any:
         block = ct[..., p.start :, p.start :]
         if is_significant(np.abs(block - np.conj(np.swapaxes(block, -1, -2))), ct, (-1, -2)):
             raise NotDifferentiableError(
@@ -139,10 +118,10 @@ def _check(p: Complement) -> Callable[[Any], Any]:
             )
         return ct
 
-    return checked
+    return check
 
 
-complement_gauge_p: Final = checked_cotangent("complement_gauge", Complement, _check)
+complement_gauge_p: Final = cotangent_assertion("complement_gauge", Complement, _check)
 
 
 def complement_gauge(x: Tracer, start: int, *, checked: bool) -> Tracer:
@@ -212,7 +191,9 @@ def _tangents(q: Tracer, r: Tracer, t: Tracer) -> list[Tracer]:
     dependent = _dependent(u)
     regular = select(per_column(dependent, u.shape), identity(u.type), u)
     x = columns(t, 0, rank)
-    d = transposed(triangular_solve(transposed(regular), transposed(x), lower=True))
+    d = matrix_transpose(
+        triangular_solve(matrix_transpose(regular), matrix_transpose(x), lower=True)
+    )
     d = diverge(d, per_column(dependent, d.shape))
     b = matmul(qh, d)
     if width > rank:

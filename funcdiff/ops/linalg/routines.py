@@ -58,10 +58,10 @@ def _unit(x: Any, shape: tuple[int, ...]) -> Any:
 def routine(name: str, *depths: int, **options: Any) -> Callable[..., Any]:
     """Return a function of SciPy's with its keywords, for stacks of matrices."""
 
-    def called(*xs: Any) -> Any:
+    def call(*xs: Any) -> Any:
         return scipy_linalg(name)(*xs, **options)
 
-    return over_stack(called, *depths)
+    return over_stack(call, *depths)
 
 
 # ---- what has no derivative ----------------------------------------------------------------------

@@ -33,7 +33,7 @@ from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Gauge,
     blocks,
-    checked_cotangent,
+    cotangent_assertion,
     eigen_differential,
     equal_pairs,
     gauge,
@@ -55,7 +55,7 @@ from funcdiff.ops.linalg.matrices import (
     per_column,
     per_row,
     rows,
-    scaled_columns,
+    scale_columns,
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.products.contract import contract
@@ -80,7 +80,7 @@ def _check(ct: Any, zero: Any) -> Any:
     return ct
 
 
-normal_component_p: Final = checked_cotangent("normal_component", Gauge, lambda _p: _check)
+normal_component_p: Final = cotangent_assertion("normal_component", Gauge, lambda _p: _check)
 
 
 def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
@@ -193,18 +193,10 @@ def vanish_on_kernel(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:
 
 
 class Ties(NamedTuple):
-    """What rounding does not tell apart.
+    """Singular values that rounding does not tell apart."""
 
-    Attributes
-    ----------
-    same
-        Pairs of equal singular values.
-    zero
-        Those that are zero.
-    """
-
-    same: Tracer
-    zero: Tracer
+    same: Tracer  # which pairs are equal
+    zero: Tracer  # which are zero
 
 
 def ties(s: Tracer) -> Ties:
@@ -347,7 +339,7 @@ def _skew(x: Tracer) -> Tracer:
 
 def _per_value(x: Tracer, s: Tracer, zero: Tracer) -> Tracer:
     """Divide columns by the singular values, those of zero by infinity."""
-    return scaled_columns(x, convert(reciprocal(s, zero), x.dtype))
+    return scale_columns(x, convert(reciprocal(s, zero), x.dtype))
 
 
 def _mark_the_rest(zero: Tracer, size: int) -> Tracer:
@@ -374,21 +366,17 @@ def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], l
     joint = mul(reciprocal_gaps(s, known.same, v.dtype), even)
     slopes = real_part(diagonal(even))
     signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
-    both = eigen_differential(signed, _border(joint, 2 * count), _of_either_sign(known))
+    null = pairs(known.zero)  # and which of the eigenvalues s and -s are equal
+    same = block_matrix([known.same, null], [null, known.same])
+    both = eigen_differential(signed, _border(joint, 2 * count), same)
     slopes, joint = (_head(x, count, k) for k, x in enumerate(both, 1))
     turn = _turn(u, s, moved, inner, known, joint)
     du, dv = _tangents(u, v, turn)
     rotation = generic_rotation(v.type, known.same)
-    further = generic_rotation(v.type, pairs(known.zero))
+    further = generic_rotation(v.type, null)
     around = _with_unit(matmul(rotation, further), u.shape[-1])
     turned = [matmul(u, around), matmul(v, rotation)]
     return turned, [matmul(du, around), slopes, matmul(dv, rotation)]
-
-
-def _of_either_sign(known: Ties) -> Tracer:
-    """Return the mask of equal ones among the eigenvalues s and -s."""
-    null = pairs(known.zero)
-    return block_matrix([known.same, null], [null, known.same])
 
 
 def _with_unit(x: Tracer, size: int) -> Tracer:

@@ -27,18 +27,18 @@ from funcdiff.ops.linalg.matrices import (
     diagonal,
     factorizable,
     matmul,
+    matrix_transpose,
     per_column,
     per_row,
-    scaled_columns,
+    scale_columns,
     trace_of_product,
-    transposed,
 )
 from funcdiff.ops.linalg.matrix_functions import (
     Direction,
     Factors,
     MatrixFunction,
     MatrixSum,
-    known,
+    function_of_matrix,
     matrix_function,
     matrix_sum,
 )
@@ -120,10 +120,10 @@ def _beyond(
     leaving = entering = None
     if x is not None and inner is not None:
         rest = add(matmul(x, v), neg(matmul(u, inner)))
-        leaving = matmul(scaled_columns(rest, slopes), adjoint(v))
+        leaving = matmul(scale_columns(rest, slopes), adjoint(v))
     if y is not None and opposite is not None:
         rest = add(matmul(adjoint(v), y), neg(matmul(opposite, adjoint(u))))
-        entering = matmul(scaled_columns(v, slopes), rest)
+        entering = matmul(scale_columns(v, slopes), rest)
     return leaving, entering
 
 
@@ -150,7 +150,7 @@ def _along_many(
     last, count = s.ndim - 1, s.shape[-1]
     if not count:
         upper = matmul(u, adjoint(v))
-        return upper, transposed(upper)
+        return upper, matrix_transpose(upper)
     reached = _reach(u, [matmul(z, v) for x, y in directions for z in _columns(x, y)])
     rows = reached.shape[-1]
     zero = ties(s).zero
@@ -268,7 +268,7 @@ class SingularFunction(MatrixFunction):
         """Return the blocks of a change of [[0, A], [Aᴴ, 0]]."""
         return self._in_order(convert(t, dtype), convert(adjoint(t), dtype))
 
-    def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
+    def watch(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
         """Return a block of a direction, which asks that f(0) is zero."""
         return vanish_on_kernel(x, values, ties(w).zero)
 
@@ -322,7 +322,7 @@ class SingularSum(MatrixSum):
         s = svd(a, full=False)[1]
         present = select(ties(s).zero, zeros(s.type), constant(1, s.type))
         slope = SingularFunction(_slope_of_present(self.body, a.dtype), turned=True)
-        (function,) = known(slope, a, [*parameters, present], [])
+        (function,) = function_of_matrix(slope, a, [*parameters, present], [])
         return trace_of_product(function, t)
 
 

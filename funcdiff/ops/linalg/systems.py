@@ -19,7 +19,7 @@ from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import unary
-from funcdiff.ops.linalg.matrices import matmul, square, transposed, triangle
+from funcdiff.ops.linalg.matrices import matmul, matrix_transpose, square, triangle
 from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.space import align, neg, sum_tangents
 
@@ -62,15 +62,8 @@ def solver(
     """Declare X = A⁻¹·B, with dX = A⁻¹·(dB - dA·X).
 
     The first operand tells A, of which it may be a part, or the elements in an order of their own.
-
-    Parameters
-    ----------
-    name, params, impl, abstract
-        As of a `Primitive`.
-    product
-        ``product(p, a, x)``: A·X, linear in `a`.
-    turned
-        ``turned(p, a)``: the parameters and the operand that tell Aᵀ.
+    ``product(p, a, x)`` is A·X, linear in `a`; ``turned(p, a)`` are the parameters and the operand
+    that tell Aᵀ.
     """
 
     def solution(p: P, a: Tracer, b: Tracer) -> Tracer:
@@ -117,7 +110,7 @@ solve_p: Final = solver(
     Params,
     lambda _p: np.linalg.solve,
     product=lambda _p, a, x: matmul(a, x),
-    turned=lambda p, a: (p, transposed(a)),
+    turned=lambda p, a: (p, matrix_transpose(a)),
 )
 
 
@@ -166,7 +159,7 @@ triangular_solve_p: Final = solver(
     Triangle,
     _substitute,
     product=lambda p, a, x: matmul(triangle(a, lower=p.lower), x),
-    turned=lambda p, a: (Triangle(not p.lower), transposed(a)),
+    turned=lambda p, a: (Triangle(not p.lower), matrix_transpose(a)),
 )
 
 

@@ -47,22 +47,12 @@ def _abstract_contract(p: Contraction, x: ArrayType, y: ArrayType) -> Types:
 
 
 class Arrangement(NamedTuple):
-    """A contraction as a stack of products of matrices: where every label belongs.
+    """A contraction as a stack of products of matrices: where every label belongs."""
 
-    Attributes
-    ----------
-    stack
-        Labels of both operands and the result.
-    rows, columns
-        Labels of the result and the left, or the right, operand alone.
-    inner
-        Labels that are summed over.
-    """
-
-    stack: Labels
-    rows: Labels
-    inner: Labels
-    columns: Labels
+    stack: Labels  # of both operands and the result
+    rows: Labels  # of the result and the left operand alone
+    inner: Labels  # those summed over
+    columns: Labels  # of the result and the right operand alone
 
     @property
     def natural(self) -> Labels:
@@ -184,7 +174,7 @@ def access_product(p: Any, types: Types) -> Access:
     return Access(((*p.out, *mixed),), tuple([(*side, *mixed) for side in sides]), np.add)
 
 
-def labelled_product(
+def bilinear_product(
     name: str,
     params: type[L],
     *,
@@ -220,7 +210,7 @@ def labelled_product(
     return primitive
 
 
-contract_p: Final = labelled_product(
+contract_p: Final = bilinear_product(
     "contract", Contraction, abstract=_abstract_contract, impl=_impl, solve_for=exchange
 )
 

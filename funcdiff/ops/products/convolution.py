@@ -24,7 +24,7 @@ from funcdiff.core.primitive import Types
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.products.contract import Contraction, exchange, labelled_product, renumber
+from funcdiff.ops.products.contract import Contraction, bilinear_product, exchange, renumber
 
 # --------------------------------------------------------------------------------------------------
 # Convolution by matrix products (im2col): windows of an array, copied into columns by blocks.
@@ -56,27 +56,13 @@ _PER_PRODUCT, _PER_SUM, _PER_CALL = 0.1, 1.5, 3000.0
 
 
 class Geometry(NamedTuple):
-    """A convolution of arrays of certain shapes.
+    """A convolution of arrays of certain shapes: of left, right and out, where there are three."""
 
-    Attributes
-    ----------
-    labels
-        Of the leading axes of left, right and out.
-    steps
-        Those of left, right and out along each further axis: ``Σ step·place = offset``.
-    offsets
-        One for each of these axes.
-    sizes
-        How many entries each label has.
-    lengths
-        Numbers of places of left, right and out along each axis.
-    """
-
-    labels: tuple[Labels, Labels, Labels]
-    steps: tuple[Shape, Shape, Shape]
-    offsets: Shape
-    sizes: Shape
-    lengths: tuple[Shape, Shape, Shape]
+    labels: tuple[Labels, Labels, Labels]  # of the leading axes
+    steps: tuple[Shape, Shape, Shape]  # along each further axis: ``Σ step·place = offset``
+    offsets: Shape  # one for each of these axes
+    sizes: Shape  # how many entries each label has
+    lengths: tuple[Shape, Shape, Shape]  # numbers of places along each axis
 
     def of(self, labels: Labels) -> Shape:
         """Return the sizes of some labels."""
@@ -84,25 +70,16 @@ class Geometry(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What takes which part.
-
-    Attributes
-    ----------
-    taps, direct, windowed
-        Left, right or out: what has the taps, what is taken as it is, and what has windows.
-    groups
-        The labels of each of these in three groups.  The first one is the same for all, the two
-        others go together in pairs: (stack, columns, inner), (stack, rows, columns) and
-        (stack, rows, inner).
-    lows, extents
-        Along each axis, the first place that a window has, and how many there are: ``offset -
-        Σ step·place`` over the two others.
-    """
+    """Which of left, right and out has the taps, is taken as it is, and has windows."""
 
     taps: int
     direct: int
     windowed: int
+    # The labels of each in three groups: (stack, columns, inner), (stack, rows, columns) and
+    # (stack, rows, inner).
     groups: dict[int, tuple[Labels, Labels, Labels]]
+    # Along each axis, the first place that a window has, and how many there are: ``offset -
+    # Σ step·place`` over the two others.
     lows: Shape
     extents: Shape
 
@@ -349,21 +326,11 @@ _FEW: Final = 2
 
 
 class Convolution(Contraction):
-    """Labels of the leading axes, as `Contraction` has them; the equation of every further axis.
+    """Labels of the leading axes, as `Contraction` has them; the equation of every further axis."""
 
-    Attributes
-    ----------
-    steps
-        ``(a, b, c)`` for each further axis, none of them 0, and c > 0.
-    offsets
-        o for each of these axes.
-    lengths
-        How many places the result has along each of them.
-    """
-
-    steps: tuple[Steps, ...]
-    offsets: tuple[int, ...]
-    lengths: tuple[int, ...]
+    steps: tuple[Steps, ...]  # ``(a, b, c)`` for each further axis, none of them 0, and c > 0
+    offsets: tuple[int, ...]  # o for each of these axes
+    lengths: tuple[int, ...]  # how many places the result has along each of them
 
 
 P = TypeVar("P", bound=Convolution)
@@ -482,7 +449,7 @@ def solve_for(p: P, operand: int, shape: tuple[int, ...]) -> P:
     return replace(q, steps=turned, offsets=moved, lengths=lengths)
 
 
-convolve_p: Final = labelled_product(
+convolve_p: Final = bilinear_product(
     "convolve", Convolution, abstract=_abstract, impl=_impl, solve_for=solve_for
 )
 

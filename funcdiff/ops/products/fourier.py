@@ -68,8 +68,9 @@ def _transform(
     transpose: Callable[[Fourier, Tracer], Tracer],
 ) -> Primitive[Fourier]:
     """Declare a transform of NumPy's by its name, its type, and its transpose without ``Pᵀ``."""
+    function: Callable[..., Any] = getattr(np.fft, name)
 
-    def transposed(p: Fourier, types: Types, cts: Sequence[Any], _xs: Tangents) -> list[Tracer]:
+    def pull_back(p: Fourier, types: Types, cts: Sequence[Any], _xs: Tangents) -> list[Tracer]:
         whole = convert(transpose(p, cts[0]), types[0].dtype)
         return [_resize(whole, p.axis, types[0].shape[p.axis])]
 
@@ -77,14 +78,10 @@ def _transform(
         name,
         Fourier,
         abstract=lambda p, x: (abstract(p, x),),
-        impl=lambda p: _applied(getattr(np.fft, name), p),
-        transpose=transposed,
+        impl=lambda p: lambda x: function(x, p.points, p.axis, p.norm),
+        transpose=pull_back,
         access=along,
     )
-
-
-def _applied(function: Callable[..., Any], p: Fourier) -> Callable[[Any], Any]:
-    return lambda x: function(x, p.points, p.axis, p.norm)
 
 
 def _resize(x: Tracer, axis: int, length: int) -> Tracer:

@@ -145,12 +145,12 @@ class MaskedConvolution(Convolution):
     masked: int
 
 
-def masked_contraction(p: Contraction, masked: int) -> MaskedContraction:
+def mask_contraction(p: Contraction, masked: int) -> MaskedContraction:
     """Return the parameters of a contraction with a mask of one operand."""
     return MaskedContraction(p.left, p.right, p.out, masked)
 
 
-def masked_convolution(p: Convolution, masked: int) -> MaskedConvolution:
+def mask_convolution(p: Convolution, masked: int) -> MaskedConvolution:
     """Return the parameters of a convolution with a mask of one operand."""
     return MaskedConvolution(p.left, p.right, p.out, p.steps, p.offsets, p.lengths, masked)
 
@@ -295,4 +295,4 @@ def masked_convolve(x: Tracer, y: Tracer, mask: Tracer, p: Convolution, masked: 
 
     That operand is zero where its mask is false; there the other need not be finite.
     """
-    return bind(masked_convolve_p, masked_convolution(p, masked), x, y, mask)[0]
+    return bind(masked_convolve_p, mask_convolution(p, masked), x, y, mask)[0]

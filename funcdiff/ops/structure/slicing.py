@@ -1,6 +1,7 @@
 """Slices and windows along axes: taking them, and adding into them, which is the transpose.
 
 Of zeros, `add_slice` pads.  A chain of additions and replacements works in place in one buffer.
+Where zeros are cut off by their values, `trimmed` has no derivative by them.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from funcdiff.core.access import Access, Cut, Label, Labels
+from funcdiff.core.access import Access, Cut, Label, Labels, pointwise
 from funcdiff.core.implementation import Implementation
-from funcdiff.core.primitive import Facts, Params, Tangents, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind, result_type
+from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.families import linear, write
-from funcdiff.space import zeros
+from funcdiff.ops.families import linear, stand_in, symmetric, write
+from funcdiff.space import add, broadcast, kept_axes, reduce_sum, zeros
 
 
 class Slice(Params):
@@ -65,7 +67,7 @@ class Slice(Params):
         """Return the same box of so many rows."""
         return Slice(self.starts, (count, *self.stops[1:]), self.steps)
 
-    def batched(self, size: int) -> Slice:
+    def with_batch_axis(self, size: int) -> Slice:
         """Return the same with all of a further axis in front."""
         return Slice((0, *self.starts), (size, *self.stops), (1, *self.steps))
 
@@ -269,3 +271,77 @@ def sliding_windows(x: Tracer, axis: int, length: int) -> Tracer:
 def overlap_add(y: Tracer, axis: int) -> Tracer:
     """Return the sum of windows that follow each other along an axis, each at its place."""
     return bind(overlap_add_p, Window(axis, y.shape[-1]), y)[0]
+
+
+# ---- undefined derivatives: the value is zero, and the derivative is nan -------------------------
+
+
+def _nan_unless_zero(x: Any) -> Any:
+    return np.where(x == 0, x, np.asarray(np.nan, x.dtype))[()]
+
+
+unknown_p: Final = symmetric(
+    "unknown",
+    Params,
+    impl=Implementation(lambda _p: _nan_unless_zero, fresh=True),
+    access=pointwise,
+)
+
+
+def unknown(x: Tracer) -> Tracer:
+    """Return 0 where `x` is 0, and nan elsewhere."""
+    return bind(unknown_p, NONE, x)[0]
+
+
+# ---- zeros that are cut off ----------------------------------------------------------------------
+
+
+def _jvp_trimmed(p: Slice, xs: Tracers, ts: Tangents) -> Pushed:
+    (x,), (t,) = xs, ts
+    assert t is not None
+    y, kept = trimmed(x, p), take_slice(t, p)
+    cut = tuple(k for k in range(x.ndim) if y.shape[k] < x.shape[k])
+    lost = reduce_sum(unknown(replace_slice(t, zeros(kept.type), p)), cut)
+    return [y], [add(kept, broadcast(lost, kept.shape, kept_axes(x.ndim, cut)))]
+
+
+trimmed_p: Final = Primitive(
+    "trimmed",
+    Slice,
+    abstract=slice_p.abstract,
+    impl=lambda p: lambda x: x[p.index].copy(),
+    jvp=_jvp_trimmed,
+)
+
+
+def trimmed(x: Tracer, p: Slice) -> Tracer:
+    """Return a part of an array that is zero elsewhere: its derivative by these zeros is nan."""
+    return bind(trimmed_p, p, x)[0]
+
+
+shortened_p: Final = stand_in(
+    "shortened", Params, lambda _p, x, _whole: (x,), lambda _p: lambda x, _whole: x
+)
+
+
+def shortened(x: Tracer, whole: Tracer) -> Tracer:
+    """Return `x`, and remember what it would be if nothing had been cut off."""
+    return bind(shortened_p, NONE, x, whole)[0]
+
+
+def slice_of(x: Tracer) -> Slice | None:
+    """Return the slice that an array is of another, None if it is made in another way."""
+    found = made_by(x, slice_p)
+    return found[0] if found else None
+
+
+def whole_of(x: Tracer) -> Tracer:
+    """Return a vector with the zeros in front that were cut off."""
+    while True:
+        cut, short = made_by(x, trimmed_p), made_by(x, shortened_p)
+        if short:
+            x = short[1][1]
+        elif cut and cut[0].stops == cut[1][0].shape:
+            x = cut[1][0]
+        else:
+            return x

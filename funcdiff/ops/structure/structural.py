@@ -30,7 +30,7 @@ class Shape(Params):
         """Return the shape with so many rows."""
         return Shape((count, *self.shape[1:]))
 
-    def batched(self, size: int) -> Shape:
+    def with_batch_axis(self, size: int) -> Shape:
         """Return the shape with a further axis in front."""
         return Shape((size, *self.shape))
 
@@ -107,7 +107,7 @@ class Permutation(Params):
 
     axes: tuple[int, ...]
 
-    def batched(self, size: int) -> Permutation:  # noqa: ARG002
+    def with_batch_axis(self, size: int) -> Permutation:  # noqa: ARG002
         """Return the same behind a further axis in front."""
         return Permutation((0, *shifted(self.axes)))
 

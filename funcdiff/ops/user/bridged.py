@@ -30,13 +30,13 @@ class Bridge(Protocol):
     def run(self, *xs: Any) -> list[Any]:
         """Return the results."""
 
-    def pushed(self, active: Mask, wanted: Mask) -> Any:
+    def pushforward(self, active: Mask, wanted: Mask) -> Any:
         """Return ``(*xs, *ts) -> tangents`` of the wanted results."""
 
-    def transposed(self) -> Any:
+    def transpose(self) -> Any:
         """Return ``(*others, *cts) -> cotangents`` of the operands in which it is linear."""
 
-    def batched(self, size: int, flags: Mask) -> Any:
+    def batch(self, size: int, flags: Mask) -> Any:
         """Return the operation for so many examples."""
 
 
@@ -57,7 +57,7 @@ class Bridged(Params):
         return False
 
 
-def named(operation: Bridge, name: str) -> Bridged:
+def parameters(operation: Bridge, name: str) -> Bridged:
     """Return the parameters of an operation, which is entered if it is new."""
     if operation.name is None:
         operation.name = entered.enter(name.partition(".")[0], operation)
@@ -73,24 +73,24 @@ def _jvp(p: Bridged, xs: Tracers, ts: Tangents) -> Pushed:
     wanted = tuple(y.type.dtype.kind in "fc" for y in ys)
     if not any(wanted):
         return ys, [None for _ in ys]
-    forward = entered[p.name].pushed(tuple(t is not None for t in ts), wanted)
-    return ys, spread(bind(bridged_p, named(forward, p.name), *xs, *present(ts)), wanted)
+    forward = entered[p.name].pushforward(tuple(t is not None for t in ts), wanted)
+    return ys, spread(bind(bridged_p, parameters(forward, p.name), *xs, *present(ts)), wanted)
 
 
 def _transpose(p: Bridged, types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     operation = entered[p.name]
     first = len(xs) - operation.linear
-    backward = operation.transposed()
+    backward = operation.transpose()
     wanted = operation.types(types)
     given = [instantiate(ct, t) for ct, t in zip(cts, wanted, strict=True)]
-    found = bind(bridged_p, named(backward, p.name), *present(xs[:first]), *given)
+    found = bind(bridged_p, parameters(backward, p.name), *present(xs[:first]), *given)
     pairs = zip(found, xs[first:], strict=True)
     return [*(None for _ in xs[:first]), *(ct if x is None else None for ct, x in pairs)]
 
 
 def _batch(p: Bridged, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    wide = entered[p.name].batched(size, tuple(batched))
-    return bind(bridged_p, named(wide, p.name), *xs)
+    wide = entered[p.name].batch(size, tuple(batched))
+    return bind(bridged_p, parameters(wide, p.name), *xs)
 
 
 bridged_p: Final = Primitive(
@@ -100,6 +100,6 @@ bridged_p: Final = Primitive(
 )  # fmt: skip
 
 
-def bridged(operation: Bridge, name: str, xs: Tracers) -> Tracers:
+def call_bridged(operation: Bridge, name: str, xs: Tracers) -> Tracers:
     """Call a bridged operation."""
-    return bind(bridged_p, named(operation, name), *xs)
+    return bind(bridged_p, parameters(operation, name), *xs)

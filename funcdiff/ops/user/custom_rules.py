@@ -65,7 +65,7 @@ def smooth(types: Sequence[ArrayType]) -> list[int]:
     return [k for k, t in enumerate(types) if t.differentiable]
 
 
-def batched_rule(program: Program, size: int, first: int, captures: Sequence[bool]) -> Program:
+def batch_rule(program: Program, size: int, first: int, captures: Sequence[bool]) -> Program:
     """Return a body or a rule for a batch; only captures, from an input on, may have no axis."""
     flags = [True for _ in program.inputs]
     flags[first : first + len(captures)] = captures

@@ -16,7 +16,7 @@ from funcdiff.core.recording.builder import Builder, bind
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op
-from funcdiff.ops.user.python_call import Batches, batched_types, map_batches
+from funcdiff.ops.user.python_call import Batches, add_batch_axes, map_batches
 
 KINDS: Final = (np.linalg.LinAlgError, ValueError, FloatingPointError)
 """Exceptions that have an outcome, from 1 on; it is 0 where nothing is raised."""
@@ -72,7 +72,7 @@ def _types(p: Fails) -> Types:
 
 
 def _abstract(p: Fails, *_types_of_operands: ArrayType) -> Types:
-    return batched_types(_types(p), p.batches)
+    return add_batch_axes(_types(p), p.batches)
 
 
 def _batch(p: Fails, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:

@@ -60,7 +60,7 @@ class Integral(Params):
     batches: Batches  # batch axes of the operands
 
     @property
-    def known(self) -> int:
+    def first_end(self) -> int:
         """How many operands come before the ends."""
         return len(self.program.inputs) - 1
 
@@ -77,7 +77,7 @@ class Integral(Params):
 
 def _integrate(p: Integral, operands: Sequence[Any]) -> list[Any]:
     """Integrate all elements of the outputs as one vector of real numbers."""
-    first = p.known
+    first = p.first_end
     known = list(operands[:first])
     moving = known[first - p.linear :]
     scale = max((float(np.max(np.abs(t), initial=0.0)) for t in moving), default=1.0)
@@ -160,7 +160,7 @@ def _rule(p: Integral, active: Mask, types: Types) -> tuple[Program, Mask]:
 @memoised
 def _tangent(program: Program, p: Integral, active: Mask, types: Types) -> Program:
     """Return ``(*known, a, b, *points, *results, *ts) -> tangents of the integrals``."""
-    count, first = len(p.results) - 1, p.known
+    count, first = len(p.results) - 1, p.first_end
     place = slice(first - p.linear, first)
     with Builder("integral", SHARED) as builder:
         xs = [builder.input(t) for t in types]
@@ -201,7 +201,7 @@ def _flow(p: Integral, xs: Tracers, x: Tracer, t: Maybe) -> list[Tracer]:
     if t is None:
         return []
     found = []
-    for y, to in zip(inline(p.ends, [*xs[: p.known], x]), p.results[:-1], strict=False):
+    for y, to in zip(inline(p.ends, [*xs[: p.first_end], x]), p.results[:-1], strict=False):
         moved = mul(convert(y, to.dtype), broadcast(convert(t, to.dtype), to.shape, ()))
         found.append(select(broadcast(isfinite(x), to.shape, ()), moved, zeros(to)))
     return found
@@ -223,7 +223,7 @@ def _tangents_at(program: Program, active: Mask, count: int) -> Program:
 
 def _transpose(p: Integral, linear: Mask, arrived: Mask, types: Types) -> Program:
     """Return ∫ (∂f/∂t)ᵀ·ct dx."""
-    first, last = p.known - p.linear, p.known
+    first, last = p.first_end - p.linear, p.first_end
     moves, wanted = linear[first:last], arrived[:-1]
     if not any(moves) or sum(moves) != sum(linear):
         raise NotDifferentiableError(f"an integral with {p.routine} is not linear in its ends")
@@ -263,7 +263,7 @@ integral_p: Final = python_call(
     _rule,
     _transpose,
     takes=lambda p: (*p.program.input_types[:-1], *(_NUMBER,) * (2 + p.points)),
-    wide=lambda p: slice(p.known - p.linear, p.known),
+    wide=lambda p: slice(p.first_end - p.linear, p.first_end),
     facts=Facts(),
 )
 

@@ -1,4 +1,4 @@
-"""Calls of Python code: the registry of code by name, and the primitives that call it.
+"""Calls of Python code: the registry of code by name, and the primitives that call it, as `opaque`.
 
 Parameters of equations hold names, never code.  Names are not given twice, so equal programs
 compute the same.  `python_call` makes a primitive of what is said for one example: how it is
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress, count
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -20,10 +20,13 @@ import numpy as np
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import bind
+from funcdiff.core.recording.concrete import call_once
 from funcdiff.core.running.walk import inline
+from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType, native
-from funcdiff.errors import OutputError, ProgramError
+from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
 from funcdiff.ops.families import several
+from funcdiff.ops.user.custom_rules import without_rule
 from funcdiff.space import align
 from funcdiff.transforms.jvp import Mask, present, spread
 from funcdiff.transforms.vmap import batch_outputs
@@ -86,7 +89,7 @@ Batches: TypeAlias = tuple[Batch, ...]
 """One pair per batch axis, the outermost first: its length, and which operands have it."""
 
 
-def batched_types(types: Types, batches: Batches) -> Types:
+def add_batch_axes(types: Types, batches: Batches) -> Types:
     """Return the types of the results for all examples, given those of one."""
     sizes = tuple(size for size, _ in batches)
     return tuple(t.with_shape((*sizes, *t.shape)) for t in types)
@@ -128,7 +131,7 @@ def map_batches(
     ]
     if rows:
         return [np.stack(column) for column in zip(*rows, strict=True)]
-    return [np.empty((0, *t.shape), t.dtype) for t in batched_types(types, inner)]
+    return [np.empty((0, *t.shape), t.dtype) for t in add_batch_axes(types, inner)]
 
 
 def by_example(run: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[..., Sequence[Any]]:
@@ -178,7 +181,7 @@ def python_call(
         one, wanted = types_of_one(types, p.batches), takes(p)
         if wanted is not None and one != wanted:
             raise TypeError(f"{name} takes {wanted}, got {one}")
-        return batched_types(p.results, p.batches)
+        return add_batch_axes(p.results, p.batches)
 
     def batch(p: Any, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
         operands, flags, place = list(xs), list(batched), wide(p)
@@ -215,3 +218,101 @@ def python_call(
         transpose if cotangents is not None else None, batch, facts=facts,
     )  # fmt: skip
     return primitive
+
+
+# ---- callbacks: `opaque`, of a function that cannot be traced ------------------------------------
+
+
+Run: TypeAlias = Callable[..., Sequence[Any]]
+"""Of arrays, to the leaves of the result."""
+
+
+class Function(NamedTuple):
+    """A function of arrays, and the same for operands that all have a batch axis in front."""
+
+    run: Run
+    batch: Callable[..., Sequence[Any]] | None
+    has_effects: bool = True
+
+
+entered: Final[Entered[Function]] = Entered(
+    "the opaque function",
+    "Import the module that declares it with fd.primitive, and trace the program there.",
+)
+"""Opaque functions by name."""
+
+
+class Opaque(Params):
+    """An opaque function and the types of its results."""
+
+    name: str  # under which it was entered
+    results: tuple[ArrayType, ...]  # of one example
+    batches: Batches  # batch axes of the operands
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether the function may do more than return its results."""
+        return entered[self.name].has_effects
+
+
+def _call(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
+    """Call the function once per example, or for all of the innermost batch axis at once."""
+    batch = function.batch
+    if batch is None or not p.batches:
+        return by_example(lambda p, xs: _run(p, function.run, xs, p.results))(p, xs)
+    *outer, innermost = p.batches
+    size, flags = innermost
+    types = add_batch_axes(p.results, (innermost,))
+
+    def together(xs: Sequence[Any]) -> list[Any]:
+        wide = [
+            x if flag else np.broadcast_to(x, (size, *np.shape(x)))
+            for x, flag in zip(xs, flags, strict=True)
+        ]
+        return _run(p, partial(batch, size), wide, types)
+
+    return map_batches(together, types, tuple(outer), xs)
+
+
+def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]:
+    """Return copies of the results: the function may keep or return memory of somebody else."""
+    with without_recording():
+        results = list(map(np.array, function(*map(private_copy, xs))))
+    return check_results(
+        results, types,
+        lambda found, wanted: f"{_display_name(p)} returned {found} where it had returned, or "
+        f"declared, {wanted} for arguments of these types. An opaque function must return the same "
+        "shapes and dtypes for the same shapes and dtypes.",
+    )  # fmt: skip
+
+
+def private_copy(x: Any) -> Any:
+    """Return a copy, which the function may keep or change: what it was made of is used again."""
+    return x.copy() if issubclass(type(x), np.ndarray) else x
+
+
+def _display_name(p: Opaque) -> str:
+    """Return the name that the user gave the function, without the number that `enter` adds."""
+    return p.name.partition(".")[0]
+
+
+def _no_rule(p: Opaque, _active: Mask, _types: Types) -> NoReturn:
+    raise NotDifferentiableError(without_rule(_display_name(p)))
+
+
+def _wide(p: Opaque) -> slice:
+    return slice(None if not p.batches and entered[p.name].batch is not None else 0)
+
+
+opaque_p: Final = python_call(
+    "opaque",
+    Opaque,
+    lambda p, xs: call_once(p, xs, lambda: _call(p, entered[p.name], xs)),
+    _no_rule,
+    wide=_wide,
+)
+
+
+def opaque(p: Opaque, xs: Tracers) -> Tracers:
+    """Call the opaque function."""
+    return bind(opaque_p, p, *xs)

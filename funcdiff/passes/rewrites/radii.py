@@ -35,7 +35,7 @@ from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, imag, join_p, modulus_p, real, real_p
 from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.radial import Radial, known, known_p, radial
+from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial
 from funcdiff.ops.structure.structural import convert_p, permute, select_p
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rules, is_same
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat

@@ -23,8 +23,8 @@ from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.walk import copy_equation, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.control.rematerialization import Checkpoint
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.structure.structural import convert
 from funcdiff.passes.sparsity.assembly import add_up

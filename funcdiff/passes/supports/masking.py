@@ -29,9 +29,9 @@ from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from funcdiff.ops.products.masked import (
+    mask_contraction,
+    mask_convolution,
     masked_contract_p,
-    masked_contraction,
-    masked_convolution,
     masked_convolve_p,
 )
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
@@ -243,10 +243,10 @@ class LinearRewriter(Rewriter):
     ) -> tuple[Tracer, ...]:
         """f(u, c) = select(support(f(u, c)), f(u, c), 0), where `given` is the support of u."""
         if isinstance(params, Convolution):  # each product is masked before it is added
-            p: Params = masked_convolution(params, k)
+            p: Params = mask_convolution(params, k)
             return self.emit(masked_convolve_p, p, *xs, self.supports.record(given))
         if isinstance(params, Contraction):
-            p = masked_contraction(params, k)
+            p = mask_contraction(params, k)
             return self.emit(masked_contract_p, p, *xs, self.supports.record(given))
         box = self._worthwhile_box(given) if primitive is mul_p else None
         if box is not None:

@@ -20,11 +20,11 @@ from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.ops.control import scan, sweeps
-from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
-from funcdiff.ops.control.restricted_loops import restrict_scan, restrict_while
+from funcdiff.ops.control.rematerialization import Checkpoint
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
+from funcdiff.ops.control.while_loop import restrict_scan, restrict_while
 from funcdiff.passes.supports.propagation import Maybe, Support, Supports, booleans
 from funcdiff.transforms.jvp import Mask
 

@@ -37,7 +37,7 @@ from funcdiff.ops.structure.structural import (
     permute_p,
     reshape_p,
 )
-from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
+from funcdiff.ops.user.solved_equations import LinearSolve, linear_solve_p
 from funcdiff.passes.rewrites import rearranging, selections
 from funcdiff.passes.rewrites.rewriter import Rewriter
 from funcdiff.space import Axes, Broadcast, broadcast_p, kept_axes, splat

@@ -18,16 +18,13 @@ from funcdiff.ops.control.guard import Guard
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.user.bridged import Bridged
+from funcdiff.ops.user.custom_function import tangent_program
 from funcdiff.ops.user.custom_known import KnownTangent
-from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.ops.user.failing import Fails
 from funcdiff.ops.user.integral import Integral
-from funcdiff.ops.user.linear_solve import LinearSolve
-from funcdiff.ops.user.opaque import Opaque, entered
-from funcdiff.ops.user.python_call import Batch, Batches
+from funcdiff.ops.user.python_call import Batch, Batches, Opaque, entered
 from funcdiff.ops.user.replay import Replay
-from funcdiff.ops.user.root import Root
-from funcdiff.ops.user.solvers import known
+from funcdiff.ops.user.solved_equations import LinearSolve, Root, first_unknown
 from funcdiff.reading.provenance import label_of
 from funcdiff.reading.text.expressions import (
     UnwritableError,
@@ -275,7 +272,7 @@ def _solver(b: Body, eq: Equation) -> None:
     """Call a solver of the user's with a function and where to start, or the right-hand side."""
     p = eq.params
     assert isinstance(p, Root | LinearSolve)
-    first = known(p)
+    first = first_unknown(p)
     equation = b.writer.module.function(p.program, f"{p.name}_equation")
     meaning = "(function, x) -> x, the solver"
     if p.unknowns > 1:
@@ -321,8 +318,8 @@ def _integral(b: Body, eq: Equation) -> None:
 
     def one(xs: list[ast.expr]) -> ast.expr:
         x = b.writer.new("x")
-        function = build(f"lambda {x}: y", y=call(integrand, *xs[: p.known], name(x)))
-        first, last, *points = xs[p.known :]
+        function = build(f"lambda {x}: y", y=call(integrand, *xs[: p.first_end], name(x)))
+        first, last, *points = xs[p.first_end :]
         return call(routine, function, first, last, items(points))
 
     _examples(b, eq, p.batches, one)
@@ -424,7 +421,7 @@ STATEMENTS: Final[dict[str, Writing]] = {
     "places": _places,
     "custom": _call_of_body(lambda p: p.body, lambda p: p.name),
     "custom_tangent": _call_of_body(
-        lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"
+        lambda p: tangent_program(p.backward, p), lambda p: f"{p.name}_tangent"
     ),
     "checkpoint": _call_of_body(lambda p: p.body, lambda _p: "recomputed"),
     "cond": _cond,

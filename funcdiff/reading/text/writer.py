@@ -18,8 +18,8 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import ProgramError
 from funcdiff.ops.axes.indexing import Indexed, Written
-from funcdiff.ops.control.checkpoint import Tap
 from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.control.rematerialization import Tap
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import select_p
 from funcdiff.reading.provenance import Label, label_of

@@ -18,7 +18,7 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
-from funcdiff.ops.user.solvers import entered
+from funcdiff.ops.user.solved_equations import entered
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.implicit import implicit
 from funcdiff.transforms.vmap import batch_outputs

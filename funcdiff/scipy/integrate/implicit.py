@@ -15,8 +15,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.user.root import Root, root
-from funcdiff.ops.user.solvers import entered
+from funcdiff.ops.user.solved_equations import Root, entered, root
 from funcdiff.scipy.integrate.closures import closure, rate_of
 from funcdiff.scipy.integrate.steps import Row
 from funcdiff.transforms.vmap import batch_outputs

@@ -21,7 +21,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.user.solvers import entered
+from funcdiff.ops.user.solved_equations import entered
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.chains import before
 from funcdiff.scipy.integrate.closures import closure, rate_of

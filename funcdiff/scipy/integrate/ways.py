@@ -25,7 +25,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, FuncdiffError
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
-from funcdiff.ops.structure.unknown import unknown
+from funcdiff.ops.structure.slicing import unknown
 from funcdiff.scipy.integrate.closures import Closure, closure
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from funcdiff.core.recording.builder import constant
 from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
-from funcdiff.numpy.border.values import known_integer
+from funcdiff.numpy.border.values import integer_or_none
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
-from funcdiff.ops.linalg.matrices import adjoint, mirrored, transposed
+from funcdiff.ops.linalg.matrices import adjoint, matrix_transpose, mirrored
 from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.structure.structural import convert, stop_gradient
@@ -48,7 +48,7 @@ def qr(
         x = np.take_along_axis(x, order[0][..., None, :].astype(int), axis=-1)
     if mode == "raw":
         h, tau = orthogonal.qr(x, "raw")
-        packed: Any = transposed(h)
+        packed: Any = matrix_transpose(h)
         height = min(x.shape[-2:])
         return (packed, tau), np.triu(packed[..., :height, :]), *order
     q, r = orthogonal.qr(x, _MODES[mode])
@@ -159,7 +159,7 @@ def lstsq(
     if lapack_driver == "gelsy":
         return restored(x), none, rank, None
     least: Any = np.min(counts, initial=width)
-    known = known_integer(array(least)) if height > width else 0
+    known = integer_or_none(array(least)) if height > width else 0
     if known is None:
         squares_ = assured_rank(squares_, array(rank < width))
     is_full = height > width and known in (None, width)

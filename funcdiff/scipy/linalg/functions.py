@@ -12,7 +12,7 @@ from funcdiff.core.recording.entries import operands_needed
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.linalg import eigen
+from funcdiff.ops.linalg import general_eigen
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.passes.spectra import Scale, function_of
 from funcdiff.scipy.borrowed import borrow_functions
@@ -53,7 +53,7 @@ def _beside_the_cut(name: str, a: Traced, numbers: tuple[float, ...]) -> Any:
     These are on the cut of the function, where rounding errors decide on a branch: the matrices are
     turned in the complex plane, half as far as no other eigenvalue comes to the cut.
     """
-    w: Any = stop_gradient(eigen.eigvals(a))
+    w: Any = stop_gradient(general_eigen.eigvals(a))
     rounding = 1e3 * np.finfo(w.real.dtype).eps * np.max(np.abs(w), axis=-1, keepdims=True)
     distance = np.where(w.imag < -rounding, np.pi + np.angle(w), np.pi)
     turn = np.min(distance, axis=-1)[..., None, None] / 2
@@ -160,7 +160,7 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
         raise unsupported("scipy.linalg.funm(disp=False)", _NO_ERROR)
     a = array(a)
     wide: Any = a.astype(complex_dtype(a.dtype))
-    factors: list[Any] = [*map(stop_gradient, eigen.eig(wide))]
+    factors: list[Any] = [*map(stop_gradient, general_eigen.eig(wide))]
     w, v = factors
     values = array(func(w)) + 0 * w
     found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * values[..., None, :], -1, -2))

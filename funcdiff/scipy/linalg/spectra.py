@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.adapting.conditions import concrete_rank, is_known_to_hold
 from funcdiff.core.types import complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.ops.linalg import eigen, factorizations, singular
+from funcdiff.ops.linalg import factorizations, general_eigen, singular
 from funcdiff.ops.linalg.matrices import adjoint, mirrored
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
@@ -182,7 +182,7 @@ def eig(
 
 
 def _eig(x: Any) -> Any:
-    return eigen.eig(x)
+    return general_eigen.eig(x)
 
 
 def _sort(xs: list[Traced], w: Any) -> tuple[Any, Any]:
@@ -218,7 +218,7 @@ def eigvals(
 ) -> Any:
     """Return eigenvalues of a matrix, or of a pair with a regular `b`; equal ones share slopes."""
     if b is None and not homogeneous_eigvals:
-        return eigen.eigvals(squares(a)[0])
+        return general_eigen.eigvals(squares(a)[0])
     return eig(a, b, left=False, right=False, homogeneous_eigvals=homogeneous_eigvals)
 
 

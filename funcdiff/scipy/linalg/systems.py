@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.core.types import FLOAT, complex_dtype
 from funcdiff.numpy.border.promotion import Traced, array, promote
 from funcdiff.ops.linalg import factorizations, systems
-from funcdiff.ops.linalg.matrices import adjoint, identity, on_diagonal, transposed, triangle
+from funcdiff.ops.linalg.matrices import adjoint, identity, matrix_transpose, on_diagonal, triangle
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import select
 from funcdiff.scipy.covered import covers
@@ -105,7 +105,7 @@ def _transpose(a: Traced, trans: int, lower: bool) -> tuple[Traced, bool]:
     """Return a triangular matrix or its transpose, and whether that is a lower one."""
     if trans == 0:
         return a, lower
-    return (transposed(a) if trans == 1 else adjoint(a)), not lower
+    return (matrix_transpose(a) if trans == 1 else adjoint(a)), not lower
 
 
 # ---- Cholesky ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.core.late import scipy_function
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy import asarray
-from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.primitives.special import integrals
@@ -31,7 +31,7 @@ def factorial(n: Any, exact: Any = False, extend: str = "zero") -> Any:
     -0.577215664902
     """
     if exact:
-        raise unsupported(
+        raise refusal_error(
             "scipy.special.factorial(exact=True)", "Leave exact out, or pass integers from outside."
         )
     x: Any = widen(n)
@@ -56,7 +56,7 @@ def perm(N: Any, k: Any, exact: Any = False) -> Any:
     7.0
     """
     if exact:
-        raise unsupported(
+        raise refusal_error(
             "scipy.special.perm(exact=True)", "Leave exact out, or pass integers from outside."
         )
     x, y = floating(N), floating(k)

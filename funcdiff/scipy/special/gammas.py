@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.dispatch import refuse, unsupported
+from funcdiff.numpy.border.dispatch import refusal_error, refuse
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.scipy.primitives.special import gamma as gammas
 from funcdiff.scipy.special.calls import broadcast_to, for_traced, widen
@@ -84,7 +84,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
     strong = [widen(v).dtype for v in (x, q) if not isinstance(v, int | float)]
     dtype = np.result_type(*strong or [np.float64])
     if dtype.kind == "c":
-        raise unsupported(
+        raise refusal_error(
             "scipy.special.zeta of complex numbers with q", "SciPy gives nan for it. Leave q out."
         )
     return gammas.zeta(*broadcast_to((dtype, dtype), x, q))
@@ -158,7 +158,7 @@ def comb(N: Any, k: Any, *, exact: Any = False, repetition: Any = False) -> Trac
     3.5
     """
     if exact:
-        raise unsupported(
+        raise refusal_error(
             "scipy.special.comb(exact=True)", "Leave exact out, or pass integers from outside."
         )
     x, y = array(N), array(k)

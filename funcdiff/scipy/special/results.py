@@ -11,7 +11,7 @@ from funcdiff.core.late import scipy_function
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.messages.foreign import handlers
-from funcdiff.numpy.ufuncs import calls
+from funcdiff.numpy.ufuncs import ufunc_calls
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import (
     bessel,
@@ -36,7 +36,9 @@ def several(name: str, *ops: Callable[..., Any]) -> None:
 
     def ours(*operands: Any) -> tuple[Traced, ...]:
         ufunc: Any = scipy_function(name)
-        dtypes: tuple[np.dtype[Any], ...] = calls.resolve(ufunc, tuple(map(dtype_of, operands)))
+        dtypes: tuple[np.dtype[Any], ...] = ufunc_calls.resolve(
+            ufunc, tuple(map(dtype_of, operands))
+        )
         shape = broadcast_shapes(*map(shape_of, operands))
         xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
         return tuple(op(*xs) for op in ops)

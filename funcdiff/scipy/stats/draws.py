@@ -65,7 +65,7 @@ class Draw(Params):
     before: tuple[tuple[str, tuple[int, ...]], ...] = ()
     batches: tuple[int, ...] = ()
 
-    def batched(self, size: int) -> Draw:
+    def with_batch_axis(self, size: int) -> Draw:
         """Return the same for operands with one more axis in front."""
         return replace(self, batches=(size, *self.batches))
 

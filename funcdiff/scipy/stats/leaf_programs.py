@@ -22,7 +22,7 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op
-from funcdiff.ops.structure.unknown import unknown
+from funcdiff.ops.structure.slicing import unknown
 from funcdiff.scipy.stats.formulas import formulas
 from funcdiff.scipy.stats.leaves import has_own, leaf, scipys
 from funcdiff.scipy.stats.moments import (

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.adapting.conditions import concrete_rank, is_known_to_hold
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import known_integer
+from funcdiff.numpy.border.values import integer_or_none
 from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
@@ -78,7 +78,7 @@ class Semidefinite(Holder):
         if allow_singular:
             rank = concrete_rank(count, "a distribution with allow_singular")
         elif allow_singular is None:  # not said, so that few will be
-            found = known_integer(array(count))
+            found = integer_or_none(array(count))
             whole = assured_rank(whole, array(s <= limit)) if found is None else whole
             rank = size if found is None else found
         basis: Any = u[:, size - rank :]

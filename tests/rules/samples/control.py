@@ -12,8 +12,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.types import BOOL, INT
 from funcdiff.ops.control.cond import cond
-from funcdiff.ops.control.guard import Guard, guard
-from funcdiff.ops.control.needed import needed_p
+from funcdiff.ops.control.guard import Guard, guard, needed_p
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_loop

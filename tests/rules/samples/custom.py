@@ -14,18 +14,17 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Operation
-from funcdiff.ops.control.checkpoint import Tap, checkpoint, tap
 from funcdiff.ops.control.guard import demand
+from funcdiff.ops.control.rematerialization import Tap, checkpoint, tap
 from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.systems import Triangle
-from funcdiff.ops.user.bridged import bridged
-from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.bridged import call_bridged
+from funcdiff.ops.user.custom_function import custom_p, tangent_p
 from funcdiff.ops.user.custom_known import Known, KnownTangent, RuleCalls, known_p, known_tangent_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
-from funcdiff.ops.user.custom_tangent import tangent_p
 from funcdiff.ops.user.failing import Fails, fails_p, program_of_operation
-from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque
+from funcdiff.ops.user.python_call import Function, Opaque, entered, opaque
 from tests.rules.sample import Sample, body, complex_, integers, real, sample
 
 X, Y = real(3), real(3, start=8)
@@ -113,9 +112,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_known_tangent(transposed=True), NUMBER, X),
     ],
     "bridged": [
-        sample(lambda x, y: bridged(BRIDGED, "product", [x, y]), X, Y),
+        sample(lambda x, y: call_bridged(BRIDGED, "product", [x, y]), X, Y),
         sample(
-            lambda x, y, t: bridged(BRIDGED.pushed((True, False), (True, True)), "p", [x, y, t]),
+            lambda x, y, t: call_bridged(
+                BRIDGED.pushforward((True, False), (True, True)), "p", [x, y, t]
+            ),
             X,
             Y,
             Y,

@@ -11,9 +11,15 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.user.linear_solve import LinearSolve, Named, linear_solve, named_solve_p
-from funcdiff.ops.user.root import Root, root
-from funcdiff.ops.user.solvers import entered
+from funcdiff.ops.user.solved_equations import (
+    LinearSolve,
+    Named,
+    Root,
+    entered,
+    linear_solve,
+    named_solve_p,
+    root,
+)
 from tests.rules.sample import Sample, body, complex_, real, sample
 
 A, B = real(2, start=3), np.float64(0.7)

@@ -16,7 +16,6 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.types import FLOAT
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
-from funcdiff.ops.linalg.cholesky_differential import Way, cholesky_differential_p
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
     eigen_differential,
@@ -27,8 +26,14 @@ from funcdiff.ops.linalg.degeneracy import (
 )
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.divided_differences import near_pairs_p
-from funcdiff.ops.linalg.eigen import eig
-from funcdiff.ops.linalg.factorizations import cholesky, eigh, eigvalsh
+from funcdiff.ops.linalg.factorizations import (
+    Way,
+    cholesky,
+    cholesky_differential_p,
+    eigh,
+    eigvalsh,
+)
+from funcdiff.ops.linalg.general_eigen import eig
 from funcdiff.ops.linalg.matrices import (
     OneTriangle,
     adjoint,

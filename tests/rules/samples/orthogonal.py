@@ -11,10 +11,10 @@ from funcdiff.core.types import BOOL
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.logic import greater
 from funcdiff.ops.linalg.degeneracy import require_zero
-from funcdiff.ops.linalg.eigen import eig, eigvals, multiplicities
+from funcdiff.ops.linalg.general_eigen import eig, eigvals, multiplicities
 from funcdiff.ops.linalg.matrices import adjoint, matmul
 from funcdiff.ops.linalg.orthogonal import complement_gauge, diverge, qr
-from funcdiff.ops.linalg.radial import Radial, known, radial
+from funcdiff.ops.linalg.radial_functions import Radial, known, radial
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros

@@ -11,7 +11,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
-from funcdiff.ops.linalg.matrix_functions import known
+from funcdiff.ops.linalg.matrix_functions import function_of_matrix
 from funcdiff.ops.linalg.pseudoinverse import assured_rank, constant_rank, lstsq, pinv
 from funcdiff.ops.linalg.singular import (
     full_rank,
@@ -87,7 +87,7 @@ def _function(a: Any, x: Any, f: Any, *, turned: bool) -> Any:
 def _derivative(a: Any, x: Any, t: Any, f: Any) -> Any:
     """Return the derivative along [[0, T], [-2·Tᴴ, 0]], both blocks."""
     function = SingularFunction(body(f, np.ones(min(a.shape)), np.ones(())), turned=False)
-    return known(function, a, [x], [(t, neg(add(adjoint(t), adjoint(t))))])
+    return function_of_matrix(function, a, [x], [(t, neg(add(adjoint(t), adjoint(t))))])
 
 
 def _sum(a: Any, x: Any) -> Any:

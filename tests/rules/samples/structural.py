@@ -8,9 +8,12 @@ from funcdiff.ops.structure.slicing import (
     Slice,
     add_slice,
     overlap_add,
+    shortened,
     slice_along,
     sliding_windows,
     take_slice,
+    trimmed,
+    unknown,
 )
 from funcdiff.ops.structure.structural import (
     concatenate,
@@ -22,7 +25,6 @@ from funcdiff.ops.structure.structural import (
     select,
     stop_gradient,
 )
-from funcdiff.ops.structure.unknown import shortened, trimmed, unknown
 from funcdiff.space import broadcast, mul, zeros
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 

@@ -27,8 +27,15 @@ from funcdiff.core.types import BOOL, ArrayType, complex_dtype
 from funcdiff.errors import ConcreteValueError
 from funcdiff.ops.linalg.degeneracy import require_zero
 from funcdiff.ops.linalg.divided_differences import Paths
-from funcdiff.ops.linalg.eigen import eig, multiplicities
-from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, per_matrix, square, transposed
+from funcdiff.ops.linalg.general_eigen import eig, multiplicities
+from funcdiff.ops.linalg.matrices import (
+    adjoint,
+    identity,
+    matmul,
+    matrix_transpose,
+    per_matrix,
+    square,
+)
 from funcdiff.ops.linalg.matrix_functions import Direction, Factors, MatrixFunction, matrix_function
 from funcdiff.ops.linalg.routines import over_stack, scipy_linalg
 from funcdiff.ops.linalg.systems import inv
@@ -106,8 +113,8 @@ def _jvp(p: General, xs: Tracers, ts: Tangents) -> Pushed:
 
 def _transpose(p: General, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     """Use that tr(Cᵀ·Dᵐf(A)[T₁, …, Tₘ]) is symmetric in Cᵀ and the directions."""
-    turned = transposed(cts[0])
-    ct = transposed(_value(p, *(turned if x is None else x for x in xs)))
+    turned = matrix_transpose(cts[0])
+    ct = matrix_transpose(_value(p, *(turned if x is None else x for x in xs)))
     return [ct if x is None else None for x in xs]
 
 

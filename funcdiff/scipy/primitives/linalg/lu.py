@@ -33,6 +33,7 @@ from funcdiff.ops.linalg.matrices import (
     factorizable,
     identity,
     matmul,
+    matrix_transpose,
     on_diagonal,
     pad,
     per_column,
@@ -41,7 +42,6 @@ from funcdiff.ops.linalg.matrices import (
     square,
     strictly_lower,
     symmetric_tangent,
-    transposed,
     triangle,
 )
 from funcdiff.ops.linalg.routines import over_stack, routine
@@ -76,7 +76,9 @@ def _jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     pivotless = logical_and(on_diagonal(square.type), equal(square, zeros(square.type)))
     missing = reduce_any(pivotless, (square.ndim - 2,))
     regular = select(pivotless, one, right)
-    below = transposed(triangular_solve(transposed(regular), transposed(inner), lower=True))
+    below = matrix_transpose(
+        triangular_solve(matrix_transpose(regular), matrix_transpose(inner), lower=True)
+    )
     below = require_zero(strictly_lower(below), per_column(missing, square.shape), "LU factors")
     below = strictly_lower(below)  # in reverse mode, too
     upper = triangle(add(inner, neg(matmul(below, right))), lower=False)
@@ -168,7 +170,7 @@ def _jvp_ldl(p: Symmetric, xs: Tracers, ts: Tangents) -> Pushed:
     t: Any = symmetric_tangent(a, given, lower=p.lower, hermitian=p.hermitian)
 
     def flipped(x: Any) -> Any:
-        y: Any = transposed(x)
+        y: Any = matrix_transpose(x)
         return np.conj(y) if p.hermitian else y
 
     left: Any = np.linalg.inv(outer)
@@ -186,7 +188,9 @@ def _divide(x: Any, d: Any) -> Any:
     beside: Any = np.where(itself, 0, d)
     paired = np.any(beside != 0, axis=-2, keepdims=True)
     other = np.where(paired, diagonal @ np.where(beside != 0, 1, 0).astype(d.dtype), 1)
-    determinant = diagonal * other - np.sum(beside * transposed(beside), axis=-2, keepdims=True)
+    determinant = diagonal * other - np.sum(
+        beside * matrix_transpose(beside), axis=-2, keepdims=True
+    )
     across = np.where(beside != 0, beside / np.where(paired, determinant, 1), 0)
     return x * (other / determinant) + x @ -across
 

@@ -21,7 +21,7 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tang
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, square, transposed
+from funcdiff.ops.linalg.matrices import adjoint, identity, matmul, matrix_transpose, square
 from funcdiff.ops.linalg.routines import over_stack, routine, scipy_linalg
 from funcdiff.ops.linalg.systems import solve
 from funcdiff.space import Maybe, add, instantiate, neg, sum_tangents, zeros
@@ -58,7 +58,7 @@ def _transpose(_p: Params, _types: Types, cts: Sequence[Any], xs: Tangents) -> T
     (ct,), (a, b, _) = cts, xs
     assert a is not None, "solving is linear in the right-hand side alone"
     assert b is not None, "solving is linear in the right-hand side alone"
-    return [None, None, sylvester(transposed(a), transposed(b), ct)]
+    return [None, None, sylvester(matrix_transpose(a), matrix_transpose(b), ct)]
 
 
 sylvester_p: Final = Primitive(

@@ -26,12 +26,12 @@ from funcdiff.ops.linalg.matrices import (
     adjoint,
     diagonal,
     in_basis,
+    matrix_transpose,
     on_diagonal,
     per_column,
     per_matrix,
     per_row,
     square,
-    transposed,
     triangle,
 )
 from funcdiff.ops.linalg.routines import over_stack, scipy_linalg
@@ -90,7 +90,7 @@ def _solve(t: Any, x: Any, y: Any, *, turned: bool) -> None:
 def _below_jvp(p: Below, xs: Tracers, ts: Tangents) -> Pushed:
     (t, x), (dt, dx) = xs, ts
     y: Any = below_blocks(t, x, turned=p.turned)
-    change: Any = dt if dt is None or not p.turned else transposed(dt)
+    change: Any = dt if dt is None or not p.turned else matrix_transpose(dt)
     terms = [dx, None if change is None else change @ y + -(y @ change)]
     moved = sum_tangents(terms)
     return [y], [None if moved is None else below_blocks(t, moved, turned=p.turned)]
@@ -165,15 +165,15 @@ def _within_blocks(t: Any, x: Any, turn: Any) -> Any:
     left: Any = per_row(slopes, t.shape)
     apart = left + neg(per_column(slopes, t.shape))
     inside = _in_blocks(t)
-    turned: Any = transposed(t)
+    turned: Any = matrix_transpose(t)
     below: Any = np.where(inside, apart * (0.5 / np.where(inside, t + turned, 1)), 0)
-    return below + neg(transposed(below))
+    return below + neg(matrix_transpose(below))
 
 
 def _is_loose(t: Any) -> Any:
     """Return whether eigenvalues are equal, or a block is normal, up to rounding errors."""
     inside = _in_blocks(t)
-    turned: Any = transposed(t)
+    turned: Any = matrix_transpose(t)
     across = np.where(inside, turned, 0) * t  # b·c < 0, the square of the imaginary part
     squares = np.sum(across, axis=-1) + np.sum(across, axis=-2)
     w = diagonal(t) + 1j * np.sqrt(-np.real(squares)) * np.sign(np.sum(inside, -1) - 0.5)

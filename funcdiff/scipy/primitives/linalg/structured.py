@@ -19,9 +19,9 @@ from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.matrices import (
     diagonal_part,
     matmul,
+    matrix_transpose,
     mirrored,
     square,
-    transposed,
     triangle,
 )
 from funcdiff.ops.linalg.routines import over_stack, routine, scipy_linalg
@@ -69,7 +69,7 @@ structured_solve_p: Final = solver(
     product=lambda p, a, x: matmul(part(p, a), x),
     turned=lambda p, a: (
         Structure(_TURNED.get(p.kind, p.kind), not p.lower),
-        transposed(a),
+        matrix_transpose(a),
     ),
 )
 

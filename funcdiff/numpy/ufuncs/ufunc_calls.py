@@ -20,7 +20,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.calling import Call
-from funcdiff.numpy.border.dispatch import by_types, ufuncs, unsupported
+from funcdiff.numpy.border.dispatch import by_types, refusal_error, ufuncs
 from funcdiff.numpy.border.failures import fail_traces
 from funcdiff.numpy.border.promotion import (
     WEAK,
@@ -39,7 +39,7 @@ from funcdiff.numpy.messages.foreign import (
     cure_of_ufunc,
     lost_by_tracing,
     operation_of,
-    qualified_name,
+    ufunc_name,
 )
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE, explain
 from funcdiff.numpy.shapes.shape import normalize_axis
@@ -125,7 +125,7 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
     innermost(*operands)
     this = Call(ufunc, operands, {}, operands=inf, numbers=True)
-    recipe = this.known()
+    recipe = this.find_recipe()
     if recipe is not None:
         try:
             return this.record(recipe)
@@ -133,22 +133,22 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
             this.key = None
     if ufunc in OPERATORS and not all(map(is_comparable, operands)):
         asked = ufunc if isinstance(operands[0], Tracer) else OPERATORS[ufunc]  # by an array's own
-        return answer(asked, *operands, name=qualified_name(ufunc))
+        return answer(asked, *operands, name=ufunc_name(ufunc))
     operands = tuple(
         [construction.array(x) if issubclass(type(x), list | tuple) else x for x in operands]
     )
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
         made = ufunc.__name__.endswith(" (vectorized)")  # as np.frompyfunc calls its own
-        name = "np.frompyfunc" if made else qualified_name(ufunc)
-        raise unsupported(name, cure_of_ufunc(ufunc))
+        name = "np.frompyfunc" if made else ufunc_name(ufunc)
+        raise refusal_error(name, cure_of_ufunc(ufunc))
     try:
         if isinstance(found, Elementwise):
             result = elementwise(found, ufunc, operands)
         else:
             result = found(*operands)
     except Exception as error:
-        explain(error, qualified_name(ufunc), operands)
+        explain(error, ufunc_name(ufunc), operands)
         raise
     if isinstance(found, Elementwise) or ufunc in by_types:
         this.remember(result)
@@ -208,7 +208,7 @@ def resolve_or_explain(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dty
                 "any numbers."
             )
         raise TypeError(
-            f"{qualified_name(ufunc)} does not take {given}, at {user_location()}. {cure}"
+            f"{ufunc_name(ufunc)} does not take {given}, at {user_location()}. {cure}"
         ) from None
 
 
@@ -377,12 +377,12 @@ def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:
         return result
     if not isinstance(out, Tracer):
         if out is None:
-            raise unsupported(
-                f"{qualified_name(ufunc)}(where=) without out=",
+            raise refusal_error(
+                f"{ufunc_name(ufunc)}(where=) without out=",
                 "Use np.where(mask, f(x), y) for where=.",
             )
-        raise unsupported(
-            f"{qualified_name(ufunc)}(out=) with an ordinary array",
+        raise refusal_error(
+            f"{ufunc_name(ufunc)}(out=) with an ordinary array",
             "Use the function's result instead of out= (y = y + x, not y += x), or make the array "
             f"one that can hold it, {MADE_INSIDE}.",
         )
@@ -424,7 +424,8 @@ def _along(
                 f"{ufunc.__name__}: axes= must list the axes of every operand and of the result, "
                 f"not {axes!r}"
             )
-    moved = [_move(x, place) for x, place in zip(xs, places, strict=False)]
+    ends = (tuple(range(-len(place), 0)) for place in places)
+    moved = list(map(np.moveaxis, xs, places, ends))
     y = apply(ufunc, *moved)
     if keepdims:
         if result:
@@ -432,10 +433,6 @@ def _along(
         place = normalize_axis(places[-1][0], y.ndim + 1)
         return reshape(y, (*y.shape[:place], 1, *y.shape[place:]))
     return np.moveaxis(y, tuple(range(-result, 0)), places[-1]) if result else y
-
-
-def _move(x: Any, place: tuple[int, ...]) -> Any:
-    return np.moveaxis(x, place, tuple(range(-len(place), 0)))
 
 
 def _core_counts(ufunc: np.ufunc, xs: Sequence[Tracer]) -> tuple[list[int], int]:

@@ -133,7 +133,7 @@ def accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
     return _default_accumulator(x.dtype)
 
 
-def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduction_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return the axes of a reduction, ascending; a 0-d array may be reduced over axis 0 or -1."""
     if ndim == 0 and type(axis) is int and axis in (0, -1):
         return ()
@@ -221,7 +221,7 @@ def _total(
     where: Any = default,
 ) -> Traced:
     x, _ = of.read(a)
-    axes = reduced_axes(axis, x.ndim)
+    axes = reduction_axes(axis, x.ndim)
     total = of.operation(convert(x, accumulator(x, dtype, out)), axes, initial, where)
     return of.finish(total, x, axes, keepdims, out)
 
@@ -261,7 +261,7 @@ def _extremum(
 ) -> Traced:
     """Reduce to an extremum; without a start, that of nothing but NaN is NaN."""
     x, nan = of.read(a)
-    axes = reduced_axes(axis, x.ndim)
+    axes = reduction_axes(axis, x.ndim)
     if is_given(initial):
         entries = fill_left_out(x, where, of.neutral_of(x.dtype))
         y = of.operation(*_with_initial(entries, axes, initial))
@@ -299,7 +299,7 @@ def _logic(
     where: Any = default,
 ) -> Traced:
     x = fill_left_out(convert(array(a), BOOL), where, of.neutral)
-    axes = reduced_axes(axis, x.ndim)
+    axes = reduction_axes(axis, x.ndim)
     return of.finish(of.operation(x, axes), x, axes, keepdims, out)
 
 
@@ -307,7 +307,7 @@ def _logic(
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
     """Return how many entries over axes are non-zero, int64."""
     x = array(a)
-    axes = reduced_axes(axis, x.ndim)
+    axes = reduction_axes(axis, x.ndim)
     count = reduce_sum(convert(convert(x, BOOL), INT), axes)
     return views.fresh(with_kept(count, x, axes, keepdims))
 

@@ -43,7 +43,7 @@ from funcdiff.ops.linalg.matrices import (
     per_column,
     per_matrix,
     per_row,
-    scaled_columns,
+    scale_columns,
     square,
 )
 from funcdiff.ops.linalg.systems import solve
@@ -142,7 +142,7 @@ def _differential(
     speeds = reciprocal(select(same, one, differences(w, v.shape)))
     apart = add(slopes, neg(mean_over_ties(slopes, same, strict=False)))
     generator = select(itself, zeros(v.type), mul(inner, speeds))
-    turned = add(_normalize(v, matmul(v, generator)), scaled_columns(v, apart))
+    turned = add(_normalize(v, matmul(v, generator)), scale_columns(v, apart))
     return (w, v), same, logical_or(per_column(others, v.shape), mask), (slopes, turned)
 
 

@@ -18,7 +18,7 @@ from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.masks import known_places, true_places
+from funcdiff.numpy.border.masks import find_true_places, true_places
 from funcdiff.numpy.border.promotion import (
     array,
     broadcast_shapes,
@@ -27,7 +27,7 @@ from funcdiff.numpy.border.promotion import (
     remember,
 )
 from funcdiff.numpy.border.values import constant_value, is_traced
-from funcdiff.numpy.memory import copies, views
+from funcdiff.numpy.memory import array_copies, views
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
 from funcdiff.ops.structure.structural import convert, inverse, permute, reshape, reverse
@@ -197,7 +197,7 @@ def as_array(value: Any) -> Arrays:
     if isinstance(value, np.ndarray | Tracer):
         return value
     try:
-        found: Arrays = copies.array(value) if is_traced(value) else np.asarray(value)
+        found: Arrays = array_copies.array(value) if is_traced(value) else np.asarray(value)
     except ValueError as error:  # rows of several lengths
         raise ValueError(f"{error}, at {user_location()}") from None
     if isinstance(found, np.ndarray) and not found.size:
@@ -281,7 +281,7 @@ def _take(x: Tracer, items: Items, index: Any) -> Any:
     mask = items[0] if len(items) == 1 else None
     if isinstance(mask, Tracer) and mask.dtype == BOOL and mask.ndim:
         _check_mask(mask, x.shape, 0)
-        places = known_places(mask)
+        places = find_true_places(mask)
         if places is None:
             return Chosen(views.fresh(x), views.fresh(mask))
         return take_advanced(x, resolve(x.shape, tuple(places)))

@@ -13,7 +13,7 @@ import numpy as np
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.border.dispatch import implements, refusal_error
 from funcdiff.numpy.border.promotion import (
     Shape,
     array,
@@ -258,7 +258,7 @@ def einsum(
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
     """Return the order of contraction, which depends on shapes only."""
     if einsum_call:
-        raise unsupported("np.einsum_path(einsum_call=)", "Leave einsum_call out.")
+        raise refusal_error("np.einsum_path(einsum_call=)", "Leave einsum_call out.")
     subscripts, given = _separate(operands)
     return np.einsum_path(subscripts, *map(_shape_only, given), optimize=optimize)
 

@@ -22,11 +22,11 @@ from funcdiff.numpy.border.promotion import (
     program_dtype,
     promote_and_broadcast,
 )
-from funcdiff.numpy.reductions.reductions import (
+from funcdiff.numpy.reductions.sums_and_extrema import (
     Member,
     family,
     is_given,
-    reduced_axes,
+    reduction_axes,
     with_kept,
 )
 from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
@@ -70,7 +70,7 @@ def _entries(of: Member, a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Any, 
     for name, kind in (("dtype", dtype), ("out", None if out is None else out.dtype)):
         if kind is not None and np.dtype(kind).kind not in "fc":
             raise TypeError(f"If a is inexact, then {name} must be inexact")
-    return x, nan, reduced_axes(axis, x.ndim)
+    return x, nan, reduction_axes(axis, x.ndim)
 
 
 def _count(x: Tracer, nan: Tracer | None, axes: tuple[int, ...], where: Any) -> Any:

@@ -32,27 +32,18 @@ from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import modulus
 from funcdiff.ops.elementwise.logic import equal, isfinite, less, less_equal, logical_and
 from funcdiff.ops.elementwise.mathematics import absolute, add, div, mul, power, sqrt, square
+from funcdiff.ops.families import stand_in
 from funcdiff.ops.linalg.divided_differences import partial
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import Maybe, align, broadcast, same_types, splat, sum_tangents
 
 
 class Radial(Params):
-    """A function of a radius.
+    """A function of a radius."""
 
-    Attributes
-    ----------
-    body
-        ``(r, *parameters) -> g``, of numbers: elementwise operations only.
-    order
-        How many times g is differentiated by the square of the radius.
-    kink
-        Whether the radius is a norm, rather than a root.
-    """
-
-    body: Program
-    order: int
-    kink: bool
+    body: Program  # ``(r, *parameters) -> g``, of numbers: elementwise operations only
+    order: int  # how many times g is differentiated by the square of the radius
+    kink: bool  # whether the radius is a norm, rather than a root
 
 
 def _abstract(p: Radial, y: ArrayType, r: ArrayType, s: ArrayType, *parameters: ArrayType) -> Types:
@@ -88,9 +79,6 @@ def _product(t: Tracer, slope: Tracer) -> Maybe:
 
 def _everywhere(x: Tracer, shape: tuple[int, ...]) -> Tracer:
     """Return a number at every place of a shape, an array of the shape as it is."""
-    number = splat(x)
-    if number is not None:
-        return constant(number, x.type.with_shape(shape))
     return x if x.shape == shape else broadcast(x, shape, ())
 
 
@@ -130,16 +118,12 @@ def radial(p: Radial, xs: Tracers) -> Tracer:
 # ---- sums of functions ---------------------------------------------------------------------------
 
 
-def _known_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    return [known(*xs)], [ts[1]]
-
-
-known_p: Final = Primitive(
+known_p: Final = stand_in(
     "known",
     Params,
     abstract=same_types,
     impl=lambda _p: lambda y, _: y,
-    jvp=_known_jvp,
+    derivative_of=1,
     facts=Facts(hands_on=True),
 )
 
@@ -230,7 +214,7 @@ def _limit(body: Program, order: int, *, kink: bool) -> Program:
         for k in range(1, 2 * order, 2):
             known = logical_and(known, _vanishes(*values[k - 1 : k + 2]))
         steep = constant(0.0 if kink else np.inf if order == 1 else np.nan, out)
-        return builder.program([_choose(known, limit, mul(values[1], steep))])
+        return builder.program([select(known, limit, mul(values[1], steep))])
 
 
 def _vanishes(before: Tracer, slope: Tracer, after: Tracer) -> Tracer:
@@ -249,11 +233,6 @@ def _size(x: Tracer) -> Tracer:
     if number is not None:
         return constant(np.absolute(number), x.type.with_dtype(real_dtype(x.dtype)))
     return modulus(x) if x.dtype.kind == "c" else absolute(x)
-
-
-def _choose(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
-    known = splat(mask)
-    return select(mask, x, y) if known is None else x if known else y
 
 
 def spread(body: Program, xs: Tracers, shape: tuple[int, ...]) -> Tracer:

@@ -17,7 +17,7 @@ from funcdiff.numpy.border.dispatch import refuse
 from funcdiff.numpy.border.promotion import program_dtype
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import mutation, views
-from funcdiff.numpy.memory.copies import on_cpu
+from funcdiff.numpy.memory.array_copies import on_cpu
 from funcdiff.numpy.messages.mistakes import cure_in_scipy, explain
 from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.structure.structural import convert
