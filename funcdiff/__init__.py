@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from funcdiff.api.batching import vmap
     from funcdiff.api.caches import cache_info, clear_caches
     from funcdiff.api.control.branching import cond, switch
-    from funcdiff.api.control.checkpoint import checkpoint
-    from funcdiff.api.control.loops import fori_loop, while_loop
-    from funcdiff.api.control.prefixes import associative_scan
-    from funcdiff.api.control.scanning import map, scan  # noqa: A004
+    from funcdiff.api.control.rematerialization import checkpoint
+    from funcdiff.api.control.scanning import associative_scan, map, scan  # noqa: A004
+    from funcdiff.api.control.while_loops import fori_loop, while_loop
     from funcdiff.api.derivatives.derivative import (
         derivative,
         directional_derivative,
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     from funcdiff.api.derivatives.queries import depends_on, is_linear, sparsity
     from funcdiff.api.inspection import stop_gradient, trace
     from funcdiff.api.jit import jit
-    from funcdiff.api.rules.custom import custom_jvp, custom_vjp
+    from funcdiff.api.raveling import ravel_pytree
+    from funcdiff.api.rules.custom_derivatives import custom_jvp, custom_vjp
     from funcdiff.api.rules.implicit import custom_root, fixed_point
     from funcdiff.api.rules.linear_equations import custom_linear_solve
-    from funcdiff.api.rules.opaque import primitive
+    from funcdiff.api.rules.opaque_functions import primitive
     from funcdiff.api.taps import tap, tap_grads, tap_values
-    from funcdiff.api.vectors import ravel_pytree
     from funcdiff.backend.blocks.running import get_num_threads, set_num_threads
     from funcdiff.core.program import Program
     from funcdiff.core.running.evaluate import evaluate
@@ -142,10 +141,9 @@ _HOMES = {
     "api.batching": "vmap",
     "api.caches": "cache_info clear_caches",
     "api.control.branching": "cond switch",
-    "api.control.checkpoint": "checkpoint",
-    "api.control.loops": "fori_loop while_loop",
-    "api.control.prefixes": "associative_scan",
-    "api.control.scanning": "map scan",
+    "api.control.rematerialization": "checkpoint",
+    "api.control.while_loops": "fori_loop while_loop",
+    "api.control.scanning": "associative_scan map scan",
     "api.derivatives.derivative": "derivative directional_derivative elementwise_grad",
     "api.derivatives.gradient": "grad value_and_grad",
     "api.derivatives.hessian": "gauss_newton_product hessian hvp value_grad_and_hessian vhp",
@@ -154,12 +152,12 @@ _HOMES = {
     "api.derivatives.queries": "depends_on is_linear sparsity",
     "api.inspection": "stop_gradient trace",
     "api.jit": "jit",
-    "api.rules.custom": "custom_jvp custom_vjp",
+    "api.rules.custom_derivatives": "custom_jvp custom_vjp",
     "api.rules.implicit": "custom_root fixed_point",
     "api.rules.linear_equations": "custom_linear_solve",
-    "api.rules.opaque": "primitive",
+    "api.rules.opaque_functions": "primitive",
     "api.taps": "tap tap_grads tap_values",
-    "api.vectors": "ravel_pytree",
+    "api.raveling": "ravel_pytree",
     "backend.blocks.running": "get_num_threads set_num_threads",
     "core.running.evaluate": "evaluate",
     "core.text.parse": "parse",

@@ -14,15 +14,15 @@ from funcdiff.pytree import flatten
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:  # noqa: FBT001, FBT002
     """Do what `functools.lru_cache` does, but keep no traced results."""
     if callable(maxsize):
-        return _cached(maxsize, 128, typed=False)
-    return lambda function: _cached(function, maxsize, typed=typed)
+        return _cache_values(maxsize, 128, typed=False)
+    return lambda function: _cache_values(function, maxsize, typed=typed)
 
 
 class _TracedResult(Exception):  # noqa: N818
     """Carries a traced result past a cache, which keeps no exceptions."""
 
 
-def _cached(function: Any, maxsize: int | None, *, typed: bool) -> Any:
+def _cache_values(function: Any, maxsize: int | None, *, typed: bool) -> Any:
     def plain(*args: Any, **keywords: Any) -> Any:
         found = function(*args, **keywords)
         if _holds_traced(found):

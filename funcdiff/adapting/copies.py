@@ -107,7 +107,7 @@ def module_for(name: str) -> Any:
         return _substitute(name)
     if is_copied(name):
         found = _copies.get(name)
-        return _copied(name) if found is None or _unfinished else found
+        return _copy_module(name) if found is None or _unfinished else found
     package, *rest = name.split(".")
     plain = import_module(f"funcdiff.{name}" if package == "autograd" else name)
     if package not in ("numpy", "scipy"):
@@ -118,7 +118,7 @@ def module_for(name: str) -> Any:
     return found if isinstance(found, ModuleType) else plain
 
 
-def _copied(name: str) -> Any:
+def _copy_module(name: str) -> Any:
     """Return the copy of a module, made if there is none."""
     with _lock:
         parent, _, child = name.rpartition(".")

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
-from funcdiff.adapting.runtime import converted
+from funcdiff.adapting.runtime import convert
 from funcdiff.adapting.substitutes import Substitute
 from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.late import Routine, scipy_function
@@ -51,7 +51,7 @@ def _of_numbers(plain: Function, traced: Function, kind: type) -> Function:
     def function(*xs: Any) -> Any:
         if not any_traced(xs):
             return plain(*xs)
-        given = [converted(kind, x) for x in xs]
+        given = [convert(kind, x) for x in xs]
         with np.errstate(all="ignore"):  # where NumPy warns, Python raises
             y = traced(*given)
             if not is_known_to_hold(lambda: np.isfinite(y)):
@@ -98,22 +98,22 @@ def of_either(plain: Function) -> Callable[[Function], Function]:
 
 @of_either(math.floor)
 def _floor(x: Any) -> int:
-    return converted(int, np.floor(x))  # type: ignore[no-any-return]
+    return convert(int, np.floor(x))  # type: ignore[no-any-return]
 
 
 @of_either(math.ceil)
 def _ceil(x: Any) -> int:
-    return converted(int, np.ceil(x))  # type: ignore[no-any-return]
+    return convert(int, np.ceil(x))  # type: ignore[no-any-return]
 
 
 @of_either(math.trunc)
 def _trunc(x: Any) -> int:
-    return converted(int, x)  # type: ignore[no-any-return]
+    return convert(int, x)  # type: ignore[no-any-return]
 
 
 @wraps(math.fsum)
 def _fsum(seq: Iterable[Any]) -> Any:
-    numbers = [converted(float, x) for x in seq]
+    numbers = [convert(float, x) for x in seq]
     return _exact_sum(numbers) if is_traced(numbers) else math.fsum(numbers)
 
 
@@ -141,7 +141,7 @@ def _prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
 
 @of_either(math.hypot)
 def _hypot(*coordinates: Any) -> Any:
-    return _number(reduce(np.hypot, (converted(float, x) for x in coordinates), 0.0))
+    return _number(reduce(np.hypot, (convert(float, x) for x in coordinates), 0.0))
 
 
 @of_either(math.dist)
@@ -161,26 +161,26 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
 
 def _predicate(plain: Function, numpys: np.ufunc) -> Function:
     """Return a function that says yes or no, as Python's numbers do."""
-    return of_either(plain)(lambda x: bool(numpys(converted(float, x))))
+    return of_either(plain)(lambda x: bool(numpys(convert(float, x))))
 
 
 @of_either(math.modf)
 def _modf(x: Any) -> Any:
-    fraction, whole = np.modf(converted(float, x))
+    fraction, whole = np.modf(convert(float, x))
     return _number(fraction), _number(whole)
 
 
 @of_either(math.frexp)
 def _frexp(x: Any) -> Any:
-    number = converted(float, x)
+    number = convert(float, x)
     known: Any = stop_gradient(number)
-    exponent = converted(int, np.frexp(known)[1])
+    exponent = convert(int, np.frexp(known)[1])
     return _number(np.ldexp(number, -exponent)), exponent
 
 
 @of_either(math.ldexp)
 def _ldexp(x: Any, i: Any) -> Any:
-    number, exponent = converted(float, x), converted(int, i)
+    number, exponent = convert(float, x), convert(int, i)
     with np.errstate(over="ignore"):
         y = np.ldexp(number, exponent)
         _raise_as(math.ldexp, [number], y)
@@ -211,7 +211,7 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _rect(r: Any, phi: Any) -> Any:
-    return converted(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
+    return convert(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
 
 
 def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:

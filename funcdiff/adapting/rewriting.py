@@ -69,7 +69,7 @@ class Rewriter(ast.NodeTransformer):
         is_plain = not any(isinstance(x, ast.Starred) for x in args)
         few = 1 <= len(args) <= (2 if name == "complex" else 1)
         if name in _KINDS and few and is_plain and not node.keywords:
-            return self._call("converted", node, called, *args)
+            return self._call("convert", node, called, *args)
         if (
             isinstance(called, ast.Name)
             and name == "map"

@@ -25,7 +25,7 @@ from funcdiff.ops.elementwise.complex import join
 from funcdiff.ops.structure.structural import stop_gradient
 
 
-def converted(kind: Any, x: Any, *rest: Any) -> Any:
+def convert(kind: Any, x: Any, *rest: Any) -> Any:
     """Return ``kind(x)``, where `kind` is a type of numbers, or `type` itself.
 
     A traced array stays traced as ``float(x)``, ``complex(x, y)`` and ``np.float64(x)``;
@@ -38,13 +38,13 @@ def converted(kind: Any, x: Any, *rest: Any) -> Any:
             else kind(x, *rest)
         )
     if isinstance(x, Tracer):
-        return _converted(kind, x)
+        return _convert_traced(kind, x)
     if isinstance(x, list | tuple) and _is_of_arrays(kind) and is_traced(x):
         return asarray(x, kind)
     return kind(x)
 
 
-def _converted(kind: Any, x: Any) -> Any:
+def _convert_traced(kind: Any, x: Any) -> Any:
     if kind is type:
         return x.__class__
     if kind is int:
@@ -61,8 +61,8 @@ def _complex_number(x: Any, y: Any) -> Any:
     """Return ``complex(x, y)``, of infinite parts too, of which a product with 1j makes NaN."""
     parts: list[Any] = [asarray(part) for part in (x, y)]
     if any(part.dtype.kind == "c" for part in parts):
-        return _converted(complex, parts[0] + 1j * parts[1])
-    return as_number(join(*(array(converted(float, part)) for part in parts)))
+        return _convert_traced(complex, parts[0] + 1j * parts[1])
+    return as_number(join(*(array(convert(float, part)) for part in parts)))
 
 
 def _integer(x: Any) -> int:
@@ -85,7 +85,7 @@ def _is_of_arrays(kind: Any) -> bool:
 
 def conversion(kind: Any) -> Callable[[Any], Any]:
     """Return a function that converts, for ``map(float, xs)``."""
-    return lambda x, *rest: kind(x, *rest) if rest else converted(kind, x)
+    return lambda x, *rest: kind(x, *rest) if rest else convert(kind, x)
 
 
 _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.bytes_, np.void}
@@ -216,7 +216,7 @@ RUNTIME: Final[dict[str, Callable[..., Any]]] = {
     "__funcdiff_slice__": slice,
 } | {
     f"__funcdiff_{function.__name__}__": function
-    for function in (converted, conversion, method, view, new, change, put, put_change)
+    for function in (convert, conversion, method, view, new, change, put, put_change)
 }
 """Names by which rewritten code calls these."""
 CLOSED.update(RUNTIME.values())

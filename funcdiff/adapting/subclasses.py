@@ -86,7 +86,7 @@ def _probe(priority: float) -> type[_Probe]:
     return type("Probe", (_Probe,), {"__array_priority__": priority})
 
 
-def _asked(x: Any) -> Any:
+def _stand_in(x: Any) -> Any:
     """Return an array without content like a traced one."""
     if not isinstance(x, Tracer):
         return x
@@ -101,7 +101,7 @@ def _of_class(x: OfSubclass, call: Callable[..., Any], args: Any, keywords: Any,
     if not any(isinstance(leaf, Tracer) for leaf in pytree.flatten(y)[0]):
         return y
     leaves, structure = pytree.flatten((args, keywords))
-    given, named = pytree.unflatten(structure, [_asked(leaf) for leaf in leaves])
+    given, named = pytree.unflatten(structure, [_stand_in(leaf) for leaf in leaves])
     try:
         with np.errstate(all="ignore"):
             found = call(*given, **named)
@@ -123,7 +123,7 @@ def _like(x: OfSubclass, found: Any, y: Any) -> Any:
     return as_subclass(y, type(x)._kind, x) if keeps else y
 
 
-def _wrapped(x: OfSubclass, y: Any) -> Any:
+def _wrap(x: OfSubclass, y: Any) -> Any:
     """Return what the class makes of the result of a ufunc."""
     wrap = getattr(type(x)._kind, "__array_wrap__", None)
     is_own = isinstance(wrap, FunctionType) and isinstance(y, OfSubclass)
@@ -142,7 +142,7 @@ class OfSubclass(NDArray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         given, named = _plain((inputs, kwargs))
         y = getattr(ufunc, method)(*given, **named)
-        return _wrapped(self, _of_class(self, getattr(ufunc, method), inputs, kwargs, y))
+        return _wrap(self, _of_class(self, getattr(ufunc, method), inputs, kwargs, y))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         given, named = _plain((args, kwargs))
@@ -158,7 +158,7 @@ def _method(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
         given, named = _plain(((self, *args), keywords))
         y = theirs(*given, **named)
         found = y if y is NotImplemented else _of_class(self, on, (self, *args), keywords, y)
-        return _wrapped(self, found) if name in _OPERATORS else found
+        return _wrap(self, found) if name in _OPERATORS else found
 
     return update_wrapper(method, theirs)
 

@@ -34,11 +34,11 @@ class vectorize(np.vectorize):  # noqa: N801
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
         several = isinstance(rows[0], tuple) if rows else len(self.otypes or "") > 1
         if not several:
-            return self._joined(0, rows).reshape(shape)
+            return self._join(0, rows).reshape(shape)
         columns = zip(*rows, strict=True) if rows else [[]] * len(self.otypes or "")
-        return tuple(self._joined(k, ys).reshape(shape) for k, ys in enumerate(columns))
+        return tuple(self._join(k, ys).reshape(shape) for k, ys in enumerate(columns))
 
-    def _joined(self, place: int, ys: Any) -> Any:
+    def _join(self, place: int, ys: Any) -> Any:
         """Return results as an array of the dtype that is asked for, or else of the first one's."""
         kind = self.otypes[place] if self.otypes else asarray(ys[0]).dtype
         return array(ys).astype(kind)

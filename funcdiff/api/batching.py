@@ -15,16 +15,9 @@ import numpy as np
 
 import funcdiff.passes as passes
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    check_function,
-    is_int,
-    is_numeric,
-    operand,
-    refuse_foreign,
-    type_of,
-)
-from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.tracing import nested_policy, rebuild, record, run
+from funcdiff.api.calls.arguments import check_function, is_int, refuse_foreign
+from funcdiff.api.calls.inputs import Operands, is_numeric, operand, type_of
+from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.functions import with_options
 from funcdiff.api.signatures.variables import MappedAxes, P, Y
@@ -228,7 +221,10 @@ def vmap(
             if not is_numeric(leaf):
                 refuse_foreign(leaf, "vmap", f)
         axes = [k if is_numeric(leaf) else None for k, leaf in zip(axes, leaves, strict=True)]
-        paths = [_show_path(path) for path in pytree.paths(structure)]
+        paths = [
+            (f"args{path[3:]}" if path.startswith("[0]") else f"kwargs{path[3:]}")
+            for path in pytree.paths(structure)
+        ]
         mapped = [k for k, axis in enumerate(axes) if axis is not None]
         moved = [
             move_to_front(leaf, axis, path)
@@ -260,7 +256,7 @@ def vmap(
         trace = record(f, moved, call, policy, types=types, decisions=agreed)
         program, varies = _batch_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
-        value = rebuild(trace.structure, trace.numeric, results, trace.others)
+        value = trace.rebuild(results)
         if type(out_axes) is int and out_axes == 0:
             return value
         return _place_axes(value, out_axes, trace.numeric, varies)
@@ -314,11 +310,6 @@ def _place_axes(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask
         )
     ]
     return pytree.unflatten(structure, placed)
-
-
-def _show_path(path: str) -> str:
-    """Return the path of a leaf of ``(args, kwargs)`` as messages show it."""
-    return f"args{path[3:]}" if path.startswith("[0]") else f"kwargs{path[3:]}"
 
 
 @memoised

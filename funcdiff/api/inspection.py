@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.inputs import Operands, on_operands
 from funcdiff.api.calls.tracing import nested_policy, record
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, X

@@ -20,26 +20,23 @@ from typing import (
     overload,
 )
 
-from funcdiff.api.calls.arguments import (
-    FunctionName,
-    check_function,
-)
-from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.calls.inputs import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
-from funcdiff.api.calls.transformed import ByParts, display_name, explains_calls
-from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
-from funcdiff.api.compiling.guarded import Guarded, program_with_guards
-from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
-from funcdiff.api.compiling.straight import (
+from funcdiff.api.calls.transformed import ByParts, FunctionName, display_name, explains_calls
+from funcdiff.api.compiling.executables import (
+    Guarded,
     Hits,
     Straight,
     fastest_with,
     fold,
-    rebuild_results,
+    program_with_guards,
     shortcut,
 )
+from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
+from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.control.bodies import forbid_changes
-from funcdiff.api.rolling.rolling import Rolling
+from funcdiff.api.rolling.rerolling import Rolling
 from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels import kernel
@@ -209,7 +206,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             found = self._compile(trace, args, kwargs, kind)
         if isinstance(found, Straight):
             results = found([*kind.operands, *found.trace.captures])
-            result: R = rebuild_results(found.trace, results)
+            result: R = found.trace.rebuild(results)
             return result
         if current_builder() is not None:  # what decides is known there, if anywhere
             return self._function(*args, **kwargs)

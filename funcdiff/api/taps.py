@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, suggestion
-from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.arguments import check_function, names_of, suggestion
+from funcdiff.api.calls.inputs import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
-from funcdiff.api.calls.transformed import transform
+from funcdiff.api.calls.transformed import FunctionName, transform
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.core.atoms import Var

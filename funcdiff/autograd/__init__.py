@@ -13,7 +13,7 @@ Examples
 [-0.     -0.6397]
 """
 
-from funcdiff.api.control.checkpoint import checkpoint
+from funcdiff.api.control.rematerialization import checkpoint
 from funcdiff.autograd.builtins import dict, isinstance, list, tuple, type
 from funcdiff.autograd.differential_operators import (
     deriv,

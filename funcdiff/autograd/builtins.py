@@ -3,7 +3,7 @@
 import builtins
 from typing import Any
 
-from funcdiff.autograd.boxes import Box, DictBox, SequenceBox
+from funcdiff.autograd.box_classes import Box, DictBox, SequenceBox
 from funcdiff.autograd.extend import notrace_primitive, primitive
 from funcdiff.autograd.names import attributes
 from funcdiff.autograd.spaces import VSpace, vspace

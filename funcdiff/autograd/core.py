@@ -1,6 +1,6 @@
 """``autograd.core``: products with a Jacobian of functions of one argument, rules, and spaces."""
 
-from funcdiff.autograd.boxes import Box, getval, isbox
+from funcdiff.autograd.box_classes import Box, getval, isbox
 from funcdiff.autograd.extend import (
     def_linear,
     defjvp,

@@ -95,12 +95,12 @@ def stack_rows(make_vjp: Callable[..., Any], argnum: Any, *args: Any, **kwargs: 
         )
     rows = [vjp(unit) for unit in space.standard_basis()]
 
-    def stacked(rows: Sequence[Any], x: Any) -> Any:
+    def stack_rows(rows: Sequence[Any], x: Any) -> Any:
         return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + np.shape(x))
 
     if isinstance(argnum, int):
-        return stacked(rows, args[argnum])
-    return tuple(stacked([row[k] for row in rows], args[n]) for k, n in enumerate(argnum))
+        return stack_rows(rows, args[argnum])
+    return tuple(stack_rows([row[k] for row in rows], args[n]) for k, n in enumerate(argnum))
 
 
 _jacobian = late("funcdiff.api.derivatives.jacobian", "jacobian")
@@ -311,12 +311,12 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
     either = Either(_jacobian(fun, _positions(argnum)), by_rows)
 
     @_with_name(fun, "jacobian", argnum)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    def compute(*args: Any, **kwargs: Any) -> Any:
         args = tuple(cast_at(args, argnum))
         is_complex = isinstance(argnum, int) and np.iscomplexobj(args[argnum])
         return (by_rows if is_complex else either)(*args, **kwargs)
 
-    return computed
+    return compute
 
 
 @typed_as[Matrix]()

@@ -20,10 +20,10 @@ from weakref import WeakSet
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.rules.opaque import OpaqueFunction
-from funcdiff.api.rules.opaque import primitive as opaque_function
-from funcdiff.api.rules.private_values import map_arrays
-from funcdiff.autograd.boxes import Box, getval, isbox
+from funcdiff.api.rules.opaque_functions import OpaqueFunction
+from funcdiff.api.rules.opaque_functions import primitive as opaque_function
+from funcdiff.api.rules.rule_results import map_arrays
+from funcdiff.autograd.box_classes import Box, getval, isbox
 from funcdiff.autograd.differential_operators import NeedsRows, wants_matrix
 from funcdiff.autograd.names import attributes
 from funcdiff.autograd.spaces import VSpace, conj_leaves, match_dtypes, vspace

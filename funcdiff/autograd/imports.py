@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+__all__ = ["in_place_of_autograd", "replace_autograd"]
+
 _THEIRS, _OURS = "autograd", "funcdiff.autograd"
 
 

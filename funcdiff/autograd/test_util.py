@@ -13,6 +13,16 @@ from funcdiff.autograd.spaces import make_jvp, make_vjp, vspace
 from funcdiff.autograd.wrap_util import get_name, unary_to_nary
 from funcdiff.errors import InputError, user_location
 
+__all__ = [
+    "check_equivalent",
+    "check_grads",
+    "check_jvp",
+    "check_vjp",
+    "combo_check",
+    "make_numerical_jvp",
+    "scalar_close",
+]
+
 TOL: Final = 1e-6
 RTOL: Final = 1e-6
 EPS: Final = 1e-6

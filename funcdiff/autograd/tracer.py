@@ -1,6 +1,6 @@
 """``autograd.tracer``: boxes, and functions that are not traced."""
 
-from funcdiff.autograd.boxes import Box, getval, isbox
+from funcdiff.autograd.box_classes import Box, getval, isbox
 from funcdiff.autograd.extend import notrace_primitive, primitive
 from funcdiff.autograd.names import attributes
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from funcdiff.errors import InputError, user_location
 
+__all__ = ["get_doc", "get_name", "unary_to_nary", "wrap_nary_f", "wraps"]
+
 
 def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
     """Return ``operator(fun, argnum=0, ...)`` of ``unary_operator(fun, x, ...)``.

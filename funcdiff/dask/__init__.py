@@ -4,7 +4,13 @@
 block of examples; its derivative is traced here, and runs where the blocks are.
 """
 
-from funcdiff.dask.per_example import jacobian, vmap
-from funcdiff.dask.sums import gauss_newton_product, grad, hvp, value_and_grad
+from funcdiff.dask.derivatives import (
+    gauss_newton_product,
+    grad,
+    hvp,
+    jacobian,
+    value_and_grad,
+    vmap,
+)
 
 __all__ = ["gauss_newton_product", "grad", "hvp", "jacobian", "value_and_grad", "vmap"]

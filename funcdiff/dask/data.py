@@ -1,4 +1,7 @@
-"""Checks the data of a call: Dask arrays that have the same examples in the same chunks."""
+"""Imports Dask, or says how it is installed; checks the data of a call.
+
+Data are Dask arrays that have the same examples in the same chunks.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,34 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import describe, operand
+from funcdiff.api.calls.arguments import describe
+from funcdiff.api.calls.inputs import operand
 from funcdiff.core.types import ArrayType
-from funcdiff.dask.library import da
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, MissingDependencyError, user_location
+
+try:
+    import dask.array as da
+    from dask import delayed, optimize
+    from dask.base import get_scheduler
+    from dask.callbacks import Callback
+    from dask.core import flatten
+    from dask.highlevelgraph import HighLevelGraph
+except ImportError as error:
+    raise MissingDependencyError(
+        f"fd.dask computes with Dask's arrays, and Dask is not installed ({error}), at "
+        f'{user_location()}. Install it: python -m pip install "funcdiff[dask]"'
+    ) from error
+
+__all__ = [
+    "Callback",
+    "Data",
+    "HighLevelGraph",
+    "da",
+    "delayed",
+    "flatten",
+    "get_scheduler",
+    "optimize",
+]
 
 
 @dataclass(frozen=True, eq=False)

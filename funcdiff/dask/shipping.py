@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -10,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import operand, type_of
-from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.inputs import Operands, operand, type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.jit import jit
 from funcdiff.backend.checking import with_check
@@ -25,8 +25,7 @@ from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.running.evaluate import copy_aliased, is_repeatable
 from funcdiff.core.running.walk import inline
 from funcdiff.core.types import ArrayType
-from funcdiff.dask.data import Data
-from funcdiff.dask.library import da
+from funcdiff.dask.data import Data, da
 from funcdiff.errors import ConcreteValueError, InputError, InternalError, user_location
 
 Types: TypeAlias = tuple[ArrayType, ...]
@@ -197,3 +196,8 @@ def _check_parameters(name: str, given: Sequence[Any]) -> None:
                 f"{name}: the parameters have a Dask array, at {user_location()}. They are NumPy's "
                 "and go to every worker: write x.compute(), or give it with the data."
             )
+
+
+def unique_name(what: str) -> str:
+    """Return a name of tasks that no other ones have, by which dashboards show them."""
+    return f"funcdiff-{what}-{uuid.uuid4().hex}"

@@ -15,10 +15,8 @@ from weakref import WeakKeyDictionary, finalize
 
 from funcdiff.core.late import late_import
 from funcdiff.core.running.progress import Progress
-from funcdiff.dask.data import Data
-from funcdiff.dask.library import Callback, HighLevelGraph, flatten, get_scheduler, optimize
-from funcdiff.dask.per_example import unique_name
-from funcdiff.dask.shipping import Code, Given, Step
+from funcdiff.dask.data import Callback, Data, HighLevelGraph, flatten, get_scheduler, optimize
+from funcdiff.dask.shipping import Code, Given, Step, unique_name
 
 # ---- Partitions Dask graphs by block: the nodes that load each block, and shared nodes -----------
 
@@ -78,7 +76,9 @@ class Blocks:
             direct = {*row, *(k for node in nodes.values() for k in node.dependencies)}
             given = [k for k in needed if k in direct and k not in nodes]
             each.append(Block(number, row, nodes, given))
-        held = {k: _future(data, k) for k in uses if k not in graph}
+        held = {
+            k: next(x.dask[k] for x in data.arrays if k in x.dask) for k in uses if k not in graph
+        }
         return cls(each, {k: graph[k] for k in uses if k in graph and uses[k] > 1}, held)
 
 
@@ -93,11 +93,6 @@ def _dependences(graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[Any]:
         elif key not in found:
             waiting += [(key, True), *((before, False) for before in graph[key].dependencies)]
     return list(found)
-
-
-def _future(data: Data, key: Any) -> Any:
-    """Return the future of a block that a cluster has."""
-    return next(x.dask[key] for x in data.arrays if key in x.dask)
 
 
 # ---- Adds results of blocks as a binary tree that the numbers of the blocks decide ---------------

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.tracing import rebuild
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, OutputError, user_location
@@ -54,10 +54,10 @@ class Call:
         self._name = FunctionName(f)
         self._arguments, self._home, self._declared = arguments, home, result
         self._result: Parts | None = None
-        self._flat: Function = lambda *xs: self._called(f, xs)
+        self._flat: Function = lambda *xs: self._call(f, xs)
         self.operation = Operation(self._flat, home, types=self._types)
 
-    def _called(self, f: Callable[..., Any], xs: Sequence[Any]) -> list[Any]:
+    def _call(self, f: Callable[..., Any], xs: Sequence[Any]) -> list[Any]:
         args, kwargs = self._arguments.rebuild(xs)
         ys, found = take_apart(f(*args, **kwargs), self._home.is_array)
         if self._result is None:
@@ -72,7 +72,7 @@ class Call:
 
     def _types(self, types: Types) -> Types:
         if self._declared is not None:
-            ys = self._called(self._declared, [np.zeros(t.shape, t.dtype) for t in types])
+            ys = self._call(self._declared, [np.zeros(t.shape, t.dtype) for t in types])
             return tuple(ArrayType(np.shape(y), np.asarray(y).dtype) for y in ys)
         try:
             return self._home.types(self._flat, types)
@@ -96,17 +96,17 @@ def register(cls: type, numpy_of: Callable[[Any], Any], array: Callable[[Any, An
     is traced stays what it is.
     """
 
-    def opened(x: Any) -> tuple[list[Any], Any]:
+    def flatten(x: Any) -> tuple[list[Any], Any]:
         y, aux = numpy_of(x)
         return [y], aux
 
-    def closed(aux: Any, children: list[Any]) -> Any:
+    def unflatten(aux: Any, children: list[Any]) -> Any:
         (y,) = children
         if isinstance(y, Tracer) or not isinstance(y, np.ndarray | np.generic | float | complex):
             return y
         return array(y, aux)
 
-    pytree.register(cls, opened, closed)
+    pytree.register(cls, flatten, unflatten)
 
 
 def type_of_array(x: Any, dtype: Any) -> ArrayType:

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import as_tracers, look_up_call, name_of
+from funcdiff.api.calls.arguments import look_up_call
+from funcdiff.api.calls.inputs import as_tracers
+from funcdiff.api.calls.transformed import name_of
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.errors import ConcreteValueError
 from funcdiff.interop.calls import Call, take_apart
@@ -42,7 +44,7 @@ class Used:
             if len(self._calls) >= _RECENT:
                 self._calls.clear()
             call = self._calls[key] = Call(self._function, parts, self._home, self._result)
-        xs, operation = [self._given(x) for x in xs], call.operation
+        xs, operation = [self._cast(x) for x in xs], call.operation
         if any_traced(xs):
             tracers = as_tracers(xs)
             try:
@@ -56,7 +58,7 @@ class Used:
             return call.rebuild(call_bridged(operation, name, tracers))
         return call.rebuild([y[()] for y in operation.run(*map(np.asarray, xs))])
 
-    def _given(self, x: Any) -> Any:
+    def _cast(self, x: Any) -> Any:
         """Return an array in a dtype of the library's."""
         dtype = self._home.dtype(x.dtype)
         return x if dtype == x.dtype else x.astype(dtype)

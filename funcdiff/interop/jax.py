@@ -130,7 +130,7 @@ class _JAXCode:
     """What JAX knows of functions of its arrays."""
 
     def dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        return _rounded(dtype)
+        return _canonical_dtype(dtype)
 
     def is_array(self, leaf: Any) -> bool:
         return isinstance(leaf, jax.Array | np.ndarray | np.generic | float | int | complex)
@@ -199,7 +199,7 @@ def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: A
     # what the user's function returns may be memory that it keeps
     copies = operation.is_users
     return [
-        jnp.array(y, _rounded(y.dtype), copy=copies or None)
+        jnp.array(y, _canonical_dtype(y.dtype), copy=copies or None)
         for y in operation.run(*map(np.asarray, xs))
     ]
 
@@ -207,7 +207,7 @@ def _run(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: A
 @bridge_p.def_abstract_eval  # type: ignore[untyped-decorator]
 def _types(*xs: Any, operation: Operation, inlines: bool) -> list[Any]:  # noqa: ARG001
     found = operation.types(tuple(type_of_array(x, x.dtype) for x in xs))
-    return [ShapedArray(t.shape, _rounded(t.dtype)) for t in found]
+    return [ShapedArray(t.shape, _canonical_dtype(t.dtype)) for t in found]
 
 
 def _jvp(
@@ -296,7 +296,7 @@ def _plan(operation: Operation, types: Types, *, inlines: bool) -> _Plan:
     return _Plan(lambda *xs: function(*xs, *captures), _INLINED)
 
 
-def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _canonical_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return a dtype of NumPy's as JAX has it; warn where that is single precision for double."""
     found: np.dtype[Any] = canonicalize_dtype(dtype)
     if found != dtype and dtype.kind in "fc":

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.batching import join_rows, vmap
-from funcdiff.api.calls.arguments import is_numeric
+from funcdiff.api.calls.inputs import is_numeric
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.program import Program
@@ -29,7 +29,7 @@ class _NumPyCode:
         return is_numeric(leaf)
 
     def run(self, f: Function, xs: Sequence[Any]) -> Sequence[Any]:
-        return f(*[_protected(x) for x in xs])
+        return f(*[_read_only(x) for x in xs])
 
     def types(self, f: Function, types: Types) -> Types:
         return tuple(y.type for y in trace_without_values(f, types).outputs)
@@ -75,7 +75,7 @@ def program_without_values(f: Function, types: Types) -> tuple[Program, Sequence
     return simplify(program_of(*trace.recording)), trace.captures
 
 
-def _protected(x: Any) -> Any:
+def _read_only(x: Any) -> Any:
     """Return a number, or an array that cannot be written to: it is another library's memory."""
     if not isinstance(x, np.ndarray):
         return x

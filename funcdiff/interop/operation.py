@@ -85,11 +85,11 @@ class Operation:
         """Return the results for NumPy arrays; they have the types that they had before."""
         ys = [np.asarray(y) for y in self.calculus.run(self.function, xs)]
         found = tuple(ArrayType(y.shape, y.dtype) for y in ys)
-        wanted = self._noted(tuple(ArrayType(x.shape, x.dtype) for x in xs), found)
+        wanted = self._note_types(tuple(ArrayType(x.shape, x.dtype) for x in xs), found)
         if found != wanted:
             raise OutputError(
-                f"a bridged function returned {_listed(found)} where it had returned, or declared, "
-                f"{_listed(wanted)} for arguments of these types. It must return the same shapes "
+                f"a bridged function returned {_text(found)} where it had returned, or declared, "
+                f"{_text(wanted)} for arguments of these types. It must return the same shapes "
                 "and dtypes for the same shapes and dtypes."
             )
         return ys
@@ -100,7 +100,7 @@ class Operation:
         other._types = self._types
         return other
 
-    def _noted(self, given: Types, found: Types) -> Types:
+    def _note_types(self, given: Types, found: Types) -> Types:
         """Return the types of results that there were before, else note these."""
         return self._types.setdefault(given, found)
 
@@ -153,7 +153,7 @@ class _Derivative(Operation):
         calculus, f, count = of.calculus, of.function, len(active)
         move = calculus.pull if pulls else calculus.push
 
-        def moved(*args: Any) -> Sequence[Any]:
+        def run(*args: Any) -> Sequence[Any]:
             xs = args[:count]
 
             def moving_only(*moving: Any) -> list[Any]:
@@ -167,7 +167,7 @@ class _Derivative(Operation):
             xs = given[:count]
             return tuple(compress(xs, active) if pulls else compress(of.types(xs), wanted))
 
-        super().__init__(moved, calculus, sum(wanted if pulls else active), types)
+        super().__init__(run, calculus, sum(wanted if pulls else active), types)
         self.count = sum(active if pulls else wanted)  # of its results
         self._of, self._active, self._wanted, self._pulls = of, active, wanted, pulls
 
@@ -195,10 +195,10 @@ class _Batch(Operation):
         self.count = of.count
         self._of, self._size, self._flags, self._kept = of, size, flags, kept
 
-    def _noted(self, given: Types, found: Types) -> Types:
+    def _note_types(self, given: Types, found: Types) -> Types:
         kept = self._kept or _all(found)
-        self._of._noted(_of_one(given, self._flags), _of_one(found, kept))
-        return super()._noted(given, found)
+        self._of._note_types(_of_one(given, self._flags), _of_one(found, kept))
+        return super()._note_types(given, found)
 
     def pushforward(self, active: Mask, wanted: Mask) -> Operation:
         flags = (*self._flags, *compress(self._flags, active))
@@ -227,5 +227,5 @@ def _all(ys: Sequence[Any]) -> Mask:
     return (True,) * len(ys)
 
 
-def _listed(types: Types) -> str:
+def _text(types: Types) -> str:
     return ", ".join(map(str, types)) or "nothing"

@@ -165,7 +165,7 @@ def _type_of(x: Any) -> ArrayType:
 # ---- tensors as arguments of funcdiff's functions ------------------------------------------------
 
 
-def _opened(x: Any) -> tuple[Any, str]:
+def _flatten_tensor(x: Any) -> tuple[Any, str]:
     if x.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(x):
         raise ContainerError(
             "",
@@ -176,7 +176,7 @@ def _opened(x: Any) -> tuple[Any, str]:
 
 
 for _kind in (torch.Tensor, torch.nn.Parameter):
-    register(_kind, _opened, lambda y, device: _tensor(y).to(device))
+    register(_kind, _flatten_tensor, lambda y, device: _tensor(y).to(device))
 
 
 # ---- functions of PyTorch here -------------------------------------------------------------------

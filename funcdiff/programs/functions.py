@@ -16,7 +16,7 @@ from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import value_and_jacobian
 from funcdiff.api.derivatives.queries import depends_on, sparsity
 from funcdiff.api.jit import jit
-from funcdiff.api.vectors import ravel_pytree
+from funcdiff.api.raveling import ravel_pytree
 from funcdiff.core.late import scipy_function
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.vectors import element_name
+from funcdiff.api.raveling import element_name
 from funcdiff.errors import InputError, user_location
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.derivatives.queries import sparsity
+from funcdiff.api.raveling import ravel_pytree
 from funcdiff.api.signatures.variables import X
-from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location

@@ -19,7 +19,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.jacobian import jacobian
-from funcdiff.api.vectors import ravel_pytree
+from funcdiff.api.raveling import ravel_pytree
 from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import ConvergenceError, user_location

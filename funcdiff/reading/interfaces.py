@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import is_numeric, name_of, type_of
+from funcdiff.api.calls.inputs import is_numeric, type_of
 from funcdiff.api.calls.tracing import Trace
-from funcdiff.api.calls.transformed import Transformed
+from funcdiff.api.calls.transformed import Transformed, name_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.inputs import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
-from funcdiff.api.compiling.guarded import program_of_trace
+from funcdiff.api.compiling.executables import program_of_trace
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.jit import JittedFunction, Traced
 from funcdiff.core.atoms import Atom, Literal, Var

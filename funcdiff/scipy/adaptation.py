@@ -31,7 +31,7 @@ import numpy as np
 import funcdiff.numpy
 from funcdiff.adapting.conditions import may_hold
 from funcdiff.adapting.function_code import rewritten
-from funcdiff.adapting.runtime import converted
+from funcdiff.adapting.runtime import convert
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.equalities import (
@@ -108,7 +108,7 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "view_of": _view,
     "array_of": _array_of,
     "may_share": _may_share,
-    "converted": converted,
+    "convert_to": convert,
     "set_flags_of": _set_flags,
     "method_of": _method,
     "changed_by": _change_in_place,
@@ -175,7 +175,7 @@ class _Change(ast.NodeTransformer):
         ):
             return self._call("any_of", node, node.args)
         if ast.unparse(called) in _TYPES and len(node.args) == 1 and not node.keywords:
-            return self._call("converted", node, [called, *node.args])
+            return self._call("convert_to", node, [called, *node.args])
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:

@@ -175,7 +175,7 @@ class _Scope(dict[str, Any]):
         return found
 
 
-def _validated(a: Any, *, as_inexact: bool = False, **_options: Any) -> Any:
+def _validate(a: Any, *, as_inexact: bool = False, **_options: Any) -> Any:
     x: Any = funcdiff.numpy.asarray(a)
     return x.astype(float) if as_inexact and x.dtype.kind in "biu" else x
 
@@ -193,7 +193,7 @@ _KNOWN: Final[dict[str, Any]] = {
     "asarray_chkfinite": lambda a, dtype=None, **_order: funcdiff.numpy.asarray(a, dtype),
     **ANSWERS,
     BORROW: borrow,
-    "_asarray_validated": _validated,
+    "_asarray_validated": _validate,
 }
 """Names by which SciPy's code asks which library an array is of, or checks its values."""
 

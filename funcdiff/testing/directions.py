@@ -297,7 +297,9 @@ def _check(compared: _Forward | _Reverse, f: Subject, what: str) -> None:
     fault = _first_fault(_Probe(compared))
     if fault is None:
         return
-    symmetric = _of_symmetric_matrices(compared)
+    # arguments of which the function may read one triangle, if it is differentiated so
+    symmetric = symmetric_arguments(compared.near)
+    symmetric = symmetric if compared.is_symmetric(symmetric) else []
     probe = _Probe(compared, symmetric)
     if symmetric:
         fault = _first_fault(probe)
@@ -365,12 +367,6 @@ def _groups(compared: _Forward | _Reverse, band: float) -> Iterable[Any]:
         places = np.concatenate([every[part] for part in parts[k::_GROUPS]])
         for chosen in bands(effects[places], band, _GROUPS):
             yield places[chosen]
-
-
-def _of_symmetric_matrices(compared: _Forward | _Reverse) -> list[int]:
-    """Return the arguments of which the function reads one triangle, if it is so differentiated."""
-    chosen = symmetric_arguments(compared.near)
-    return chosen if compared.is_symmetric(chosen) else []
 
 
 def _report(f: Subject, probe: _Probe, fault: _Fault, what: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.access import Cut, Label, Labels, numbers
 from funcdiff.core.atoms import Literal
 from funcdiff.core.policy import SHARED, Policy
@@ -27,7 +27,7 @@ from funcdiff.numpy.border.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
 from funcdiff.testing.quotients import Accuracy, Neighbourhood, mismatch
 from funcdiff.testing.subject import direction, disagreement, rounding
-from funcdiff.transforms.jvp import Mask, jvp
+from funcdiff.transforms.jvp import Mask, jvp, present
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
@@ -133,7 +133,7 @@ class _Case(NamedTuple):
         return [k for k, t in enumerate(self.program.input_types) if t.differentiable]
 
     @property
-    def wanted(self) -> Mask:
+    def output_mask(self) -> Mask:
         """Which outputs have tangents."""
         return tuple(t.differentiable for t in self.program.output_types)
 
@@ -305,10 +305,10 @@ def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) ->
     outputs = _run(case.program, case.operands)
     count = len(outputs)
     with _claim(f"jvp equals central differences, differentiated {active}", case):
-        pushed, mask = jvp(case.program, active, case.wanted)
-        if mask != case.wanted:
+        pushed, mask = jvp(case.program, active, case.output_mask)
+        if mask != case.output_mask:
             raise AssertionError(f"tangents {mask} for outputs {case.program.output_types}")
-        results = _run(pushed, [*case.operands, *_present(ts)])
+        results = _run(pushed, [*case.operands, *present(ts)])
         _require_bits(results[:count], outputs)
         tangents = results[count:]
         near = Neighbourhood(lambda xs: _smooth(_run(case.program, xs)), case.operands)
@@ -316,19 +316,19 @@ def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) ->
             near,
             ts,
             tangents,
-            lambda k: _run(pushed, [*near.jitter(k), *_present(ts)])[count:],
+            lambda k: _run(pushed, [*near.jitter(k), *present(ts)])[count:],
             Accuracy(),
             blur=rounding([*case.operands, *outputs]) * max([1.0, *map(_size, near.ys)]),
         )
         if found is not None:
             raise AssertionError(f"{found.path}, {found.text}")
     with _claim(f"linearize equals jvp, differentiated {active}", case):
-        split = linearize(case.program, active, case.wanted)
+        split = linearize(case.program, active, case.output_mask)
         primal = _run(split.primal, case.operands)
         _require_bits(primal[:count], outputs)
-        pushed_again = _run(split.linear, [*_present(ts), *primal[count:]])
+        pushed_again = _run(split.linear, [*present(ts), *primal[count:]])
         _require_close(pushed_again, tangents, rounding([*case.operands, *outputs]))
-    _check_transpose(case, split, _present(ts), primal[count:], tangents, random)
+    _check_transpose(case, split, present(ts), primal[count:], tangents, random)
 
 
 def _check_transpose(
@@ -344,11 +344,11 @@ def _check_transpose(
     known = (False,) * len(residuals)
     count = len(tangents)
     choices = {(True,) * count, *(tuple(k == j for j in range(count)) for k in range(count))}
-    for present in sorted(choices - {()}):
-        chosen = [t for t, flag in zip(tangents, present, strict=True) if flag]
+    for given in sorted(choices - {()}):
+        chosen = [t for t, flag in zip(tangents, given, strict=True) if flag]
         cts = [direction(t, random) for t in chosen]
-        with _claim(f"<ct, A·t> = <Aᵀ·ct, t>, cotangents {present}", case):
-            turned = transpose(split.linear, linear, present)
+        with _claim(f"<ct, A·t> = <Aᵀ·ct, t>, cotangents {given}", case):
+            turned = transpose(split.linear, linear, given)
             pulled = _run(turned, [*residuals, *cts])
             _require_close(
                 [_pair(cts, chosen)],
@@ -356,7 +356,7 @@ def _check_transpose(
                 rounding([*chosen, *pulled]),
                 max(_magnitude(cts, chosen), _magnitude(pulled, ts)),
             )
-        with _claim(f"(Aᵀ)ᵀ = A, cotangents {present}", case):
+        with _claim(f"(Aᵀ)ᵀ = A, cotangents {given}", case):
             back = transpose(turned, (*known, *(True for _ in cts)))
             _require_close(_run(back, [*residuals, *ts]), chosen, rounding([*chosen, *pulled]))
 
@@ -368,7 +368,7 @@ def _derivatives(case: _Case) -> list[_Case]:
     if not (any(active) and any(jvp(case.program, active)[1])):
         return []
     pushed, _ = jvp(case.program, active)
-    ts = _present(case.directions(active, random))
+    ts = present(case.directions(active, random))
     forward = _Case(f"the jvp of {case.name}", pushed, [*case.operands, *ts])
     split = linearize(case.program, active)
     linear = (True,) * sum(active) + (False,) * split.residuals
@@ -415,10 +415,6 @@ def _example(x: Any, k: int, random: np.random.Generator) -> Any:
 
 
 # ---- comparisons -----------------------------------------------------------------------------
-
-
-def _present(values: Sequence[Any]) -> list[Any]:
-    return [v for v in values if v is not None]
 
 
 def _smooth(values: Sequence[Any]) -> list[Any]:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+__all__ = ["Function", "arrays", "broadcastable_shapes", "dtypes", "functions", "indices", "shapes"]
+
 try:
     from hypothesis import strategies as st
     from hypothesis.extra import numpy as hnp

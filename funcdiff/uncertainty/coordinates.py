@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.vectors import element_name, ravel_pytree
+from funcdiff.api.raveling import element_name, ravel_pytree
 from funcdiff.errors import InputError, OutputError, user_location
 
 

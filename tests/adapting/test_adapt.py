@@ -20,7 +20,7 @@ import funcdiff as fd
 from funcdiff.adapting import copies
 from funcdiff.adapting.caching import lru_cache
 from funcdiff.adapting.mathematics import MATH
-from funcdiff.adapting.runtime import converted
+from funcdiff.adapting.runtime import convert
 from funcdiff.errors import FuncdiffError, InputError
 from tests.adapting.toy import COMPILED, FILES, LAZILY, NUMBA
 
@@ -292,7 +292,7 @@ def test_what_a_copy_sets_of_pythons_modules_is_set() -> None:
 @pytest.mark.parametrize("name", ["floor", "ceil", "trunc"])
 def test_integers_of_what_has_none_raise(name: str) -> None:
     ours, theirs = getattr(MATH, name), getattr(math, name)
-    for f in (ours, lambda x: converted(int, x)):
+    for f in (ours, lambda x: convert(int, x)):
         compiled = fd.jit(lambda x, f=f: f(x) * 1.0)
         for x in (2.5, math.inf, math.nan, -math.inf, -3.5):
             expected = _outcome(theirs if f is ours else int, x)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling import straight
+from funcdiff.api.compiling import executables
 from funcdiff.core.program import Program
 from funcdiff.numpy.border.promotion import array
 
@@ -25,14 +25,14 @@ def _traced(x: Any) -> Any:
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Program, Program]]:
     """Return the programs that are made of others: of constants, and of the rest."""
     found = []
-    split: Callable[..., tuple[Program, Program, list[int]]] = straight._split
+    split: Callable[..., tuple[Program, Program, list[int]]] = executables._split
 
     def noted(*args: Any) -> tuple[Program, Program, list[int]]:
         once, rest, used = split(*args)
         found.append((once, rest))
         return once, rest, used
 
-    monkeypatch.setattr(straight, "_split", noted)
+    monkeypatch.setattr(executables, "_split", noted)
     return found
 
 

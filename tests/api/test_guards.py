@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling.guarded import MOST_LEAVES
+from funcdiff.api.compiling.executables import MOST_LEAVES
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, RecompilationWarning
 from tests.api.branching import program
 

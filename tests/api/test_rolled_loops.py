@@ -13,7 +13,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
-from funcdiff.api.compiling import guarded
+from funcdiff.api.compiling import executables
 from funcdiff.errors import RecompilationWarning
 from tests.api.branching import loop_program
 
@@ -375,7 +375,7 @@ POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5]
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for loops after the first way."""
-    monkeypatch.setattr(guarded, "_FEW", 1)
+    monkeypatch.setattr(executables, "_FEW", 1)
 
 
 def second(f: Any) -> Any:

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import NonlinearConstraint, least_squares, minimize
 
 import funcdiff as fd
-from funcdiff.api.derivatives import sparse
+from funcdiff.api.derivatives import sparse_jacobians
 from funcdiff.errors import SparsityWarning, UnsupportedNumPyError
 from tests.together import together
 
@@ -120,7 +120,7 @@ def test_entries_followed_from_the_outputs_are_those_of_the_dense_jacobian(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more_each_time = count(10**18)
-    monkeypatch.setattr(sparse, "_work", lambda plan: next(more_each_time))
+    monkeypatch.setattr(sparse_jacobians, "_work", lambda plan: next(more_each_time))
     fd.clear_caches()
     f = PROGRAMS[name]
     found = fd.jacobian(f, sparse=True)(POINT)

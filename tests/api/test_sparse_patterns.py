@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.derivatives import sparse
+from funcdiff.api.derivatives import sparse_jacobians
 from funcdiff.errors import InputError, RecompilationWarning, SparsityWarning
 from tests.api.test_sparse import POINT, rosenbrock
 
@@ -65,7 +65,7 @@ def test_a_pattern_that_is_given_again_is_planned_for_once(monkeypatch: pytest.M
         asked.append(entries)
         return True
 
-    monkeypatch.setattr(sparse, "fits", fits)
+    monkeypatch.setattr(sparse_jacobians, "fits", fits)
     places = np.tri(6)
     for k in range(3):
         derive = fd.jacobian(np.cumsum, sparse=True, sparsity=places.copy())

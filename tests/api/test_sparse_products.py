@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import funcdiff as fd
-from funcdiff.api.derivatives import sparse
+from funcdiff.api.derivatives import sparse_jacobians
 from funcdiff.passes.sparsity.assembly import Pattern
 from funcdiff.passes.sparsity.coloring import (
     Coloring,
@@ -177,7 +177,7 @@ def test_chunks_change_nothing(budget: int, derive: Any, monkeypatch: pytest.Mon
 
     x = np.array([0.5, -1.2, 2.0, 0.3, 1.7, -0.4])
     dense = fd.jacobian(f)(x)
-    monkeypatch.setattr(sparse, "BUDGET", budget)
+    monkeypatch.setattr(sparse_jacobians, "BUDGET", budget)
     fd.clear_caches()
     for call in (derive(f, sparse=True), fd.jit(derive(f, sparse=True))):
         found = call(x)
@@ -202,6 +202,6 @@ def test_products_fit_in_the_memory_that_they_may_take(monkeypatch: pytest.Monke
 
     x = np.linspace(0, 1, 60)
     whole = peak()
-    monkeypatch.setattr(sparse, "BUDGET", 2_000_000)
+    monkeypatch.setattr(sparse_jacobians, "BUDGET", 2_000_000)
     assert 4 * peak() < whole
     fd.clear_caches()

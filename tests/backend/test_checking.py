@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.compiling import straight
+from funcdiff.api.compiling import executables
 from funcdiff.backend.checking import with_check
 from funcdiff.core.running.evaluate import executable, promotion
 from funcdiff.errors import InternalError
@@ -71,6 +71,6 @@ def test_a_difference_is_not_taken_for_code_that_fails(monkeypatch: pytest.Monke
     with pytest.raises(InternalError, match="compiled code and the interpreter disagree"):
         repeatedly()
     executable.cache_clear()
-    monkeypatch.setattr(straight, "fastest", wrong)
+    monkeypatch.setattr(executables, "fastest", wrong)
     with pytest.raises(InternalError, match="compiled code and the interpreter disagree"):
         fd.jit(lambda x: np.sin(x))(np.ones(2))

@@ -215,7 +215,7 @@ REST: Final = (
             "flags = (*self._flags, *(True for on in wanted if on))",
             "across a bridge, cotangents that examples share are taken for one of each"),
     Planted("interop/operation.py",
-            "self._of._noted(_of_one(given, self._flags), _of_one(found, kept))",
+            "self._of._note_types(_of_one(given, self._flags), _of_one(found, kept))",
             "pass",
             "a batch of a function that decides by values does not tell what one returns"),
     Planted("interop/numpy_code.py",

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.inputs import Operands
 from funcdiff.core.atoms import literal
 from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program

@@ -1,35 +1,20 @@
-"""Validates and converts arguments: numeric leaves, and errors for leaves without derivatives."""
+"""Validates arguments: functions, integers, names; describes others in messages."""
 
 from __future__ import annotations
 
-import enum
-import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
-from funcdiff import pytree
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.late import close_matches
-from funcdiff.core.recording.builder import constant_left, current_builder
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType, native
-from funcdiff.errors import InputError, notebook_cell, user_location
-from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
+from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.hidden import foreign_fault
 from funcdiff.pytree.statics import static_key
 
 R = TypeVar("R")
-
-_SCALARS: Final = {float: np.float64, complex: np.complex128}
-
-
-def name_of(f: Any) -> str:
-    """Return the name of a function, or of the class of what is called like one."""
-    # not where it is: programs hold the name, and are the same wherever that is
-    name = getattr(f, "__name__", None)
-    return str.__str__(name) if isinstance(name, str) else type(f).__name__
 
 
 def look_up_call(
@@ -47,25 +32,6 @@ def look_up_call(
             f"an argument of {name} that is not a number is not hashable ({error}), at "
             f"{user_location()}. Use tuples and frozen objects for options."
         ) from error
-
-
-class FunctionName:
-    """How messages call a function: its name and where it was defined, found when it is shown."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __str__(self) -> str:
-        f = self.function
-        name = name_of(f)
-        code = getattr(inspect.unwrap(f), "__code__", None)
-        if code is None:
-            return name
-        return (
-            f"{name} ({notebook_cell(code.co_filename) or code.co_filename}:{code.co_firstlineno})"
-        )
 
 
 def describe(value: Any) -> str:
@@ -128,22 +94,6 @@ def names_of(given: Any) -> tuple[str, ...] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def is_numeric(leaf: Any) -> bool:
-    """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
-    if type(leaf) is float or isinstance(leaf, Tracer):
-        return True
-    if isinstance(leaf, bool | enum.Enum):
-        return False
-    if isinstance(leaf, int | float | complex):
-        return True
-    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
-
-
-def is_array_without_axes(x: Any) -> bool:
-    """Whether an operand is, or stands for, an array of shape (), rather than a scalar."""
-    return isinstance(x, np.ndarray) and not x.shape
-
-
 def refuse_foreign(leaf: Any, transform: str, f: Callable[..., Any]) -> None:
     """Refuse tables, sparse matrices and iterators, which hold numbers but are no settings."""
     fault = foreign_fault(leaf)
@@ -152,57 +102,3 @@ def refuse_foreign(leaf: Any, transform: str, f: Callable[..., Any]) -> None:
             f"{transform}: an argument of {FunctionName(f)} {fault.problem}, at "
             f"{user_location()}. {fault.cure}"
         )
-
-
-def operand(leaf: Any) -> Any:
-    """Return a numeric leaf as the interpreter takes it: an array, a NumPy scalar, or a tracer."""
-    kind = type(leaf)
-    if kind is np.ndarray:
-        return leaf if leaf.dtype.isnative else native(leaf)
-    if isinstance(leaf, Tracer):
-        if current_builder() is not None:
-            return leaf
-        value = constant_left(leaf)
-        return np.asarray(value) if isinstance(leaf, np.ndarray) else value
-    lost = lost_by_tracing(leaf)
-    if lost:
-        raise InputError(f"{describe_class(leaf)} was given at {user_location()}: {lost}.")
-    if isinstance(leaf, np.generic):
-        return leaf
-    x = _SCALARS.get(kind, np.asarray)(leaf)
-    if kind is int and x.dtype != np.int64:  # uint64, or objects
-        raise InputError(
-            f"the integer {leaf} does not fit in int64, at {user_location()}. Make it a float."
-        )
-    return x
-
-
-def type_of(x: Any) -> ArrayType:
-    """Return the type of an operand."""
-    return x.type if isinstance(x, Tracer) else ArrayType(x.shape, x.dtype)
-
-
-def differentiable_operand(leaf: Any, structure: pytree.Structure, k: int, argument: object) -> Any:
-    """Return a leaf of a differentiated argument as an operand.
-
-    Raises `InputError`, with the leaf's path, if it is an integer or boolean array.
-    """
-    x = operand(leaf)
-    if x.dtype.kind in "fc":
-        return x
-    path = f"{argument}{pytree.paths(structure)[k]}"
-    what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
-    number = f"such as {float(leaf)}" if type(leaf) is int else "such as 2.0"
-    if isinstance(leaf, np.bool_):
-        what = f"the boolean {leaf}"
-    raise InputError(
-        f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
-        f"({'.astype(float)' if np.ndim(x) else number}), keep it out of the "
-        "differentiated argument, or mark its dataclass field as static "
-        "(field(metadata={'static': True}))."
-    )
-
-
-def as_tracers(values: Sequence[Any]) -> list[Tracer]:
-    """Return operands, of which some are traced, as tracers of the innermost builder."""
-    return [array(x) for x in values]

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import type_of
-from funcdiff.api.calls.inputs import Inputs, Selection, inputs_of
+from funcdiff.api.calls.inputs import Inputs, Selection, inputs_of, type_of
 from funcdiff.api.calls.repeated import find_call, trace_again
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.core.policy import Policy

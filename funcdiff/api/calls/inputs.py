@@ -1,34 +1,207 @@
-"""The differentiated arguments of a call: chosen by number or name, taken apart, and rebuilt."""
+"""Takes arguments apart: the numbers in them become operands of programs, all the rest stays.
+
+Those that are differentiated are chosen by number or name before.
+"""
 
 from __future__ import annotations
 
+import enum
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from copy import copy
+from functools import cache
 from textwrap import shorten
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    FunctionName,
-    check_function,
-    differentiable_operand,
-    ints_of,
-    is_array_without_axes,
-    is_int,
-    is_numeric,
-    names_of,
-    operand,
-    suggestion,
-)
+from funcdiff.api.calls.arguments import check_function, ints_of, is_int, names_of, suggestion
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.late import computed
+from funcdiff.core.recording.builder import constant_left, current_builder
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType, native
 from funcdiff.errors import InputError, user_location
-from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.numpy.border.promotion import array, is_weak
 from funcdiff.numpy.memory import views
+from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
 from funcdiff.pytree.hidden import fault_of
+from funcdiff.pytree.structure import same_value, slice_structure
+
+_SCALARS: Final = {float: np.float64, complex: np.complex128}
+
+
+def is_numeric(leaf: Any) -> bool:
+    """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
+    if type(leaf) is float or isinstance(leaf, Tracer):
+        return True
+    if isinstance(leaf, bool | enum.Enum):
+        return False
+    if isinstance(leaf, int | float | complex):
+        return True
+    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
+
+
+def is_array_without_axes(x: Any) -> bool:
+    """Whether an operand is, or stands for, an array of shape (), rather than a scalar."""
+    return isinstance(x, np.ndarray) and not x.shape
+
+
+def operand(leaf: Any) -> Any:
+    """Return a numeric leaf as the interpreter takes it: an array, a NumPy scalar, or a tracer."""
+    kind = type(leaf)
+    if kind is np.ndarray:
+        return leaf if leaf.dtype.isnative else native(leaf)
+    if isinstance(leaf, Tracer):
+        if current_builder() is not None:
+            return leaf
+        value = constant_left(leaf)
+        return np.asarray(value) if isinstance(leaf, np.ndarray) else value
+    lost = lost_by_tracing(leaf)
+    if lost:
+        raise InputError(f"{describe_class(leaf)} was given at {user_location()}: {lost}.")
+    if isinstance(leaf, np.generic):
+        return leaf
+    x = _SCALARS.get(kind, np.asarray)(leaf)
+    if kind is int and x.dtype != np.int64:  # uint64, or objects
+        raise InputError(
+            f"the integer {leaf} does not fit in int64, at {user_location()}. Make it a float."
+        )
+    return x
+
+
+def type_of(x: Any) -> ArrayType:
+    """Return the type of an operand."""
+    return x.type if isinstance(x, Tracer) else ArrayType(x.shape, x.dtype)
+
+
+def differentiable_operand(leaf: Any, structure: pytree.Structure, k: int, argument: object) -> Any:
+    """Return a leaf of a differentiated argument as an operand.
+
+    Raises `InputError`, with the leaf's path, if it is an integer or boolean array.
+    """
+    x = operand(leaf)
+    if x.dtype.kind in "fc":
+        return x
+    path = f"{argument}{pytree.paths(structure)[k]}"
+    what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
+    number = f"such as {float(leaf)}" if type(leaf) is int else "such as 2.0"
+    if isinstance(leaf, np.bool_):
+        what = f"the boolean {leaf}"
+    raise InputError(
+        f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
+        f"({'.astype(float)' if np.ndim(x) else number}), keep it out of the "
+        "differentiated argument, or mark its dataclass field as static "
+        "(field(metadata={'static': True}))."
+    )
+
+
+def as_tracers(values: Sequence[Any]) -> list[Tracer]:
+    """Return operands, of which some are traced, as tracers of the innermost builder."""
+    return [array(x) for x in values]
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+def _is_array(x: Any) -> bool:
+    """Whether a leaf is an operand as it is, as most arguments of most functions are."""
+    kind = type(x)
+    if kind is np.ndarray:
+        return x.dtype.char in "fd" and x.dtype.isnative
+    return issubclass(kind, Tracer)
+
+
+@cache
+def _structure_of(count: int) -> pytree.Structure:
+    """Return the structure of a tuple of leaves."""
+    return pytree.flatten((0,) * count)[1]
+
+
+class Operands:
+    """A container, of which the numbers and arrays are given other values.
+
+    Strings, flags and functions in it stay in place; `is_operand` tells which leaves are operands,
+    by default numbers and arrays of numbers.
+    """
+
+    def __init__(self, tree: Any, is_operand: Callable[[Any], bool] = is_numeric) -> None:
+        if type(tree) is tuple and is_operand is is_numeric and all(map(_is_array, tree)):
+            self.leaves, self.structure = list(tree), _structure_of(len(tree))
+            self.flags = [True] * len(tree)
+            self.numbers = self.xs = self.leaves
+            return
+        self.leaves, self.structure = pytree.flatten(tree)
+        self.flags = [is_operand(leaf) for leaf in self.leaves]  # by leaf
+        self.numbers = self.among(self.leaves)  # the operands as they came
+        self.xs = [operand(leaf) for leaf in self.numbers]  # the operands as programs take them
+
+    @computed
+    def weak(self) -> list[bool]:
+        """For each operand, whether it is a Python number."""
+        return [is_weak(leaf) for leaf in self.numbers]
+
+    @computed
+    def types(self) -> list[ArrayType]:
+        """Types of the operands."""
+        return [type_of(x) for x in self.xs]
+
+    @computed
+    def paths(self) -> list[str]:
+        """Where the operands are."""
+        return self.among(pytree.paths(self.structure))
+
+    def among(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return those of other leaves that stand where operands are."""
+        return [leaf for leaf, flag in zip(leaves, self.flags, strict=True) if flag]
+
+    def changes(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Yield path, value and new value of what is no operand, where it is not as it was."""
+        paths = pytree.paths(self.structure)
+        for path, flag, before, leaf in zip(paths, self.flags, self.leaves, leaves, strict=True):
+            if not flag and not same_leaf(before, leaf):
+                yield path, before, leaf
+
+    def of_row(self) -> Operands:
+        """Return what has one row of every operand in its place, with the labels that are left."""
+        found = copy(self)
+        axes = [0 if flag else None for flag in self.flags]
+        found.structure = slice_structure(self.structure, axes)
+        return found
+
+    def tree(self, values: Sequence[Any]) -> Any:
+        """Return the container with these values of the operands."""
+        if self.structure is _structure_of(len(self.leaves)):
+            return tuple(values)
+        rest = iter(values)
+        pairs = zip(self.leaves, self.flags, strict=True)
+        return pytree.unflatten(
+            self.structure, [next(rest) if flag else leaf for leaf, flag in pairs]
+        )
+
+
+def on_operands(f: Callable[..., Any], invocation: Operands) -> Callable[[list[Tracer]], Any]:
+    """Return `f` as a function of the operands among ``(args, kwargs)``."""
+
+    def call(tracers: list[Tracer]) -> Any:
+        args, kwargs = invocation.tree(tracers)
+        return f(*args, **kwargs)
+
+    return call
+
+
+def same_leaf(a: Any, b: Any) -> bool:
+    """Whether two leaves that are no arrays of numbers are the same."""
+    try:
+        return same_value(a, b)
+    except TypeError:  # an array of strings, say
+        return type(a) is type(b) and bool(np.array_equal(a, b))
+
+
+# ---- differentiated arguments: chosen by number or name ------------------------------------------
+
 
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -214,7 +387,7 @@ def _names(argnames: Argnames) -> tuple[str, ...]:
     return names
 
 
-# ---- taking them apart ---------------------------------------------------------------------------
+# ---- differentiated arguments: taken apart, and rebuilt ------------------------------------------
 
 
 class Inputs(NamedTuple):

@@ -234,7 +234,7 @@ class Surroundings:
         self._options: Any = None
         pending = [*roots]
         while pending:
-            pending += self._seen_in(pending.pop())
+            pending += self._values_in(pending.pop())
         self._names = [(t, tuple(names), [*names.values()]) for t, names in self._tables.values()]
 
     def are_unchanged(self, roots: Sequence[Any]) -> bool:
@@ -252,7 +252,7 @@ class Surroundings:
                 return False
         return self._options is None or np.get_printoptions() == self._options
 
-    def _seen_in(self, x: Any) -> list[Any]:
+    def _values_in(self, x: Any) -> list[Any]:
         """Note something, and return what is seen in it."""
         kind = kind_of(x)
         if kind is str:  # with which numbers in an array become strings
@@ -273,7 +273,7 @@ class Surroundings:
         if (derived := derivation(x)) is not None:
             return [derived[-1]]
         if kind is FunctionType:
-            return [*seen_by(x, self._look_up)]
+            return [*free_values(x, self._look_up)]
         if kind not in (list, tuple, dict, partial, staticmethod) or (kind is partial and vars(x)):
             raise OpenError
         return [part for part in parts if part is not ABSENT]
@@ -302,17 +302,17 @@ def table_with(owner: Any, name: str) -> Mapping[str, Any]:
     return table
 
 
-def seen_by(f: Any, look_up: LookUp) -> Iterator[Any]:
+def free_values(f: Any, look_up: LookUp) -> Iterator[Any]:
     """Yield what a function loads from its cells, by names and as defaults."""
     if not _LABELS.issuperset(vars(f)):
         raise OpenError
     yield from (f.__defaults__ or ())
     yield f.__kwdefaults__
     yield from map(content, f.__closure__ or ())
-    yield from loaded_by(f.__code__, f.__globals__, f.__builtins__, look_up)
+    yield from global_values(f.__code__, f.__globals__, f.__builtins__, look_up)
 
 
-def loaded_by(code: CodeType, table: Any, pythons: Any, look_up: LookUp) -> Iterator[Any]:
+def global_values(code: CodeType, table: Any, pythons: Any, look_up: LookUp) -> Iterator[Any]:
     """Yield what code loads by global names, and by attributes of modules that these lead to."""
     loads = loads_of(code)
     if loads is None or not all(map(is_attribute, loads.attributes)) or type(table) not in TABLES:

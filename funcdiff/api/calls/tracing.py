@@ -14,14 +14,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    FunctionName,
-    as_tracers,
-    describe,
-    is_array_without_axes,
-    is_numeric,
-    type_of,
-)
+from funcdiff.api.calls.arguments import describe
+from funcdiff.api.calls.inputs import as_tracers, is_array_without_axes, is_numeric, type_of
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.late import late
 from funcdiff.core.origins import Place, Reader, reader
 from funcdiff.core.policy import Policy
@@ -128,6 +123,10 @@ class Trace(NamedTuple):
             self.structure is pytree.LEAF or self.structure.is_labelled
         )
 
+    def rebuild(self, values: Sequence[Any]) -> Any:
+        """Return the result with these values of its outputs."""
+        return rebuild(self.structure, self.numeric, values, self.others)
+
     def scalar(self, results: Sequence[Any]) -> Any:
         """Return the first of results as the function's, which has but one: with its labels."""
         return rebuild(self.structure, self.numeric, results, ())
@@ -211,7 +210,7 @@ def record(
     builder.decisions = decisions and decisions(builder, operands)
     parts = partial(_parts, name, (_is_traced if keeps_aux else is_numeric) if has_aux else None)
 
-    def traced_call() -> Trace:
+    def run_traced() -> Trace:
         given = types or [type_of(x) for x in operands]
         # if it is not eager, the operands are stacks or first values
         values = operands if policy.eager else [None for _ in operands]
@@ -248,7 +247,7 @@ def record(
             builder.values.first(builder.evaluated), builder.values.were_asked,
         )  # fmt: skip
 
-    return run_isolated(traced_call)
+    return run_isolated(run_traced)
 
 
 def _inputs(

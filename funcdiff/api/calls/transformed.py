@@ -19,7 +19,7 @@ import numpy as np
 
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracebacks import shorten
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, notebook_cell, user_location
 
 # ---- names, as they are printed: ``grad(loss, argnums=1)`` ---------------------------------------
 
@@ -62,6 +62,32 @@ def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callabl
         return function
 
     return decorate
+
+
+def name_of(f: Any) -> str:
+    """Return the name of a function, or of the class of what is called like one."""
+    # not where it is: programs hold the name, and are the same wherever that is
+    name = getattr(f, "__name__", None)
+    return str.__str__(name) if isinstance(name, str) else type(f).__name__
+
+
+class FunctionName:
+    """How messages call a function: its name and where it was defined, found when it is shown."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __str__(self) -> str:
+        f = self.function
+        name = name_of(f)
+        code = getattr(inspect.unwrap(f), "__code__", None)
+        if code is None:
+            return name
+        return (
+            f"{name} ({notebook_cell(code.co_filename) or code.co_filename}:{code.co_firstlineno})"
+        )
 
 
 def display_name(f: Callable[..., Any]) -> str:

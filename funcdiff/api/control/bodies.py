@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, as_tracers, is_numeric, operand, type_of
-from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.inputs import Operands, as_tracers, is_numeric, operand, type_of
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, current_builder

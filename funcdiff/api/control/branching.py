@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, check_functions, describe
-from funcdiff.api.calls.operands import Operands, same_leaf
-from funcdiff.api.calls.tracing import Trace, rebuild, restore_kinds
+from funcdiff.api.calls.arguments import check_functions, describe
+from funcdiff.api.calls.inputs import Operands, same_leaf
+from funcdiff.api.calls.tracing import Trace, restore_kinds
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.api.control.bodies import (
     detach,
     difference,
@@ -205,7 +206,7 @@ def _record_branches(
     alternatives = zip(*(trace.outputs for trace in traces), strict=True)
     models = [ys[0] if len(set(map(type, ys))) == 1 else None for ys in alternatives]
     ys = restore_kinds(results, models)
-    return rebuild(traces[0].structure, traces[0].numeric, ys, traces[0].others)
+    return traces[0].rebuild(ys)
 
 
 def _check_pair(

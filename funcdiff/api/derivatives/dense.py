@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import type_of
+from funcdiff.api.calls.inputs import type_of
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.api.derivatives.first_sight import MOST_VECTORS, fill_zeros, is_new, verify_results
 from funcdiff.api.derivatives.programs import pullback, split_results
@@ -101,7 +101,7 @@ def jacobian_passes(
     program = recorded(recording)
     derivative = _derivative(program, count, results, mode)
     sources = derivative.sources
-    *_, size = _starts(sources)
+    *_, size = starts(sources)
     chunk = min(-(-size // _CHUNKS) if chunk_size is None else chunk_size, size)
     types = derivative.split.linear.input_types[count:]
     batched = derivative.operands(_every(sources), (False,) * len(types))
@@ -137,7 +137,7 @@ def jacobian_program(
 
 def _blocks(stacks: Stacks, derivative: _Derivative) -> list[Tracer]:
     """Return the blocks of shape ``(*y.shape, *x.shape)``, row by row."""
-    firsts = _starts(derivative.sources)
+    firsts = starts(derivative.sources)
     places = [(k, j) for k in range(len(derivative.ys)) for j in range(len(derivative.xs))]
     if derivative.forward:
         return [stacks.block(k, firsts[j], derivative.xs[j], by_rows=True) for k, j in places]
@@ -157,14 +157,15 @@ def _every(types: Sequence[ArrayType]) -> tuple[bool, ...]:
     return (True,) * len(types)
 
 
-def _starts(types: Sequence[ArrayType]) -> list[int]:
+def starts(types: Sequence[ArrayType]) -> list[int]:
+    """Return where each of several arrays begins in their vector, and where the last one ends."""
     return list(accumulate((t.size for t in types), initial=0))
 
 
 def _unit_vectors(types: Sequence[ArrayType], first: Tracer, chunk: int) -> list[Tracer]:
     """Return unit vectors of a space of several arrays from number `first` on, by array."""
     vectors = []
-    for start, t in zip(_starts(types)[:-1], types, strict=True):
+    for start, t in zip(starts(types)[:-1], types, strict=True):
         shape = (chunk, t.size)
         rows = add(iota(shape, 0), broadcast(first, shape, ()))
         columns = add(iota(shape, 1), constant(start, ArrayType(shape, INT)))
@@ -237,7 +238,7 @@ def blocks_of(
     pushed, for each input otherwise.
     """
     found = {}
-    for j, (start, stop) in enumerate(pairwise(_starts(xs if forward else ys))):
+    for j, (start, stop) in enumerate(pairwise(starts(xs if forward else ys))):
         for k, stack in enumerate(images):
             part = stack[start:stop]
             y, x = (k, j) if forward else (j, k)

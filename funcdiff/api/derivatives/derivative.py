@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from funcdiff.api.calls.arguments import check_function, is_int, type_of
+from funcdiff.api.calls.arguments import check_function, is_int
 from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
-from funcdiff.api.calls.inputs import Inputs, Selection
-from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
+from funcdiff.api.calls.inputs import Inputs, Selection, type_of
+from funcdiff.api.calls.tracing import Trace, arrange_results, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.derivatives.linear_maps import check_tuples, jvp
 from funcdiff.api.derivatives.programs import derivative_program
-from funcdiff.api.derivatives.sparse import elements_met
+from funcdiff.api.derivatives.sparse_jacobians import elements_met
 from funcdiff.api.signatures.functions import Elementwise, Orders
 from funcdiff.api.signatures.products import DirectionalDerivative
 from funcdiff.api.signatures.variables import Argnames, Argnums, typed_as
@@ -94,7 +94,7 @@ def derivative(
         for place in range(len(inputs.operands)):
             program = derivative_program(trace.recording, place, n, count)
             results = run(program, [*inputs.operands, *trace.captures], trace)
-            found.append(rebuild(trace.structure, trace.numeric, results[:count], trace.others))
+            found.append(trace.rebuild(results[:count]))
         value = selection.of(tuple(found))
         return arrange_results(value, None, trace, results[count:], wants_value=False)
 

@@ -23,7 +23,7 @@ from funcdiff.api.derivatives.linear_maps import (
     tangents_per_argument,
     vjp,
 )
-from funcdiff.api.derivatives.matrices import sparse_option
+from funcdiff.api.derivatives.sparse_matrices import sparse_option
 from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
 from funcdiff.api.signatures.products import GaussNewtonProduct, Hvp, Vhp
 from funcdiff.api.signatures.variables import Argnames, Argnums, Format, typed_as

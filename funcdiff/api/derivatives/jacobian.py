@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import is_int, type_of
+from funcdiff.api.calls.arguments import is_int
 from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
-from funcdiff.api.calls.inputs import Inputs, Selection
-from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
+from funcdiff.api.calls.inputs import Inputs, Selection, type_of
+from funcdiff.api.calls.tracing import Trace, arrange_results, run
 from funcdiff.api.calls.transformed import display_name, transform
 from funcdiff.api.derivatives.dense import (
     Passes,
@@ -23,7 +23,7 @@ from funcdiff.api.derivatives.dense import (
     jacobian_passes,
     jacobian_program,
 )
-from funcdiff.api.derivatives.matrices import Sparse, sparse_blocks, sparse_option
+from funcdiff.api.derivatives.sparse_matrices import Sparse, sparse_blocks, sparse_option
 from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
 from funcdiff.api.signatures.variables import Argnames, Argnums, Format, Mode, typed_as
 from funcdiff.core.running.progress import Progress
@@ -115,7 +115,7 @@ def jacobian_function(
         rest = results[rows * count :]
         if not wants_value:
             return arrange_results(J, None, trace, rest, wants_value)
-        value = rebuild(trace.structure, trace.numeric, rest[:rows], trace.others)
+        value = trace.rebuild(rest[:rows])
         return arrange_results(J, value, trace, rest[rows:], wants_value)
 
     return jacobian
@@ -155,7 +155,7 @@ def _assemble(blocks: Sequence[Any], inputs: Inputs, trace: Trace, selection: Se
         return unflatten_rows(
             trace.structure, [next(found if flag else others) for flag in trace.numeric]
         )
-    return rebuild(trace.structure, trace.numeric, rows, trace.others)
+    return trace.rebuild(rows)
 
 
 @typed_as[Jacobian]()

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import FunctionName, type_of
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import SplitCall, trace_call
-from funcdiff.api.calls.inputs import Inputs, Selection, like_inputs
-from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, nowhere, rebuild, run
+from funcdiff.api.calls.inputs import Inputs, Selection, like_inputs, type_of
+from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, nowhere, run
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.api.derivatives.first_sight import (
     PULLBACK,
     PUSHFORWARD,
@@ -108,7 +108,7 @@ class Pushforward(_LinearMap):
         """Return the tangent of the result for those of the arguments."""
         trace = self._trace
         pushed = self._apply(tangents_per_argument(tangents, self._inputs))
-        return rebuild(trace.structure, trace.numeric, pushed, trace.others)
+        return trace.rebuild(pushed)
 
 
 # ---- tangents ----------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def _tracing(call: SplitCall, *, has_aux: bool) -> Callable[..., Trace]:
 def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
     """Return ``(value, second)``, and the auxiliary result if there is one."""
     count = sum(trace.numeric)
-    value = rebuild(trace.structure, trace.numeric, outputs[:count], trace.others)
+    value = trace.rebuild(outputs[:count])
     if trace.aux is None:
         return value, second
     return value, second, trace.aux.rebuild(outputs[count:])
@@ -301,7 +301,7 @@ def jvp(
         found = with_rules_traced(found, partial(compute, ""))
     trace, results, _ = found
     count = len(trace.recording[1])
-    tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
+    tangent = trace.rebuild(results[count:])
     return with_aux(trace, results[:count], tangent)
 
 

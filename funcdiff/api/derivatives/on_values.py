@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.tracing import Trace, copy_arrays
+from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap
 from funcdiff.backend import checking
 from funcdiff.backend.tape.tape import are_finite

@@ -10,14 +10,12 @@ import numpy as np
 
 import funcdiff.passes as passes
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import is_numeric, type_of
 from funcdiff.api.calls.differentiated import check_outputs, trace_call, with_values
-from funcdiff.api.calls.inputs import Selection
-from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.inputs import Operands, Selection, is_numeric, type_of
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record
 from funcdiff.api.calls.transformed import transform
-from funcdiff.api.derivatives.matrices import sparse_module
-from funcdiff.api.derivatives.sparse import Given, jacobian_patterns
+from funcdiff.api.derivatives.sparse_jacobians import Given, jacobian_patterns
+from funcdiff.api.derivatives.sparse_matrices import sparse_module
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.entries import Recording, program_of
@@ -389,6 +387,6 @@ def sparsity(
         rows = [
             selection.of(inputs.rebuild(found[k * count : (k + 1) * count])) for k in range(results)
         ]
-        return rebuild(trace.structure, trace.numeric, rows, trace.others)
+        return trace.rebuild(rows)
 
     return pattern

@@ -3,7 +3,7 @@
 Live are those that may still be read after an instruction, by liveness analysis of the bytecode.
 Two looks at one instruction, in frames whose variables say the same but for the values of traced
 arrays, are followed by the same operations, as long as the outcomes are the same.  That holds if
-the frame's code only computes (see `closed_code`) and nothing lies on its stack, as the iterator of
+the frame's code only computes (see `repeated`) and nothing lies on its stack, as the iterator of
 a ``for`` does; and if what its variables and names lead to is seen whole: numbers, arrays, lists,
 and functions whose code only computes, too.
 """
@@ -22,11 +22,11 @@ import numpy as np
 from funcdiff.api.calls.repeated import (
     ABSENT,
     OpenError,
+    free_values,
+    global_values,
     is_closed,
     is_value,
     kind_of,
-    loaded_by,
-    seen_by,
     table_with,
 )
 from funcdiff.core.atoms import Ref
@@ -151,10 +151,10 @@ def state_of(frame: FrameType) -> State | None:
     found, local = _Variables(), frame.f_locals
     own = sorted(live & local.keys() - set(code.co_freevars))
     try:
-        variables = tuple([(name, found.seen(local[name])) for name in own])
-        free = found.all_seen(local.get(name, ABSENT) for name in code.co_freevars)
-        loaded = loaded_by(code, frame.f_globals, frame.f_builtins, _find)
-        shared = free, found.all_seen(loaded)
+        variables = tuple([(name, found.identify(local[name])) for name in own])
+        free = found.identify_all(local.get(name, ABSENT) for name in code.co_freevars)
+        loaded = global_values(code, frame.f_globals, frame.f_builtins, _find)
+        shared = free, found.identify_all(loaded)
     except OpenError:
         return None
     key = (code, frame.f_lasti, variables, shared)
@@ -168,13 +168,13 @@ class _Variables:
         self.slots: dict[Slot, int] = {}
         self._met: dict[int, int] = {}
 
-    def seen(self, x: Any) -> Any:
+    def identify(self, x: Any) -> Any:
         """Return what tells a value from others; raise if that is not known."""
         if isinstance(x, Tracer):
             return self._content_of_tracer(x)
         kind = kind_of(x)
         if kind is tuple:
-            return self.all_seen(x)
+            return self.identify_all(x)
         if is_value(x) and x == x:  # of those that are nan, which is the same object decides
             return kind, x if kind is int else repr(x)
         if issubclass(kind, np.number | np.bool) and is_closed(x, kind):
@@ -187,16 +187,16 @@ class _Variables:
         if kind is np.ndarray and x.dtype in DTYPE_NAMES and x.nbytes <= _MOST_BYTES:
             return x.dtype.str, x.shape, x.strides, x.tobytes()
         if kind is list:
-            return list, self.all_seen(x)
+            return list, self.identify_all(x)
         if kind is dict:
-            return dict, self.all_seen(x), self.all_seen(x.values())
+            return dict, self.identify_all(x), self.identify_all(x.values())
         if kind is not FunctionType:
             raise OpenError
-        return x.__code__, self.all_seen(seen_by(x, _find))
+        return x.__code__, self.identify_all(free_values(x, _find))
 
-    def all_seen(self, xs: Iterable[Any]) -> tuple[Any, ...]:
+    def identify_all(self, xs: Iterable[Any]) -> tuple[Any, ...]:
         """Return what tells several values from others."""
-        return tuple([self.seen(x) for x in xs])
+        return tuple([self.identify(x) for x in xs])
 
     def _content_of_tracer(self, x: Tracer) -> Any:
         if _shares_memory(x):

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import as_tracers, type_of
-from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.tracing import Trace, rebuild, record, restore_kinds
+from funcdiff.api.calls.inputs import Operands, as_tracers, type_of
+from funcdiff.api.calls.tracing import Trace, record, restore_kinds
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rules.rule_results import (
     Kind,
@@ -74,7 +73,7 @@ class Call(Operands):
         operands = as_tracers([*self.xs, *captures])
         ys = bind(custom_p, rule, *operands) if programs[0].outputs else ()
         results = restore_kinds(ys, body.outputs)
-        return rebuild(body.structure, body.numeric, results, body.others)
+        return body.rebuild(results)
 
     def _pending(self) -> int:
         """Return how many levels deep rules of this call may be asked for.

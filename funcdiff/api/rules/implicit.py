@@ -14,19 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    as_tracers,
-    check_functions,
-    check_optional_functions,
-    name_of,
-)
-from funcdiff.api.rules.solver_names import name_solver
-from funcdiff.api.rules.solving import (
+from funcdiff.api.calls.arguments import check_functions, check_optional_functions
+from funcdiff.api.calls.inputs import as_tracers
+from funcdiff.api.calls.transformed import name_of
+from funcdiff.api.rules.solver_calls import (
     Equation,
     Unknowns,
     auxiliary,
     fit_leaves,
     largest,
+    name_solver,
     rebuild_solution,
     solve_directly,
     trace_equation,

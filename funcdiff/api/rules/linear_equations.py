@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    as_tracers,
-    check_function,
-    check_optional_functions,
-    name_of,
-)
-from funcdiff.api.rules.solver_names import name_solver
-from funcdiff.api.rules.solving import (
+from funcdiff.api.calls.arguments import check_function, check_optional_functions
+from funcdiff.api.calls.inputs import as_tracers
+from funcdiff.api.calls.transformed import name_of
+from funcdiff.api.rules.solver_calls import (
     Equation,
     auxiliary,
     evaluate_or_record,
+    name_solver,
     rebuild_solution,
     solve_directly,
     trace_equation,

@@ -10,6 +10,8 @@ import numpy as np
 
 from funcdiff.autograd.misc.flatten import flatten
 
+__all__ = ["adam", "rmsprop", "sgd", "unflatten_optimizer"]
+
 Gradient = Callable[[Any, int], Any]
 Callback = Callable[[Any, int, Any], Any] | None
 

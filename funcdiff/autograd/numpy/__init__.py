@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numpy import random
 
 import funcdiff.numpy
-from funcdiff.autograd.boxes import Box
+from funcdiff.autograd.box_classes import Box
 from funcdiff.autograd.names import attributes
 from funcdiff.autograd.numpy import numpy_wrapper
 from funcdiff.autograd.numpy.numpy_wrapper import make_diagonal, numpy_version

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.autograd.boxes import isbox
+from funcdiff.autograd.box_classes import isbox
 from funcdiff.autograd.names import attributes
 from funcdiff.numpy import linalg
 

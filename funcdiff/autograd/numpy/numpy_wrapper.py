@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import funcdiff.numpy
-from funcdiff.autograd.boxes import getval, isbox
+from funcdiff.autograd.box_classes import getval, isbox
 from funcdiff.autograd.extend import notrace_primitive, primitive
 from funcdiff.autograd.names import attributes
 

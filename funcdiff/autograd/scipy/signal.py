@@ -11,6 +11,8 @@ import numpy as np
 from funcdiff import nn
 from funcdiff.errors import InputError, user_location
 
+__all__ = ["convolve"]
+
 Axes = Sequence[Sequence[int]]
 
 

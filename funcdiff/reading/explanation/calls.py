@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.calls.differentiated import SplitCall, with_values
-from funcdiff.api.calls.inputs import Inputs, Selection
-from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.inputs import Inputs, Operands, Selection, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.calls.transformed import Transformed
 from funcdiff.api.derivatives.gradient import grad, value_and_grad

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any, NamedTuple
 
-from funcdiff.api.calls.arguments import as_tracers, type_of
+from funcdiff.api.calls.inputs import as_tracers, type_of
 from funcdiff.core.atoms import Atom, Entry
 from funcdiff.core.origins import reader
 from funcdiff.core.policy import SHARED

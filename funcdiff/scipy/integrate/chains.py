@@ -20,7 +20,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
 from funcdiff.ops.user.solved_equations import entered
 from funcdiff.scipy.covered import load
-from funcdiff.scipy.integrate.implicit import implicit
+from funcdiff.scipy.integrate.known_solutions import implicit
 from funcdiff.transforms.vmap import batch_outputs
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.adapting.conditions import forgiveness
-from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.inputs import Operands
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import current_builder

@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.covered import Holder
-from funcdiff.scipy.integrate.steps import METHODS
+from funcdiff.scipy.integrate.method_steps import METHODS
 
 
 class ContinuousSolution(Holder):

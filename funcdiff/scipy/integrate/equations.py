@@ -16,9 +16,8 @@ from funcdiff.scipy.integrate import nordsieck
 from funcdiff.scipy.integrate.chains import correction
 from funcdiff.scipy.integrate.chains import solve as solve_chain
 from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
-from funcdiff.scipy.integrate.implicit import Stepper, implicit
-from funcdiff.scipy.integrate.solving import FEW, SEVERAL, Given, Settings, Solution, function_of
-from funcdiff.scipy.integrate.steps import (
+from funcdiff.scipy.integrate.known_solutions import Stepper, implicit
+from funcdiff.scipy.integrate.method_steps import (
     METHODS,
     Multistep,
     Result,
@@ -27,7 +26,8 @@ from funcdiff.scipy.integrate.steps import (
     bdf_matrices,
     bdf_tables,
 )
-from funcdiff.scipy.integrate.tables import Tables, coefficients
+from funcdiff.scipy.integrate.multistep import Tables, coefficients
+from funcdiff.scipy.integrate.solving import FEW, SEVERAL, Given, Settings, Solution, function_of
 
 IN_MEMORY: Final = 1 << 20
 """Numbers that the stages of all steps may have before they are computed twice instead."""
@@ -46,7 +46,7 @@ class Equations:
         self._settings = settings
         self._programs: dict[Any, Any] = {}
 
-    def known(self, given: Given, solution: Solution, count: int) -> list[Any]:
+    def step_values(self, given: Given, solution: Solution, count: int) -> list[Any]:
         """Return states after so many steps, then solutions and matrices of an implicit method."""
         method: Any = METHODS[solution.method]()
         steps = [*solution.steps, *solution.steps[-1:] * (count - len(solution.steps))]

@@ -26,10 +26,10 @@ from funcdiff.scipy.integrate import nordsieck
 from funcdiff.scipy.integrate.chains import before, chain
 from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
 from funcdiff.scipy.integrate.equations import IN_MEMORY, Equations, is_small, resuming, state_of
-from funcdiff.scipy.integrate.implicit import implicit
+from funcdiff.scipy.integrate.known_solutions import implicit
+from funcdiff.scipy.integrate.method_steps import METHODS, Multistep, bdf_change
+from funcdiff.scipy.integrate.multistep import coefficients
 from funcdiff.scipy.integrate.solving import Given, Settings, Solution, Step, solve
-from funcdiff.scipy.integrate.steps import METHODS, Multistep, bdf_change
-from funcdiff.scipy.integrate.tables import coefficients
 
 _KEPT: Final = 8
 """Solutions that are kept for the derivatives that are asked for next."""
@@ -200,7 +200,7 @@ class Problem:
         for times in found.t_events or ():
             fixed += [places(np.asarray(times, FLOAT)), np.asarray(times, FLOAT)]
         fixed.append(np.array([found.nfev, found.njev, found.nlu, found.status]))
-        return [*fixed, *self._equations.known(given, solution, layout.steps)]
+        return [*fixed, *self._equations.step_values(given, solution, layout.steps)]
 
     def _replay(self, layout: Layout, fixed: Sequence[Any], given: Given) -> list[Any]:
         """Take the steps again; return what `results` returns."""
@@ -268,7 +268,7 @@ class Problem:
         together = is_small(method, layout.steps, y0.type)
         if isinstance(method, Multistep) and together:
             xs = [*given.rate, nodes[1:], *coefficients(lengths, own), first, known]
-            tables = self._equations.tables(xs).known(*xs)
+            tables = self._equations.tables(xs).root(*xs)
             return np.concatenate([y0[None], tables[:, 0]]), own[-1][:, :, None] * tables
         rows = nodes[:-1], lengths, *own
         step = resuming(method, f)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import as_tracers
+from funcdiff.api.calls.inputs import as_tracers
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.values import value_of
@@ -67,17 +67,17 @@ def odeint(
     named["col_deriv"] = col_deriv
     state = np.reshape(array(y0), (-1,)).astype(FLOAT)
 
-    def ordered(f: Callable[..., Any]) -> Callable[..., Any]:
+    def with_time_first(f: Callable[..., Any]) -> Callable[..., Any]:
         return lambda t, y: array(f(*((t, y) if tfirst else (y, t)), *args)).astype(FLOAT)
 
     def rates(time: Any, y: Any) -> Any:
-        found = ordered(func)(time, y)
+        found = with_time_first(func)(time, y)
         order = "func(t, y)" if tfirst else "func(y, t)"
         require_rates(found, f"the function {order} of odeint", state.size)
         return np.reshape(found, state.shape)
 
     def trace_closures() -> list[Closure]:
-        given = [rates] if Dfun is None else [rates, ordered(Dfun)]
+        given = [rates] if Dfun is None else [rates, with_time_first(Dfun)]
         return [closure(f, NUMBER, ArrayType(state.shape, FLOAT)) for f in given]
 
     found: Any = attempt(trace_closures, y0, t)

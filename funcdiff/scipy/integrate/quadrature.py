@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import as_tracers
+from funcdiff.api.calls.inputs import as_tracers
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.walk import rearrange
 from funcdiff.core.tracer import Tracer

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from funcdiff.api.batching import vmap
-from funcdiff.api.calls.arguments import as_tracers
+from funcdiff.api.calls.inputs import as_tracers
 from funcdiff.api.calls.tracing import run
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.program import Program
@@ -34,7 +34,7 @@ from funcdiff.scipy.integrate.closures import (
     refuse_tracing,
     scipys,
 )
-from funcdiff.scipy.integrate.implicit import implicit
+from funcdiff.scipy.integrate.known_solutions import implicit
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.places import Private
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.adapting.conditions import forgiveness
-from funcdiff.api.calls.arguments import as_tracers
+from funcdiff.api.calls.inputs import as_tracers
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import index_value, value_of
@@ -28,9 +28,9 @@ from funcdiff.scipy.integrate.closures import (
 )
 from funcdiff.scipy.integrate.continuous import ContinuousSolution
 from funcdiff.scipy.integrate.initial_value import Problem, maker_of, round_up, whole
+from funcdiff.scipy.integrate.method_steps import METHODS
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Event, Settings
-from funcdiff.scipy.integrate.steps import METHODS
 from funcdiff.scipy.integrate.ways import closures
 from funcdiff.scipy.places import place
 

@@ -9,7 +9,7 @@ from funcdiff.scipy.interpolate import (  # noqa: F401 (they cover)
     fitpack,
     grids,
     piecewise,
-    polynomials,
+    polynomial_interpolation,
     scattered,
 )
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.rules.opaque import primitive, without_effects
+from funcdiff.api.rules.opaque_functions import primitive, without_effects
 from funcdiff.numpy import zeros
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.rules.opaque import primitive, without_effects
+from funcdiff.api.rules.opaque_functions import primitive, without_effects
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import array
@@ -24,9 +24,9 @@ from funcdiff.scipy import linalg
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.interpolate.bsplines import cover_smoothing
+from funcdiff.scipy.optimize.closed import close
 from funcdiff.scipy.optimize.constraints import bound_arrays
 from funcdiff.scipy.optimize.minimum import Problem, minimum_at
-from funcdiff.scipy.optimize.programs import close
 
 
 class _Penalty:
@@ -92,7 +92,7 @@ def _make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, ax
         parts = [best * penalty.residuals(best, columns[:, [i]]) for i, best in enumerate(lams)]
         taken = np.concatenate(parts, axis=1)
     else:
-        x = _checked(x, w, lam)
+        x = _check_data(x, w, lam)
         taken = lam * penalty.residuals(lam, columns)
     interpolate: Any = copy_of(load("scipy.interpolate").make_interp_spline)
     values = np.moveaxis((columns - taken).reshape(y.shape), 0, axis)
@@ -100,7 +100,7 @@ def _make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, ax
     return interpolate(x, values, k=3, bc_type="natural", axis=axis, check_finite=not known)
 
 
-def _checked(x: Any, w: Any, lam: Any) -> Any:
+def _check_data(x: Any, w: Any, lam: Any) -> Any:
     """Return `x`, or raise what SciPy raises; it does so itself where it finds λ."""
     order = ValueError("``x`` should be an ascending array")
     sign = ValueError("Regularization parameter should be non-negative")

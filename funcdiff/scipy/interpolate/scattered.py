@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.rules.opaque import primitive, without_effects
+from funcdiff.api.rules.opaque_functions import primitive, without_effects
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array

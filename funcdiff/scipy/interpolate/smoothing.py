@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.rules.implicit import solution_of
-from funcdiff.api.rules.opaque import primitive, without_effects
+from funcdiff.api.rules.opaque_functions import primitive, without_effects
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy import asarray, take, zeros
 from funcdiff.numpy.border.promotion import array

@@ -14,9 +14,9 @@ from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.linalg.spectra import align
-from funcdiff.scipy.linalg.stacks import stacks, system
-from funcdiff.scipy.primitives.linalg import banded
+from funcdiff.scipy.linalg.eigenvalues import align
+from funcdiff.scipy.linalg.matrix_stacks import stacks, system
+from funcdiff.scipy.primitives.linalg import band_systems
 
 # ---- systems -------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def solve_banded(
             "invalid values for the number of lower and upper diagonals: l+u+1 "
             f"({lower + upper + 1}) does not equal ab.shape[0] ({left.shape[-2]})"
         )
-    return restored(banded.banded_solve(left, right, lower=lower, upper=upper))
+    return restored(band_systems.banded_solve(left, right, lower=lower, upper=upper))
 
 
 def _band_system(ab: Any, b: Any) -> tuple[Traced, Traced, Any]:
@@ -60,8 +60,8 @@ def solveh_banded(
     """Solve a system with a positive definite band matrix; so do the derivatives."""
     left, right, restored = _band_system(ab, b)
     width = left.shape[-2] - 1
-    full = banded.hermitian_band(left, lower=bool(lower))
-    return restored(banded.banded_solve(full, right, lower=width, upper=width, positive=True))
+    full = band_systems.hermitian_band(left, lower=bool(lower))
+    return restored(band_systems.banded_solve(full, right, lower=width, upper=width, positive=True))
 
 
 @covers("scipy.linalg", joins=False)
@@ -75,7 +75,7 @@ def cho_solve_banded(
     below, above = (width, 0) if np.all(lower) else (0, width)
     steps = [(left, False), (np.conj(left), True)]
     for matrix, turned in steps if np.all(lower) else reversed(steps):
-        right = banded.banded_solve(matrix, right, lower=below, upper=above, turned=turned)
+        right = band_systems.banded_solve(matrix, right, lower=below, upper=above, turned=turned)
     return restored(right)
 
 

@@ -16,8 +16,8 @@ from funcdiff.ops.linalg.pseudoinverse import assured_rank
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.linalg.spectra import svdvals
-from funcdiff.scipy.linalg.stacks import squares, stacks, system
+from funcdiff.scipy.linalg.eigenvalues import svdvals
+from funcdiff.scipy.linalg.matrix_stacks import squares, stacks, system
 from funcdiff.scipy.primitives.linalg.lu import ldl as symmetric_factors
 
 # ---- orthogonal factors --------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.passes.spectra import Scale, function_of
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers, unsupported
-from funcdiff.scipy.linalg.stacks import inexact, squares
+from funcdiff.scipy.linalg.matrix_stacks import inexact, squares
 from funcdiff.scipy.primitives.linalg.general_functions import (
     Diagonalized,
     diagonalized,
@@ -34,17 +34,14 @@ def _function(name: str, a: Traced, *numbers: float) -> Any:
     """
     if a.size == 0:
         return a
-    y, is_complex = _raw(name, a, numbers)
+    pair: Any = general_function(name, a, numbers=numbers)
+    y, is_complex = pair
     if a.dtype.kind == "c" or name == "expm":
         return y
     if is_known_to_hold(lambda: np.any(is_complex)):
         return _beside_the_cut(name, a, numbers)
     known = is_known_to_hold(lambda: not np.any(is_complex))
     return y if known else general_function(name, a, numbers=numbers, strict=True)[0]
-
-
-def _raw(name: str, a: Any, numbers: tuple[float, ...]) -> Any:
-    return general_function(name, a, numbers=numbers)
 
 
 def _beside_the_cut(name: str, a: Traced, numbers: tuple[float, ...]) -> Any:

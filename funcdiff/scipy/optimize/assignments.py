@@ -10,8 +10,8 @@ import numpy as np
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.optimize.programs import Closed
-from funcdiff.scipy.optimize.solvers import call_solver, scipys
+from funcdiff.scipy.optimize.closed import Closed
+from funcdiff.scipy.optimize.opaque_solvers import call_solver, scipys
 
 
 @covers("scipy.optimize", note="the indices have no derivative; `cost[rows, columns]` has")

@@ -1,7 +1,7 @@
 """Classes of ``scipy.optimize`` that may hold traced arrays as they are, or need not."""
 
 from funcdiff.scipy.covered import cover
-from funcdiff.scipy.optimize.solvers import scipys
+from funcdiff.scipy.optimize.opaque_solvers import scipys
 
 for name in (
     "BFGS", "Bounds", "BroydenFirst", "HessianUpdateStrategy", "InverseJacobian",

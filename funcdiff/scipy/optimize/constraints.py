@@ -10,9 +10,9 @@ import numpy as np
 
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
+from funcdiff.scipy.optimize.closed import Closed, close, curry, value_or_zeros, vector
 from funcdiff.scipy.optimize.minimum import Constraint
-from funcdiff.scipy.optimize.programs import Closed, close, curry, value_or_zeros, vector
-from funcdiff.scipy.optimize.solvers import scipys
+from funcdiff.scipy.optimize.opaque_solvers import scipys
 
 
 class Given(NamedTuple):

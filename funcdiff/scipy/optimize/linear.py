@@ -11,10 +11,10 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers
+from funcdiff.scipy.optimize.closed import Closed, close
 from funcdiff.scipy.optimize.constraints import bound_arrays
 from funcdiff.scipy.optimize.minimum import Constraint, Problem, minimum_at
-from funcdiff.scipy.optimize.programs import Closed, close
-from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
+from funcdiff.scipy.optimize.opaque_solvers import Report, call_solver, scipys, takes_positions
 
 
 def _matrix(a: Any, name: str) -> Any:

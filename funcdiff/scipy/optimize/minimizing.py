@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import name_of
+from funcdiff.api.calls.transformed import name_of
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
+from funcdiff.scipy.optimize.closed import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.constraints import (
     bound_arrays,
     bound_sides,
@@ -18,8 +19,7 @@ from funcdiff.scipy.optimize.constraints import (
     list_constraints,
 )
 from funcdiff.scipy.optimize.minimum import Minimum, Problem, minimum_at, without_bounds
-from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
-from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
+from funcdiff.scipy.optimize.opaque_solvers import Report, call_solver, scipys
 
 
 class _Method(NamedTuple):

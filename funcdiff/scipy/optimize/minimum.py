@@ -20,8 +20,8 @@ from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.rules.implicit import solution_of
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import user_location
-from funcdiff.scipy.optimize.programs import Closed
-from funcdiff.scipy.optimize.solvers import call_solver, scipys
+from funcdiff.scipy.optimize.closed import Closed
+from funcdiff.scipy.optimize.opaque_solvers import call_solver, scipys
 
 # ---- Which bounds and constraints hold a minimum, by their multipliers ---------------------------
 #

@@ -12,9 +12,9 @@ from funcdiff.core.types import FLOAT
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
+from funcdiff.scipy.optimize.closed import curry, depends, further, value_or_zeros
 from funcdiff.scipy.optimize.minimizing import inside, minimize, minimize_scalar
-from funcdiff.scipy.optimize.programs import curry, depends, further, value_or_zeros
-from funcdiff.scipy.optimize.solvers import scipys, takes_positions
+from funcdiff.scipy.optimize.opaque_solvers import scipys, takes_positions
 
 
 class _Old(NamedTuple):

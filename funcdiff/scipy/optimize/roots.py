@@ -10,15 +10,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import name_of
+from funcdiff.api.calls.transformed import name_of
 from funcdiff.api.rules.implicit import solution_of
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
+from funcdiff.scipy.optimize.closed import Closed, close, curry, depends, value_or_zeros
 from funcdiff.scipy.optimize.minimum import SolutionWarning
-from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, value_or_zeros
-from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
+from funcdiff.scipy.optimize.opaque_solvers import Report, call_solver, scipys, takes_positions
 
 _JACOBIAN: Final = ("hybr", "lm")
 """Methods of `root` that take a Jacobian."""

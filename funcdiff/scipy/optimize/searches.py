@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import name_of
+from funcdiff.api.calls.transformed import name_of
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import InputError, user_location
 from funcdiff.scipy.covered import covers, holds_traced
+from funcdiff.scipy.optimize.closed import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.constraints import (
     bound_arrays,
     bound_sides,
@@ -20,9 +21,8 @@ from funcdiff.scipy.optimize.constraints import (
 )
 from funcdiff.scipy.optimize.minimizing import kind_of, minimize_keywords
 from funcdiff.scipy.optimize.minimum import Problem, minimum_at, without_bounds
-from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
+from funcdiff.scipy.optimize.opaque_solvers import Report, call_solver, scipys
 from funcdiff.scipy.optimize.roots import start_of
-from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
 _REPORTS: Final = {
     "differential_evolution": "success nit nfev",

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import name_of
+from funcdiff.api.calls.transformed import name_of
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
+from funcdiff.scipy.optimize.closed import Closed, close, curry, depends, value_or_zeros, vector
 from funcdiff.scipy.optimize.constraints import feasible
 from funcdiff.scipy.optimize.minimum import Problem, minimum_at, without_bounds
-from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, value_or_zeros, vector
+from funcdiff.scipy.optimize.opaque_solvers import Report, call_solver, scipys, takes_positions
 from funcdiff.scipy.optimize.roots import start_of
-from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
 
 # ---- Losses ρ(z) of squared residuals z, with ρ' and ρ'', under SciPy's names --------------------
 #

@@ -21,9 +21,9 @@ import funcdiff.scipy.linalg
 import funcdiff.scipy.signal.convolutions
 import funcdiff.scipy.signal.filters
 import funcdiff.scipy.signal.peaks
-import funcdiff.scipy.signal.polynomials
 import funcdiff.scipy.signal.ranks
 import funcdiff.scipy.signal.segments
+import funcdiff.scipy.signal.transfer_functions
 import funcdiff.scipy.signal.trends
 import funcdiff.scipy.signal.waveforms
 import funcdiff.scipy.signal.windows  # noqa: F401

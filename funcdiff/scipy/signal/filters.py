@@ -19,9 +19,9 @@ from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers, load
-from funcdiff.scipy.primitives.signal.recursion import filtered_sums, recursion
+from funcdiff.scipy.primitives.signal.recursion import convolve_causally, recursion
 from funcdiff.scipy.signal.convolutions import slide
-from funcdiff.scipy.signal.polynomials import without_leading_zeros
+from funcdiff.scipy.signal.transfer_functions import without_leading_zeros
 
 
 @covers("scipy.signal")
@@ -128,7 +128,7 @@ def _filter(b: Any, a: Any, x: Any, start: Any) -> tuple[Traced, Any]:
 
 
 def _sums(c: Any, x: Any, lag: int, length: int) -> Tracer:
-    return filtered_sums(array(c), array(x), lag, length)
+    return convolve_causally(array(c), array(x), lag, length)
 
 
 @covers("scipy.signal")

@@ -1,9 +1,9 @@
 """``scipy.sparse`` for traced arrays: ``from funcdiff.scipy import sparse``."""
 
 from funcdiff.scipy.covered import namespace
-from funcdiff.scipy.sparse import construction
+from funcdiff.scipy.sparse import constructors
 
-__all__ = ["construction"]
+__all__ = ["constructors"]
 
 __getattr__, __dir__ = namespace(
     "scipy.sparse",

@@ -10,8 +10,9 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.deferring import met
-from funcdiff.scipy.sparse import products
-from funcdiff.scipy.sparse.arrays import (
+from funcdiff.scipy.sparse import row_products
+from funcdiff.scipy.sparse.row_products import Rows, dense, is_scalar
+from funcdiff.scipy.sparse.traced_arrays import (
     SCIPY,
     SparseArray,
     apart,
@@ -22,7 +23,6 @@ from funcdiff.scipy.sparse.arrays import (
     take,
     with_pattern,
 )
-from funcdiff.scipy.sparse.products import Rows, dense, is_scalar
 
 
 def both(a: Any, b: Any, function: Callable[[Any, Any], Any]) -> Any:
@@ -101,7 +101,7 @@ def matmul(a: Any, b: Any) -> Any:
         return _matmul_sparse(with_pattern(a), with_pattern(b))
     if len(a.shape) == 1:
         return matmul(a.reshape((1, -1)), b)[0]
-    return products.multiply_dense(rows_of(a), b)
+    return row_products.multiply_dense(rows_of(a), b)
 
 
 def rows_of(a: Any) -> Rows:
@@ -132,7 +132,7 @@ def _matmul_sparse(a: SparseArray, b: SparseArray) -> Any:
     places = np.unravel_index(distinct, shape) if distinct.size else (distinct, distinct)
     new = SCIPY.coo_array if is_array(a) else SCIPY.coo_matrix
     found = new((np.arange(1, distinct.size + 1), places), shape=shape).tocsr()
-    sums = products.sum_groups(left.data[first] * right.data[second], group, distinct.size)
+    sums = row_products.sum_groups(left.data[first] * right.data[second], group, distinct.size)
     return sparse_array(number_entries(found), take(sums, found.data)).asformat(kind)
 
 

@@ -1,7 +1,7 @@
 """``scipy.spatial`` for traced arrays: ``from funcdiff.scipy import spatial``."""
 
-import funcdiff.scipy.spatial.neighbours
-import funcdiff.scipy.spatial.shapes  # noqa: F401
+import funcdiff.scipy.spatial.shapes
+import funcdiff.scipy.spatial.trees  # noqa: F401
 from funcdiff.scipy.covered import namespace
 
 _GRAPHS = (

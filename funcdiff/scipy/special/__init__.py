@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import funcdiff.scipy.primitives.special.bessel
-import funcdiff.scipy.primitives.special.distributions
+import funcdiff.scipy.primitives.special.distribution_functions
 import funcdiff.scipy.primitives.special.elliptic
 import funcdiff.scipy.primitives.special.gamma
 import funcdiff.scipy.primitives.special.goodness
@@ -29,7 +29,7 @@ import funcdiff.scipy.primitives.special.incomplete
 import funcdiff.scipy.primitives.special.losses
 import funcdiff.scipy.primitives.special.noncentral
 import funcdiff.scipy.primitives.special.normal
-import funcdiff.scipy.primitives.special.polynomials
+import funcdiff.scipy.primitives.special.orthogonal_polynomials
 import funcdiff.scipy.primitives.special.powers
 import funcdiff.scipy.special.elementary
 import funcdiff.scipy.special.results  # noqa: F401

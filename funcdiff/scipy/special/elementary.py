@@ -14,7 +14,7 @@ from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.primitives.special import integrals
-from funcdiff.scipy.special.calls import broadcast_to, floating, for_traced, whole, widen
+from funcdiff.scipy.special.python_functions import broadcast_to, floating, for_traced, whole, widen
 
 
 @for_traced

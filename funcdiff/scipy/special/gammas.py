@@ -10,7 +10,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import refusal_error, refuse
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.scipy.primitives.special import gamma as gammas
-from funcdiff.scipy.special.calls import broadcast_to, for_traced, widen
+from funcdiff.scipy.special.python_functions import broadcast_to, for_traced, widen
 
 
 @for_traced

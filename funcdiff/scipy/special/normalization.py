@@ -14,7 +14,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import WEAK, Traced, array, promote_and_broadcast
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.primitives.special.losses import excess
-from funcdiff.scipy.special.calls import floating, for_traced
+from funcdiff.scipy.special.python_functions import floating, for_traced
 
 
 @for_traced

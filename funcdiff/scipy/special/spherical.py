@@ -13,8 +13,8 @@ from funcdiff.core.late import scipy_function
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.promotion import WEAK, Traced, dtype_of
 from funcdiff.numpy.messages.foreign import handlers
-from funcdiff.scipy.primitives.special.polynomials import sph_legendre_p
-from funcdiff.scipy.special.calls import broadcast_to, for_traced, whole
+from funcdiff.scipy.primitives.special.orthogonal_polynomials import sph_legendre_p
+from funcdiff.scipy.special.python_functions import broadcast_to, for_traced, whole
 
 
 def _apply(name: str, n: Any, z: Any, derivative: Any) -> Traced:

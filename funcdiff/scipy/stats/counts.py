@@ -12,8 +12,8 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import special
 from funcdiff.scipy.primitives.special.gamma import powers_of_numbers, riemann_slope
 from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
-from funcdiff.scipy.special.calls import broadcast_to
-from funcdiff.scipy.stats.quadrature import integral
+from funcdiff.scipy.special.python_functions import broadcast_to
+from funcdiff.scipy.stats.double_exponential import integral
 
 
 def _from_logarithm(self: Any, k: Any, *shapes: Any) -> Any:

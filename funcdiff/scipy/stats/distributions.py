@@ -12,7 +12,7 @@ from funcdiff.scipy.array_api import without_slopes_unless
 from funcdiff.scipy.borrowed import copy_of, stand_in
 from funcdiff.scipy.covered import Holder, cover, load
 from funcdiff.scipy.places import place, requirements_of
-from funcdiff.scipy.stats.formulas import _log_gauss_mass, formulas
+from funcdiff.scipy.stats.closed_forms import _log_gauss_mass, formulas
 from funcdiff.scipy.stats.frames import Continuous, Discrete
 from funcdiff.scipy.stats.leaves import objects
 

@@ -33,8 +33,8 @@ from funcdiff.ops.user.python_call import Entered
 from funcdiff.reading.text.control import STATEMENTS, from_outside
 from funcdiff.scipy.covered import Holder, holds_traced
 from funcdiff.scipy.places import place
+from funcdiff.scipy.stats.distribution_methods import density, shape_slope
 from funcdiff.scipy.stats.leaves import distribution, scipys
-from funcdiff.scipy.stats.methods import density, shape_slope
 from funcdiff.space import sum_tangents
 
 
@@ -124,7 +124,7 @@ def _call(plain: Any, values: Any, size: Any, generator: Any) -> Any:
 
 def _implementation(p: Draw) -> Callable[..., Any]:
     def one(*values: Any) -> Any:
-        generator = _state_of(p)
+        generator = copy.deepcopy(sources[p.source].state)
         for name, size in (*p.before, (p.distribution, p.size)):
             count = _count(name)
             found = _call(scipys(name), values[:count], size, generator)
@@ -146,11 +146,6 @@ def _count(distribution: str) -> int:
     """Return how many parameters a distribution has."""
     count: int = scipys(distribution).numargs + 2
     return count
-
-
-def _state_of(p: Draw) -> Any:
-    """Return a state of its own, so that each run draws the same."""
-    return copy.deepcopy(sources[p.source].state)
 
 
 def _dtype(p: Draw) -> np.dtype[Any]:

@@ -23,7 +23,8 @@ from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.slicing import unknown
-from funcdiff.scipy.stats.formulas import formulas
+from funcdiff.scipy.stats.closed_forms import formulas
+from funcdiff.scipy.stats.double_exponential import entropy_integral, probability_integral
 from funcdiff.scipy.stats.leaves import has_own, leaf, scipys
 from funcdiff.scipy.stats.moments import (
     integrate_moment,
@@ -31,7 +32,6 @@ from funcdiff.scipy.stats.moments import (
     raw_moment,
     statistic,
 )
-from funcdiff.scipy.stats.quadrature import entropy_integral, probability_integral
 from funcdiff.transforms.jvp import push
 
 _FLOAT: Final = np.dtype(FLOAT)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from funcdiff.scipy.stats.double_exponential import moment_integral
 from funcdiff.scipy.stats.leaves import has_own, leaf, objects
-from funcdiff.scipy.stats.quadrature import moment_integral
 
 
 def statistic(distribution: str, which: int, *shapes: Any) -> Any:
     """Return mean, variance, skewness or kurtosis in standard form, by its number."""
-    found = _stated_moments(distribution, *shapes)[which]
+    found = _class_moments(distribution, *shapes)[which]
     if found is not None:
         return found
     return _from_moments(which, lambda n: raw_moment(distribution, n, *shapes))
@@ -40,7 +40,7 @@ def _from_moments(which: int, moment: Callable[[int], Any]) -> Any:
     return fourth / variance**2 - 3
 
 
-def _stated_moments(distribution: str, *shapes: Any) -> tuple[Any, ...]:
+def _class_moments(distribution: str, *shapes: Any) -> tuple[Any, ...]:
     """Return what SciPy's class says of mean, variance, skewness and kurtosis; None elsewhere."""
     stats = leaf(distribution, "_stats")
     if not has_own(distribution, "_stats"):
@@ -54,7 +54,7 @@ def raw_moment(distribution: str, n: int, *shapes: Any) -> Any:
     """Return E[xⁿ] in standard form."""
     if has_own(distribution, "_munp"):
         return leaf(distribution, "_munp")(n, *shapes)
-    stated = _stated_moments(distribution, *shapes)
+    stated = _class_moments(distribution, *shapes)
     if n > 4 or any(value is None for value in stated[:n]):
         return integrate_moment(distribution, n, *shapes)
     mean, variance, skewness, kurtosis = stated

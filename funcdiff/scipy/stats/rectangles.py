@@ -21,7 +21,7 @@ import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.api.batching import vmap
-from funcdiff.api.rules.opaque import primitive, without_effects
+from funcdiff.api.rules.opaque_functions import primitive, without_effects
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy import zeros
 from funcdiff.numpy.border.promotion import array

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
-import funcdiff.scipy.primitives.special.distributions
+import funcdiff.scipy.primitives.special.distribution_functions
 import funcdiff.scipy.primitives.special.noncentral  # noqa: F401 (they declare them)
 from funcdiff.core.recording.builder import bind
 from funcdiff.numpy.messages.foreign import handlers
+from funcdiff.scipy.stats.distribution_methods import method
 from funcdiff.scipy.stats.draws import Draw, Source, draw_p, sources
 from funcdiff.scipy.stats.entropies import Slope, entropy_slope_p
 from funcdiff.scipy.stats.leaf_programs import Table, table_p
-from funcdiff.scipy.stats.methods import method
 from tests.rules.sample import Sample, sample
 
 _SEED: Final = sources.enter("seed", Source(5))

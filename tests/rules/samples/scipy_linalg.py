@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.ops.linalg.matrices import hermitian
 from funcdiff.ops.linalg.routines import scipy_constant
-from funcdiff.scipy.primitives.linalg.banded import banded_solve
+from funcdiff.scipy.primitives.linalg.band_systems import banded_solve
 from funcdiff.scipy.primitives.linalg.general_functions import general_function
 from funcdiff.scipy.primitives.linalg.lu import ldl, lu_factor, permutation
 from funcdiff.scipy.primitives.linalg.riccati import riccati, sylvester

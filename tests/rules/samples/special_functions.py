@@ -14,7 +14,6 @@ from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import (
     bessel,
-    distributions,
     elliptic,
     family,
     goodness,
@@ -22,9 +21,10 @@ from funcdiff.scipy.primitives.special import (
     mathieu,
     noncentral,
     normal,
-    polynomials,
     spheroidal,
 )
+from funcdiff.scipy.primitives.special import distribution_functions as distributions
+from funcdiff.scipy.primitives.special import orthogonal_polynomials as polynomials
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from funcdiff.core.recording.builder import constant
 from funcdiff.core.types import real_dtype
-from funcdiff.scipy.primitives.special import bessel, distributions, elliptic, polynomials
+from funcdiff.scipy.primitives.special import bessel, elliptic
+from funcdiff.scipy.primitives.special import distribution_functions as distributions
+from funcdiff.scipy.primitives.special import orthogonal_polynomials as polynomials
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 

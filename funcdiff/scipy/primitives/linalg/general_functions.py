@@ -64,11 +64,11 @@ def _abstract(_p: General, a: ArrayType, *directions: ArrayType) -> Types:
 def _along(a: Any, directions: Sequence[Any]) -> Any:
     """Return the matrix of blocks of which the function has the derivative in its last block."""
     for t in directions:
-        a = np.block([[a, _repeated(t, len(a))], [np.zeros_like(a), a]])
+        a = np.block([[a, _repeat(t, len(a))], [np.zeros_like(a), a]])
     return a
 
 
-def _repeated(t: Any, size: int) -> Any:
+def _repeat(t: Any, size: int) -> Any:
     return np.kron(np.eye(size // len(t), dtype=t.dtype), t)
 
 
@@ -82,7 +82,7 @@ def _block(p: General, a: Any, directions: Sequence[Any]) -> Any:
         *others, last = directions
         inner = _along(a, others)
         options = {"compute_expm": False, "check_finite": False}
-        return scipy_linalg("expm_frechet")(inner, _repeated(last, len(inner)), **options)
+        return scipy_linalg("expm_frechet")(inner, _repeat(last, len(inner)), **options)
     return scipy_linalg(p.name)(_along(a, directions), *p.numbers)
 
 

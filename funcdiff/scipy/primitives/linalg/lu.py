@@ -65,7 +65,7 @@ def _jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         return [lu, pivots], [None, None]
     height, width = a.shape[-2:]
     size = max(height, width)
-    moved = permuted_rows(t, permutation(pivots, height))
+    moved = permute_rows(t, permutation(pivots, height))
     square, moved = (pad(pad(x, x.ndim - 1, size), x.ndim - 2, size) for x in (lu, moved))
     place: Any = iota(square.shape, square.ndim - 1)
     added = logical_and(on_diagonal(square.type), place >= min(height, width))
@@ -138,7 +138,7 @@ def permutation(pivots: Tracer, height: int) -> Tracer:
     return bind(permutation_p, Height(height), pivots)[0]
 
 
-def permuted_rows(x: Tracer, order: Tracer) -> Tracer:
+def permute_rows(x: Tracer, order: Tracer) -> Tracer:
     """Return the rows of matrices in an order."""
     return take_along(x, per_row(order, x.shape), x.ndim - 2)
 
@@ -169,12 +169,12 @@ def _jvp_ldl(p: Symmetric, xs: Tracers, ts: Tangents) -> Pushed:
     outer, d, order = factors
     t: Any = symmetric_tangent(a, given, lower=p.lower, hermitian=p.hermitian)
 
-    def flipped(x: Any) -> Any:
+    def flip(x: Any) -> Any:
         y: Any = matrix_transpose(x)
         return np.conj(y) if p.hermitian else y
 
     left: Any = np.linalg.inv(outer)
-    x = left @ t @ flipped(left)
+    x = left @ t @ flip(left)
     blocks = on_diagonal(d.type) | (d != 0)
     outside = np.where(blocks, 0, np.tril(x) if p.lower else np.triu(x))
     moved: Any = outer @ np.where(blocks, 0, _divide(outside, d))

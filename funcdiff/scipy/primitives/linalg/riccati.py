@@ -88,7 +88,7 @@ class Riccati(Params):
 
 def _abstract(p: Riccati, *xs: ArrayType) -> Types:
     a, b, q, r, *others = xs
-    e, s = _named(p, others)
+    e, s = _optional_matrices(p, others)
     squares = [a, q] if e is None else [a, q, e]
     fits = (
         all(x is square(a) for x in squares)
@@ -102,7 +102,7 @@ def _abstract(p: Riccati, *xs: ArrayType) -> Types:
     return (a,)
 
 
-def _named(p: Riccati, others: Any) -> tuple[Any, Any]:
+def _optional_matrices(p: Riccati, others: Any) -> tuple[Any, Any]:
     """Return E and S, or None."""
     known = iter(others)
     return (next(known) if p.has_e else None), (next(known) if p.has_s else None)
@@ -112,7 +112,7 @@ def _impl(p: Riccati) -> Callable[..., Any]:
     name = "solve_discrete_are" if p.discrete else "solve_continuous_are"
 
     def function(a: Any, b: Any, q: Any, r: Any, *others: Any) -> Any:
-        e, s = _named(p, others)
+        e, s = _optional_matrices(p, others)
         return scipy_linalg(name)(a, b, q, r, e, s, balanced=p.balanced)
 
     return over_stack(function)
@@ -120,10 +120,10 @@ def _impl(p: Riccati) -> Callable[..., Any]:
 
 def _jvp(p: Riccati, xs: Tracers, ts: Tangents) -> Pushed:
     a, b, _, r, *others = xs
-    e, s = _named(p, others)
+    e, s = _optional_matrices(p, others)
     e = identity(a.type) if e is None else e
     s = zeros(b.type) if s is None else s
-    ta, tb, tq, tr, te, ts_ = (*ts[:4], *_named(p, ts[4:]))
+    ta, tb, tq, tr, te, ts_ = (*ts[:4], *_optional_matrices(p, ts[4:]))
     (x,) = bind(riccati_p, p, *xs)
     inner, tinner = (a, ta) if p.discrete else (e, te)
     bx = matmul(adjoint(b), x)

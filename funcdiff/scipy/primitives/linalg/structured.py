@@ -74,7 +74,7 @@ structured_solve_p: Final = solver(
 )
 
 
-def _told(a: Tracer, p: Structure) -> Tracer:
+def _both_triangles(a: Tracer, p: Structure) -> Tracer:
     """Return a matrix of which one triangle counts with both of them."""
     if p.kind not in _SHORT:
         return a
@@ -84,7 +84,7 @@ def _told(a: Tracer, p: Structure) -> Tracer:
 def structured_solve(a: Tracer, b: Tracer, *, kind: str, lower: bool) -> Tracer:
     """Return A⁻¹·B for stacks of matrices of one depth."""
     p = Structure(kind, lower)
-    return bind(structured_solve_p, p, _told(a, p), b)[0]
+    return bind(structured_solve_p, p, _both_triangles(a, p), b)[0]
 
 
 _SHORT: Final = {"positive definite": "pos", "symmetric": "sym", "hermitian": "her"}
@@ -103,7 +103,7 @@ structured_inv_p: Final = unary(
 def structured_inv(a: Tracer, *, kind: str, lower: bool) -> Tracer:
     """Return A⁻¹; that of a symmetric matrix is symmetric, of a triangular one triangular."""
     p = Structure(kind, lower)
-    return bind(structured_inv_p, p, _told(a, p))[0]
+    return bind(structured_inv_p, p, _both_triangles(a, p))[0]
 
 
 # --------------------------------------------------------------------------------------------------

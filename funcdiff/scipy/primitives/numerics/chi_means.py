@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.late import scipy_function
-from funcdiff.scipy.primitives.numerics.quadrature import Order, in_blocks
+from funcdiff.scipy.primitives.numerics.derivative_integrals import Order, in_blocks
 
 _COUNT: Final = 192
 """How many intervals the trapezoidal rule has."""

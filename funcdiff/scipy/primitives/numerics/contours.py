@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.late import scipy_function
-from funcdiff.scipy.primitives.numerics.quadrature import Order, in_blocks
+from funcdiff.scipy.primitives.numerics.derivative_integrals import Order, in_blocks
 
 _STEP: Final = 1 / 32
 _END: Final = 7.0
@@ -50,7 +50,7 @@ def chi_square_log_density(order: Order, a: Any, nc: Any, x: Any) -> Any:
     if sum(order) == 0:
         low = np.where(a == 1, -nc, np.where(a < 1, np.inf, -np.inf))
     result = np.where(valid & (x == 0), low, ends)
-    return _filled(result, partial(_log_density, order), a, nc, x)
+    return _fill_in(result, partial(_log_density, order), a, nc, x)
 
 
 def beta_derivative(order: Order, a: Any, nc: Any, odds: Any, b: Any) -> Any:
@@ -75,7 +75,7 @@ def _inside(compute: Callable[..., Any], order: Order, *xs: Any) -> Any:
         unknown = np.nan if by_a or any(others) else (-1.0) ** by_nc * np.exp(-nc)
         low = np.where(a == by_x, unknown, unknown * np.inf if by_x == 1 else np.nan)
         result = np.where(valid & (x == 0) & (a <= by_x), low, result)
-    return _filled(result, partial(compute, order), *xs)
+    return _fill_in(result, partial(compute, order), *xs)
 
 
 def _valid(a: Any, nc: Any, x: Any, *more: Any) -> Any:
@@ -85,7 +85,7 @@ def _valid(a: Any, nc: Any, x: Any, *more: Any) -> Any:
     return valid
 
 
-def _filled(result: Any, compute: Callable[..., Any], *xs: Any) -> Any:
+def _fill_in(result: Any, compute: Callable[..., Any], *xs: Any) -> Any:
     """Return results on the boundary, with those inside of the domain filled in."""
     inside = _valid(*xs) & (xs[2] > 0) & np.isfinite(xs[2])
     result[inside] = in_blocks(compute, _BLOCK, *(v[inside] for v in xs))

@@ -48,7 +48,7 @@ def _impl(_p: Params) -> Callable[..., Any]:
     return _solve
 
 
-def filtered_sums(c: Tracer, x: Tracer, lag: int, length: int) -> Tracer:
+def convolve_causally(c: Tracer, x: Tracer, lag: int, length: int) -> Tracer:
     """Return Σ_k c[k]·x[n - lag - k] for n = 0, ..., length - 1, along the last axis.
 
     `x` is a stack of sequences, and `c` has coefficients for all of it or for its first axes.
@@ -61,7 +61,7 @@ def filtered_sums(c: Tracer, x: Tracer, lag: int, length: int) -> Tracer:
 def _jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     (a, x), (ta, tx) = xs, ts
     y = recursion(a, x)
-    moved = None if ta is None else neg(filtered_sums(ta, y, 1, x.shape[-1]))
+    moved = None if ta is None else neg(convolve_causally(ta, y, 1, x.shape[-1]))
     source = sum_tangents([tx, moved])
     return [y], [None if source is None else recursion(a, source)]
 

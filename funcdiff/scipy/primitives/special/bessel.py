@@ -22,7 +22,7 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special, undefined
+from funcdiff.scipy.primitives.special.family import Op, by_order, result_of, special, undefined
 from funcdiff.scipy.primitives.special.gamma import rgamma
 
 
@@ -185,7 +185,7 @@ def _by_a(orders: tuple[int, ...], a: Any, lmb: Any, nu: Any) -> Any:
     )
 
 
-besselpoly_series: Op = numbered(
+besselpoly_series: Op = by_order(
     "besselpoly_series",
     _besselpoly_series,
     _by_a,

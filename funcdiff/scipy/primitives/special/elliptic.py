@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.recording.builder import constant
-from funcdiff.scipy.primitives.numerics.quadrature import carlson_integral
-from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special
-from funcdiff.scipy.primitives.special.polynomials import hyp2f1
+from funcdiff.scipy.primitives.numerics.derivative_integrals import carlson_integral
+from funcdiff.scipy.primitives.special.family import Op, by_order, result_of, special
+from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp2f1
 
 _TERMS: Final = 14
 """Terms of a series in powers of at most `_SMALL`: the rest is below the rounding of float64."""
@@ -111,7 +111,7 @@ def _tangents_slope(orders: tuple[int, ...], phi: Any, complement: Any) -> Any:
     return squared**p / np.cos(phi) / np.sqrt(1 + complement * squared) ** (2 * q + 1)
 
 
-elliptic_sines: Op = numbered(
+elliptic_sines: Op = by_order(
     "elliptic_sines",
     _sines,
     _sines_slope,
@@ -119,7 +119,7 @@ elliptic_sines: Op = numbered(
 )
 """∫ sin²ᵖθ (1 - m·sin²θ)^(-q - 1/2) dθ from 0 to φ, for m near 0."""
 
-elliptic_tangents: Op = numbered(
+elliptic_tangents: Op = by_order(
     "elliptic_tangents",
     _tangents,
     _tangents_slope,
@@ -171,7 +171,7 @@ def _slope(j: int) -> Op:
 
 
 of_arguments: Final[dict[int, Op]] = {
-    n: numbered(f"carlson_{many}", carlson_integral, *map(_slope, range(n)), kinds="fc")
+    n: by_order(f"carlson_{many}", carlson_integral, *map(_slope, range(n)), kinds="fc")
     for n, many in ((2, "pair"), (3, "triple"), (4, "quadruple"))
 }
 """How many arguments -> the integrals."""

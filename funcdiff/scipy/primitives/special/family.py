@@ -216,7 +216,7 @@ class Family:
         return bind(self.primitive, Orders(orders), *xs)[0]
 
 
-def numbered(name: str, compute: Formula, *partials: Formula | None, kinds: str = "f") -> Family:
+def by_order(name: str, compute: Formula, *partials: Formula | None, kinds: str = "f") -> Family:
     """Declare a family by what computes it in float64, and its partial derivatives in each operand.
 
     Functions of the family occur in derivatives only, so they silence NumPy's warnings.  Complex

@@ -13,8 +13,8 @@ import numpy as np
 
 from funcdiff.core.late import Routine, scipy_function
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.primitives.numerics.radial import of_distinct
-from funcdiff.scipy.primitives.special.family import Op, numbered, special
+from funcdiff.scipy.primitives.numerics.radial_spheroidal import of_distinct
+from funcdiff.scipy.primitives.special.family import Op, by_order, special
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
@@ -67,7 +67,7 @@ def _hurwitz_limit(orders: Any, s: Any, q: Any) -> Any:
     return slope - k * hurwitz_derivatives((k - 1,), s + 1, q) if k else slope
 
 
-hurwitz_derivatives: Op = numbered(
+hurwitz_derivatives: Op = by_order(
     "hurwitz_derivatives",
     _hurwitz_derivative,
     lambda orders, s, q: hurwitz_derivatives((orders[0] + 1,), s, q),
@@ -88,7 +88,7 @@ def _powers_of_numbers(orders: Any, s: Any, first: Any, last: Any) -> Any:
     return np.array([np.nan if value is None else value for value in found])[places]
 
 
-powers_of_numbers: Op = numbered(
+powers_of_numbers: Op = by_order(
     "powers_of_numbers",
     _powers_of_numbers,
     lambda orders, *xs: powers_of_numbers((orders[0] + 1,), *xs),

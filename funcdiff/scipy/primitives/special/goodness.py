@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.late import scipy_function
-from funcdiff.scipy.primitives.numerics.quadrature import smirnov_derivative
-from funcdiff.scipy.primitives.special.family import Op, numbered, special
+from funcdiff.scipy.primitives.numerics.derivative_integrals import smirnov_derivative
+from funcdiff.scipy.primitives.special.family import Op, by_order, special
 from funcdiff.scipy.primitives.special.losses import log_expit
 from funcdiff.scipy.primitives.special.normal import decay
 from funcdiff.scipy.primitives.special.powers import boxcox_exponent
@@ -45,7 +45,7 @@ def _kolmogorov_density(x: Any) -> Any:
 kolmogorov: Op = special("kolmogorov", lambda x, y: -_kolmogorov_density(x))
 kolmogi: Op = special("kolmogi", lambda p, y: -1 / _kolmogorov_density(y))
 
-smirnov_derivatives: Op = numbered(
+smirnov_derivatives: Op = by_order(
     "smirnov_derivatives",
     smirnov_derivative,
     None,

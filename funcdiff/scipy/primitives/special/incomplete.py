@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.scipy.primitives.numerics.quadrature import beta_moment, gamma_moment
-from funcdiff.scipy.primitives.special.family import Op, numbered, with_complement
+from funcdiff.scipy.primitives.numerics.derivative_integrals import beta_moment, gamma_moment
+from funcdiff.scipy.primitives.special.family import Op, by_order, with_complement
 from funcdiff.scipy.primitives.special.gamma import betaln, gammaln, polygamma, psi
 from funcdiff.scipy.primitives.special.inverse import inverse
 
@@ -58,7 +58,7 @@ def _gamma_moment_limit(orders: tuple[int, ...], a: Any, x: Any) -> Any:
     return np.where(inside, (np.log(z) - psi(a)) ** k, 0**k) * gamma_density(a, x)
 
 
-gamma_moments: Op = numbered(
+gamma_moments: Op = by_order(
     "gamma_moments", gamma_moment, _gamma_moment_shape, _gamma_moment_limit
 )
 
@@ -122,7 +122,7 @@ def _beta_moment_limit(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
     return np.where(inside, weight, 0 ** (j + k)) * _beta_density(a, b, x)
 
 
-beta_moments: Op = numbered(
+beta_moments: Op = by_order(
     "beta_moments", beta_moment, _beta_moment_first, _beta_moment_second, _beta_moment_limit
 )
 

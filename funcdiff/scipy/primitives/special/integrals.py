@@ -16,7 +16,7 @@ from funcdiff.core.types import INT
 from funcdiff.scipy.primitives.special.bessel import spherical_in, spherical_jn, spherical_yn
 from funcdiff.scipy.primitives.special.family import Op, result_of, special
 from funcdiff.scipy.primitives.special.normal import exponential_ratio
-from funcdiff.scipy.primitives.special.polynomials import hyp2f1
+from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp2f1
 
 # ---- exponential integrals -----------------------------------------------------------------------
 

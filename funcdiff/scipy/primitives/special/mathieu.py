@@ -15,14 +15,14 @@ import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE
 from funcdiff.scipy.primitives.numerics.bessel_products import bessel_products
-from funcdiff.scipy.primitives.numerics.radial import (
+from funcdiff.scipy.primitives.numerics.radial_spheroidal import (
     MOST,
     coefficients,
-    divided,
+    divide_series,
     eigenvector_derivatives,
     of_distinct,
 )
-from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special, undefined
+from funcdiff.scipy.primitives.special.family import Op, by_order, result_of, special, undefined
 
 # ---- characteristic values and Fourier coefficients ----------------------------------------------
 
@@ -85,13 +85,13 @@ def _waves(orders: tuple[int, ...], m: Any, q: Any, x: Any) -> Any:
     return result
 
 
-mathieu_values: Op = numbered(
+mathieu_values: Op = by_order(
     "mathieu_values",
     _values,
     None,
     lambda orders, m, q: mathieu_values((orders[0], orders[1] + 1), m, q),
 )
-mathieu_waves: Op = numbered(
+mathieu_waves: Op = by_order(
     "mathieu_waves",
     _waves,
     None,
@@ -139,13 +139,13 @@ def _ratios(even: int, m: float, q: float, order: int) -> tuple[Any, ...]:
     lowest = int(frequencies[0])
     turns = (-1.0) ** (np.arange(len(frequencies)) + (int(m) - lowest) // 2)
     twice = 2 if lowest == index == 0 else 1
-    quotients = np.stack([divided(column, series[:, index]) for column in series.T], -1)
+    quotients = np.stack([divide_series(column, series[:, index]) for column in series.T], -1)
     places = np.arange(len(frequencies))
     scaled = factorials[:, None] * quotients * turns / twice
     return places - index, places + index + lowest, 1 if even else -1, scaled
 
 
-mathieu_radial: Op = numbered(
+mathieu_radial: Op = by_order(
     "mathieu_radial",
     _radial,
     None,
@@ -171,7 +171,7 @@ def _angular(name: str, even: int) -> tuple[Op, Op]:
     return value, slope
 
 
-def _modified(name: str, characteristic: Op) -> tuple[Op, Op]:
+def _declare_modified(name: str, characteristic: Op) -> tuple[Op, Op]:
     """Declare a modified function and its slope."""
     kind, even = int(name[-1]), int("ce" in name)
 
@@ -194,7 +194,7 @@ def _modified(name: str, characteristic: Op) -> tuple[Op, Op]:
 
 mathieu_cem_value, mathieu_cem_slope = _angular("mathieu_cem", 1)
 mathieu_sem_value, mathieu_sem_slope = _angular("mathieu_sem", 0)
-mathieu_modcem1_value, mathieu_modcem1_slope = _modified("mathieu_modcem1", mathieu_a)
-mathieu_modcem2_value, mathieu_modcem2_slope = _modified("mathieu_modcem2", mathieu_a)
-mathieu_modsem1_value, mathieu_modsem1_slope = _modified("mathieu_modsem1", mathieu_b)
-mathieu_modsem2_value, mathieu_modsem2_slope = _modified("mathieu_modsem2", mathieu_b)
+mathieu_modcem1_value, mathieu_modcem1_slope = _declare_modified("mathieu_modcem1", mathieu_a)
+mathieu_modcem2_value, mathieu_modcem2_slope = _declare_modified("mathieu_modcem2", mathieu_a)
+mathieu_modsem1_value, mathieu_modsem1_slope = _declare_modified("mathieu_modsem1", mathieu_b)
+mathieu_modsem2_value, mathieu_modsem2_slope = _declare_modified("mathieu_modsem2", mathieu_b)

@@ -13,54 +13,54 @@ from funcdiff.scipy.primitives.numerics.contours import (
     chi_square_derivative,
     chi_square_log_density,
 )
-from funcdiff.scipy.primitives.special.family import Formula, Op, numbered, special
+from funcdiff.scipy.primitives.special.family import Formula, Op, by_order, special
 from funcdiff.scipy.primitives.special.inverse import inverses
 
 # ---- the families of their derivatives -----------------------------------------------------------
 
 
-def _raised(family: Callable[[], Op], place: int) -> Formula:
+def _slope_in(family: Callable[[], Op], place: int) -> Formula:
     def partial(orders: tuple[int, ...], *xs: Any) -> Any:
-        return family()(_changed(orders, place), *xs)
+        return family()(_shift_order(orders, place), *xs)
 
     return partial
 
 
-def _changed(orders: tuple[int, ...], place: int, by: int = 1) -> tuple[int, ...]:
+def _shift_order(orders: tuple[int, ...], place: int, by: int = 1) -> tuple[int, ...]:
     return *orders[:place], orders[place] + by, *orders[place + 1 :]
 
 
 def _by_odds(orders: tuple[int, ...], a: Any, nc: Any, odds: Any, b: Any) -> Any:
     """Return the slope of the factors v⁻ᵇ, (t/v)ᵏ and (-ln v)ʲ with v = 1 - odds·t."""
-    raised = _changed(orders, 2)
+    raised = _shift_order(orders, 2)
     slope = (b + orders[2]) * noncentral_beta(raised, a, nc, odds, b)
     if j := orders[3]:
-        slope = slope + j * noncentral_beta(_changed(raised, 3, -1), a, nc, odds, b)
+        slope = slope + j * noncentral_beta(_shift_order(raised, 3, -1), a, nc, odds, b)
     return slope
 
 
-noncentral_chi_square: Op = numbered(
+noncentral_chi_square: Op = by_order(
     "noncentral_chi_square",
     chi_square_derivative,
-    *(_raised(lambda: noncentral_chi_square, k) for k in range(3)),
+    *(_slope_in(lambda: noncentral_chi_square, k) for k in range(3)),
 )
-noncentral_chi_square_log_density: Op = numbered(
+noncentral_chi_square_log_density: Op = by_order(
     "noncentral_chi_square_log_density",
     chi_square_log_density,
-    *(_raised(lambda: noncentral_chi_square_log_density, k) for k in range(3)),
+    *(_slope_in(lambda: noncentral_chi_square_log_density, k) for k in range(3)),
 )
-noncentral_beta: Op = numbered(
+noncentral_beta: Op = by_order(
     "noncentral_beta",
     beta_derivative,
-    *(_raised(lambda: noncentral_beta, k) for k in range(2)),
+    *(_slope_in(lambda: noncentral_beta, k) for k in range(2)),
     _by_odds,
-    _raised(lambda: noncentral_beta, 3),
+    _slope_in(lambda: noncentral_beta, 3),
 )
 
-noncentral_t: Op = numbered(
+noncentral_t: Op = by_order(
     "noncentral_t",
     student_derivative,
-    *(_raised(lambda: noncentral_t, k) for k in range(3)),
+    *(_slope_in(lambda: noncentral_t, k) for k in range(3)),
 )
 
 # ---- the distribution functions ------------------------------------------------------------------

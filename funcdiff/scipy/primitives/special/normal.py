@@ -230,7 +230,7 @@ voigt_profile: Op = special("voigt_profile", _in_position, _in_deviation, _in_wi
 # ---- Fresnel's integrals to infinity, F(x) = ∫ exp(±it²) dt, and K = exp(∓i(x² + π/4))·F/√π ------
 
 
-def _modified(name: str, sign: int) -> tuple[Op, Op]:
+def _declare_modified(name: str, sign: int) -> tuple[Op, Op]:
     """Declare both results, as functions of a complex argument without imaginary part.
 
     The second is w(z)/2 with z = ±exp(±iπ/4)·x.  For x < 0, where SciPy has another imaginary part
@@ -242,16 +242,16 @@ def _modified(name: str, sign: int) -> tuple[Op, Op]:
         right = scipy_function(name)(np.abs(x.real))[0]
         return np.where(x.real < 0, _ROOT_PI * turn - right, right).astype(x.dtype)[()]
 
-    def scaled(x: Any) -> Any:
+    def run_scaled(x: Any) -> Any:
         return scipy_function(name)(x.real)[1].astype(x.dtype)[()]
 
-    def scaled_slope(x: Any, _y: Any) -> Any:
+    def slope(x: Any, _y: Any) -> Any:
         rotated = sign * turn * x
         return sign * turn / 2 * faddeeva_slope(rotated, wofz(rotated))
 
     integral = special(f"{name}_integral", lambda x, y: -np.exp(sign * 1j * x * x), run=value)
-    return integral, special(f"{name}_scaled", scaled_slope, run=scaled)
+    return integral, special(f"{name}_scaled", slope, run=run_scaled)
 
 
-modfresnelp_integral, modfresnelp_scaled = _modified("modfresnelp", 1)
-modfresnelm_integral, modfresnelm_scaled = _modified("modfresnelm", -1)
+modfresnelp_integral, modfresnelp_scaled = _declare_modified("modfresnelp", 1)
+modfresnelm_integral, modfresnelm_scaled = _declare_modified("modfresnelm", -1)

@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE, LN2, LN10
-from funcdiff.scipy.primitives.numerics.quadrature import exprel_derivative, log1p_ratio_derivative
-from funcdiff.scipy.primitives.special.family import Op, numbered, special
+from funcdiff.scipy.primitives.numerics.derivative_integrals import (
+    exprel_derivative,
+    log1p_ratio_derivative,
+)
+from funcdiff.scipy.primitives.special.family import Op, by_order, special
 
-exprel_derivatives: Op = numbered(
+exprel_derivatives: Op = by_order(
     "exprel_derivatives",
     exprel_derivative,
     lambda orders, u: exprel_derivatives((orders[0] + 1,), u),
 )
-log1p_ratio_derivatives: Op = numbered(
+log1p_ratio_derivatives: Op = by_order(
     "log1p_ratio_derivatives",
     log1p_ratio_derivative,
     lambda orders, w: log1p_ratio_derivatives((orders[0] + 1,), w),

@@ -16,17 +16,17 @@ import numpy as np
 
 from funcdiff.core.late import scipy_function
 from funcdiff.ops.families import Elementwise
-from funcdiff.scipy.primitives.numerics.radial import (
+from funcdiff.scipy.primitives.numerics.radial_spheroidal import (
     MOST,
     coefficients,
-    continued,
-    divided,
+    continue_solution,
+    divide_series,
     eigenvector_derivatives,
-    multiplied,
+    multiply_series,
     of_distinct,
     radial_series,
 )
-from funcdiff.scipy.primitives.special.family import Op, numbered, result_of, special, undefined
+from funcdiff.scipy.primitives.special.family import Op, by_order, result_of, special, undefined
 
 _MORE: Final = 50
 """How many coefficients more series of the second kind have."""
@@ -60,7 +60,7 @@ def _values(orders: tuple[int, ...], m: Any, n: Any, t: Any) -> Any:
     return np.array([np.nan if value is None else value for value in found])[places]
 
 
-spheroidal_values: Op = numbered(
+spheroidal_values: Op = by_order(
     "spheroidal_values",
     _values,
     None,
@@ -129,7 +129,7 @@ def _polynomials(vectors: Any, m: float, n: float, slopes: int, x: Any) -> Any:
     return scale * quotients[-1]
 
 
-spheroidal_polynomials: Op = numbered(
+spheroidal_polynomials: Op = by_order(
     "spheroidal_polynomials",
     _angular,
     None,
@@ -193,7 +193,7 @@ def _near(sign: int, k: int, slopes: int, m: int, n: int, c: float, parts: Any, 
     values = power * value, power * (slope - m / _FAR * value)
     levels = _solve(m, n, sign * c * c, k, _MORE)[0] / factorials
     level = _in_parameter(levels[:, None], sign, c)[:, 0]
-    return factorials[-1] * continued(sign, m, level, c, _FAR, values, x, slopes)
+    return factorials[-1] * continue_solution(sign, m, level, c, _FAR, values, x, slopes)
 
 
 def _in_parameter(series: Any, sign: int, c: float) -> Any:
@@ -202,7 +202,7 @@ def _in_parameter(series: Any, sign: int, c: float) -> Any:
     power, result = np.eye(1, len(series))[0], np.zeros_like(series)
     for row in series:
         result += np.multiply.outer(power, row)
-        power = multiplied(power, moved)
+        power = multiply_series(power, moved)
     return result
 
 
@@ -216,13 +216,13 @@ def _weights(kind: int, sign: int, m: float, n: float, c: float, order: int) -> 
     inner = vectors / factorials[:, None] * np.sqrt(degrees + 0.5) * np.exp(sizes - sizes.max())
     series = _in_parameter(inner, sign, c)
     total = series.sum(1)
-    quotients = np.stack([divided(column, total) for column in series.T], -1)
+    quotients = np.stack([divide_series(column, total) for column in series.T], -1)
     conditioning = max(1.0, float(np.abs(quotients[0]).sum()))
     turns = (-1.0) ** ((degrees - n) // 2)
     return degrees, factorials[:, None] * quotients * turns, conditioning
 
 
-spheroidal_series: Op = numbered(
+spheroidal_series: Op = by_order(
     "spheroidal_series",
     _radial,
     None,

@@ -1,9 +1,9 @@
 """``scipy.sparse.linalg`` for traced arrays: ``from funcdiff.scipy.sparse import linalg``."""
 
 from funcdiff.scipy.covered import namespace
-from funcdiff.scipy.sparse.linalg import direct, eigen, functions, iterative
+from funcdiff.scipy.sparse.linalg import direct, few_eigenvalues, iterative, norms_and_powers
 
-__all__ = ["direct", "eigen", "functions", "iterative"]
+__all__ = ["direct", "few_eigenvalues", "iterative", "norms_and_powers"]
 
 __getattr__, __dir__ = namespace(
     "scipy.sparse.linalg",

@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import as_tracers
+from funcdiff.api.calls.inputs import as_tracers
 from funcdiff.api.rules.linear_equations import solution_by
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load
 from funcdiff.scipy.primitives.linalg.sparse_systems import SparseSystem, sparse_solve
-from funcdiff.scipy.sparse.arrays import (
+from funcdiff.scipy.sparse.operators import matmul
+from funcdiff.scipy.sparse.row_products import Rows, cast, dense
+from funcdiff.scipy.sparse.traced_arrays import (
     SCIPY,
     SparseArray,
     follow,
@@ -24,8 +26,6 @@ from funcdiff.scipy.sparse.arrays import (
     value_of,
     with_pattern,
 )
-from funcdiff.scipy.sparse.operators import matmul
-from funcdiff.scipy.sparse.products import Rows, cast, dense
 
 MODULE: Final = "scipy.sparse.linalg"
 PLAIN: Final[Any] = load(MODULE)

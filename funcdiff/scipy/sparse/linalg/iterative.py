@@ -19,10 +19,10 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.borrowed import borrow, borrow_classes, borrow_functions, copy_of
 from funcdiff.scipy.covered import Holder, covers
-from funcdiff.scipy.sparse.arrays import SparseArray, is_sparse, sparse_array
 from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN
 from funcdiff.scipy.sparse.operators import matmul, rows_of
-from funcdiff.scipy.sparse.products import dense, multiply_dense
+from funcdiff.scipy.sparse.row_products import dense, multiply_dense
+from funcdiff.scipy.sparse.traced_arrays import SparseArray, is_sparse, sparse_array
 
 borrow_classes(MODULE, "LinearOperator")
 borrow_functions(MODULE, "aslinearoperator", closures=True)

@@ -1,6 +1,6 @@
 """``scipy.spatial.distance``: ``from funcdiff.scipy.spatial import distance``."""
 
-import funcdiff.scipy.spatial.distance.tables  # noqa: F401
+import funcdiff.scipy.spatial.distance.pairwise  # noqa: F401
 from funcdiff.scipy.covered import namespace
 
 __getattr__, __dir__ = namespace(

@@ -1,0 +1,327 @@
+"""Puts loops in the place of their iterations, in the recording of a trace that is about to end.
+
+Decisions of the trace have the continuation state of the code at each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from funcdiff.api.control.while_loops import while_loop
+from funcdiff.api.rolling.iterations import (
+    ContradictionError,
+    Event,
+    Iteration,
+    NotALoopError,
+    Of,
+    Path,
+    Paths,
+    Visits,
+    is_total,
+    path_between,
+    visits,
+)
+from funcdiff.api.rolling.states import Slot, state_of
+from funcdiff.core.atoms import Literal, Ref
+from funcdiff.core.origins import reader
+from funcdiff.core.primitive import Operation
+from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.running.decisions import Decision, Decisions, type_of_variable
+from funcdiff.core.running.evaluate import is_repeatable
+from funcdiff.core.scope import recording_in
+from funcdiff.core.tracer import Recorder, Tracer
+from funcdiff.core.types import BOOL
+from funcdiff.errors import calling_frame, user_location
+
+
+class DoubtfulError(Exception):
+    """After a loop something is used that was what it is before the loop, too."""
+
+
+class Renamed(NamedTuple):
+    """The variables of another trace, which has a loop, that stand for those of a trace."""
+
+    builder: Builder  # of the other trace
+    refs: dict[int, Ref]  # by variable
+    doubtful: set[int]  # variables from before the loop that may be others behind it
+
+    def of(self, ref: int) -> tuple[Builder, Ref]:
+        """Return what a variable is behind the loop."""
+        if ref in self.doubtful:
+            raise DoubtfulError
+        if ref not in self.refs:
+            raise NotALoopError  # an iteration left it somewhere else than in the variables
+        return self.builder, self.refs[ref]
+
+
+class Recorded(NamedTuple):
+    """A trace that is about to end: its builder, the looks so far, its outputs, and what was it."""
+
+    builder: Builder
+    events: list[Event]
+    outputs: list[Tracer]
+    renamed: dict[Recorder | None, Renamed]
+
+
+Loops = dict[tuple[Any, ...], dict[tuple[int, ...], Path]]
+"""The ways of an iteration, by the place and state in which it begins, and then by outcomes."""
+
+
+def roll(recorded: Recorded, loops: Loops) -> Recorded:
+    """Return a recording with loops, adding to the ways that are known.
+
+    Raises `DoubtfulError` if it is not known what is read after a loop, and `ContradictionError` if
+    iterations with the same outcomes do different things.
+    """
+    refused: set[Any] = set()
+    changed = True
+    while changed:
+        changed = False
+        for found in visits(recorded.builder, recorded.events, loops):
+            if found.key in refused:
+                continue
+            refused.add(found.key)  # it is done once, or not at all
+            try:
+                ways = _ways(recorded, found, loops)
+                recorded = _Rewriting(recorded, found, ways).result()
+            except NotALoopError:
+                continue
+            if len(ways) > len(loops.get(found.key, ways)):
+                loops.clear()  # others may have this one in them, with fewer ways
+            loops[found.key] = ways
+            changed = True
+            break
+    return recorded
+
+
+def _ways(recorded: Recorded, found: Visits, loops: Loops) -> dict[tuple[int, ...], Path]:
+    """Return the ways of an iteration that were known or have been gone."""
+    ways = dict(loops.get(found.key, {}))
+    for group in found.frames:
+        for first, last in pairwise(group):
+            outcomes = tuple([look.outcome for look in recorded.events[first:last]])
+            path = path_between(recorded.builder, recorded.events, first, last)
+            if ways.setdefault(outcomes, path) != path:
+                raise ContradictionError
+    if not ways:
+        raise NotALoopError
+    return ways
+
+
+class _Rewriting:
+    """Records a trace once more, with a loop in the place of what was repeated."""
+
+    def __init__(
+        self, recorded: Recorded, found: Visits, ways: dict[tuple[int, ...], Path]
+    ) -> None:
+        self._old, self._events, self._outputs, self._before = recorded
+        self._paths: Paths = tuple(ways.values())
+        self._new = Builder(self._old.name, self._old.policy, taps=self._old.taps)
+        self._renamed = Renamed(self._new, {}, set())
+        self._positions: dict[int, int] = {}
+        flags, self._asked = found.key[2], found.key[3]
+        self._varying = [
+            k for k in range(len(flags)) if any(p.after[k] != Of(k) for p in self._paths)
+        ]
+        self._runs = sorted((group[0], group[-1]) for group in found.frames)
+        overlaps = any(a[1] >= b[0] for a, b in pairwise(self._runs))
+        decides = any(flags[k] for k in self._varying)  # what Python decided by that is not known
+        if overlaps or decides or not self._varying or is_total(self._paths, 0):
+            raise NotALoopError
+
+    def result(self) -> Recorded:
+        """Return the trace with the loop."""
+        events, kept = self._events, list[Event]()
+        place, following = 0, 0
+        with recording_in(self._old.parent), self._new:
+            for first, last in self._runs:
+                self._copy(place, events[first].position)
+                kept += map(self._translate, events[following:first])
+                asked = self._loop(events[first], events[last])
+                kept.append(self._translate(events[last], asked))
+                place, following = events[last].position, last + 1
+            self._copy(place, len(self._old.entries))
+            kept += map(self._translate, events[following:])
+            outputs = [self._output(y) for y in self._outputs]
+        return Recorded(self._new, kept, outputs, {**self._before, self._old: self._renamed})
+
+    # ---- operations ------------------------------------------------------------------------
+
+    def _copy(self, start: int, stop: int, *, operations: bool = True) -> None:
+        """Record some of the entries again: all, or the inputs among them."""
+        for number in range(start, stop):
+            entry = self._old.entries[number]
+            self._positions[number] = len(self._new.entries)
+            if entry and not isinstance(entry[0], Operation):
+                self._renamed.refs[number] = self._new.take_input(self._old, number)
+            elif entry and operations:
+                ys = self._new.record(entry[0], [self._ref(x) for x in entry[1:]])
+                self._renamed.refs.update((number + k, y.atom) for k, y in enumerate(ys))
+
+    def _ref(self, ref: Ref) -> Ref:
+        """Return what stands for a variable."""
+        return ref if isinstance(ref, Literal) else self._renamed.of(ref)[1]
+
+    def _loop(self, begin: Event, end: Event) -> Slot:
+        """Record the loop from one look to another; return what is asked at the end."""
+        starts = [self._tracer(slot) for slot in begin.slots]
+        self._copy(begin.position, end.position, operations=False)
+        varying = self._varying
+
+        def iteration(carry: Sequence[Any]) -> Iteration:
+            changed = dict(zip(varying, carry, strict=True))
+            return Iteration(self._paths, [changed.get(k, x) for k, x in enumerate(starts)])
+
+        results = while_loop(
+            lambda carry: iteration(carry).goes_on(),
+            lambda carry: iteration(carry).after(varying),
+            [starts[k] for k in varying],
+        )
+        final = dict(zip(varying, results, strict=True))
+        for k, y in final.items():
+            slot = end.slots[k]
+            if slot.builder is not self._old or isinstance(slot.atom, Literal):
+                raise NotALoopError
+            if slot.atom in self._renamed.refs:
+                self._renamed.doubtful.add(slot.atom)
+            self._renamed.refs[slot.atom] = y.atom
+        asked = final.get(self._asked, starts[self._asked])
+        return Slot(asked.builder, asked.atom, asked.type)
+
+    # ---- what refers to them ---------------------------------------------------------------
+
+    def _tracer(self, slot: Slot) -> Tracer:
+        """Return what was in a slot, in the new trace."""
+        if slot.builder is self._old:
+            return Builder.handle(self._new, self._ref(slot.atom), slot.type)
+        x = Builder.handle(slot.builder, slot.atom, slot.type)
+        return x if slot.builder is None else Builder.handle(self._new, self._new.ref(x), x.type)
+
+    def _slot(self, slot: Slot) -> Slot:
+        if slot.builder is not self._old:
+            return slot
+        return slot._replace(builder=self._new, atom=self._ref(slot.atom))
+
+    def _translate(self, event: Event, asked: Slot | None = None) -> Event:
+        """Return a look in terms of the new trace."""
+        if event.builder is not self._old:
+            return event
+        state = event.state
+        try:
+            if state is not None:
+                state = state._replace(slots=tuple(map(self._slot, state.slots)))
+        except (DoubtfulError, NotALoopError):
+            state = None
+        return event._replace(
+            builder=self._new,
+            position=self._positions.get(event.position, len(self._new.entries)),
+            state=state,
+            asked=asked or self._slot(event.asked),
+        )
+
+    def _output(self, y: Tracer) -> Tracer:
+        if y.builder is not self._old:
+            return y
+        return type(y)(self._new, self._ref(y.atom), y.type)
+
+
+class Rolling:
+    """One trace in which iterations become loops; adds to the loops that are known."""
+
+    def __init__(self, loops: Loops) -> None:
+        self.loops = loops
+        self.is_doubtful = False  # it may read something after a loop that no other call would have
+        self.is_contradicted = False  # the function has state between iterations that is not seen
+
+    def __call__(self, builder: Builder, operands: Sequence[Any]) -> Decisions:
+        """Return the decisions of the trace."""
+        return _RollingDecisions(self, builder, operands)
+
+
+class _RollingDecisions(Decisions):
+    """Decisions of which those of a loop are its conditions."""
+
+    def __init__(self, rolling: Rolling, builder: Builder, operands: Sequence[Any]) -> None:
+        super().__init__(builder, operands)
+        self._rolling = rolling
+        self._events: list[Event] = []
+        self._renamed: dict[Recorder | None, Renamed] = {}
+
+    def decide(self, x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
+        """Note the outcome of a predicate, and where Python's code goes on with it."""
+        builder, frame = current_builder(), calling_frame()
+        assert builder is not None
+        position = len(builder.entries)
+        found = self._decision(x, predicate)
+        if found is None:
+            return None
+        atom, outcome = found
+        self._known[atom] = outcome
+        self._events.append(
+            Event(
+                builder, position, frame, _depth(frame), frame and state_of(frame),
+                Slot(x.builder, x.atom, x.type), predicate, atom, outcome, self._is_flag(atom),
+                user_location(),
+            )
+        )  # fmt: skip
+        return outcome
+
+    def finish(self, builder: Builder, outputs: list[Tracer]) -> tuple[Builder, list[Tracer]]:
+        """Return the builder and the outputs of a trace, with loops for its iterations."""
+        if self._can_roll(builder):
+            recorded = Recorded(builder, self._events, outputs, {})
+            try:
+                found = roll(recorded, self._rolling.loops)
+                if found is not recorded:
+                    self._replace(builder, found)
+                    builder, outputs = found.builder, found.outputs
+            except (DoubtfulError, NotALoopError):
+                self._rolling.is_doubtful = True
+            except ContradictionError:
+                self._rolling.is_contradicted = True
+        if builder is self._builder:
+            decisions = {e.atom: Decision(e.atom, e.outcome, e.place) for e in self._events}
+            self.made = list(decisions.values())
+            self._events = []  # which keep frames alive
+        return builder, outputs
+
+    def _can_roll(self, builder: Builder) -> bool:
+        """Whether nothing but its operations knows what a trace has recorded."""
+        if not any(event.builder is builder for event in self._events):
+            return False
+        operations = [x[0] for x in builder.entries if x and isinstance(x[0], Operation)]
+        return is_repeatable(operations) and not builder.taps and reader.get() is None
+
+    def _replace(self, old: Builder, found: Recorded) -> None:
+        """Let what decides follow from the loops of a trace."""
+        self._renamed |= found.renamed
+        self._moved = {}
+        if old is self._builder:
+            self._builder = found.builder
+        with recording_in(self._builder):
+            moved = [self._move(e.asked.builder, e.asked.atom) for e in found.events]
+            pairs = zip(found.events, moved, strict=True)
+            self._events = [
+                e._replace(atom=self._builder.ref(e.predicate(x)))
+                for e, x in pairs
+                if x is not None
+            ]
+
+    def _move(self, builder: Recorder | None, atom: Ref) -> Tracer | None:
+        while builder in self._renamed and not isinstance(atom, Literal):
+            builder, atom = self._renamed[builder].of(atom)
+        return super()._move(builder, atom)
+
+    def _is_flag(self, atom: Ref) -> bool:
+        if isinstance(atom, Literal):
+            return atom.type.dtype == BOOL
+        return bool(type_of_variable(self._builder, atom).dtype == BOOL)
+
+
+def _depth(frame: Any) -> int:
+    depth = 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth
