@@ -1,7 +1,10 @@
 """Configuration of Sphinx: ``sphinx-build -W -b html docs OUT``."""
 
 import sys
+from functools import partial
 from pathlib import Path
+
+from sphinx_gallery.scrapers import matplotlib_scraper
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "examples")]
@@ -71,6 +74,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_\w+\.py$",
     "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": (partial(matplotlib_scraper, format="svg"),),  # the style sheet darkens SVG
+    "default_thumb_file": str(HERE / "_static" / "favicon.svg"),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,

@@ -17,6 +17,19 @@ _BLOCK: Final = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PLACE: Final = re.compile(r"<doctest .*?>")
 _FILE: Final = re.compile(r"&lt;doctest .*?&gt;")
 
+_KEEP: Final = """\
+<filter id="as-drawn" color-interpolation-filters="sRGB">
+<feColorMatrix type="hueRotate" values="180"/>
+<feComponentTransfer>
+<feFuncR type="linear" slope="-1.1628" intercept="1.0814"/>
+<feFuncG type="linear" slope="-1.1628" intercept="1.0814"/>
+<feFuncB type="linear" slope="-1.1628" intercept="1.0814"/>
+</feComponentTransfer>
+</filter>
+<style>@media (prefers-color-scheme: dark) { image { filter: url(#as-drawn) } }</style>
+"""
+"""The inverse of what ``custom.css`` does to drawings in the dark."""
+
 PAGES: Final = ("backward.md", "draw.md", "explain.md")
 
 
@@ -84,9 +97,24 @@ def _show_messages(_app: Any, name: str, content: list[str]) -> None:
         content[0] = with_whole_messages(content[0])
 
 
+def with_lasting_images(text: str) -> str:
+    """Return an SVG in which heat maps and photographs keep their colours where it is darkened."""
+    if "<image" not in text or _KEEP in text:
+        return text
+    return text.replace("</svg>", f"{_KEEP}</svg>")
+
+
+def _keep_images(app: Any, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        for file in (Path(app.outdir) / "_images").glob("*.svg"):
+            text = file.read_text(encoding="utf-8")
+            file.write_text(with_lasting_images(text), encoding="utf-8")
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Write the pictures when Sphinx loads its configuration, before it looks for images."""
     for page in PAGES:
         write_pictures(page)
     app.connect("source-read", _show_messages)
+    app.connect("build-finished", _keep_images)
     return {"parallel_read_safe": True}

@@ -1,13 +1,16 @@
 """Check the pages of the site: ``python -m docs.site_check FOLDER [AXE]``.
 
-Links and anchors between pages lead somewhere, pictures have a text, and headings an order.  AXE is
-the file ``axe.min.js`` of the npm package axe-core: with it, and with the package playwright and
-Chromium, every page is checked for accessibility, light on a screen and dark on a phone.
+Links and anchors between pages lead somewhere, pictures and heads of columns have a text, and
+headings an order.  AXE is the file ``axe.min.js`` of the npm package axe-core: with it, and with
+the package playwright and Chromium, every page is checked for accessibility, on a screen and on a
+phone, light and dark.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -18,6 +21,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 _NOT_OURS: Final = ("_static", "_sources", "_downloads", "_modules")
+_EMPTY_HEAD: Final = re.compile(r"<th\b[^>]*>\s*(?:<p>\s*</p>)?\s*</th>")
 _HEADINGS: Final = tuple(f"h{k}" for k in range(1, 7))
 
 
@@ -30,7 +34,10 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.headings: list[int] = []
         self.without_text: list[str] = []
-        self.feed(file.read_text(encoding="utf-8"))
+        self.empty_heads = 0
+        text = file.read_text(encoding="utf-8")
+        self.empty_heads = len(_EMPTY_HEAD.findall(text))
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what a tag links to, is called or lacks."""
@@ -61,6 +68,7 @@ def faults_of_text(folder: Path) -> Iterator[str]:
             elif anchor and target in pages and anchor not in pages[target].ids:
                 yield f"{name}: no place {link}"
         yield from (f"{name}: no text for {x}" for x in page.without_text)
+        yield from (f"{name}: a column has no head" for _ in range(page.empty_heads))
         jumps = [b for a, b in pairwise(page.headings) if b > a + 1]
         yield from (f"{name}: a heading of level {level} below none" for level in jumps)
 
@@ -79,16 +87,17 @@ def faults_by_axe(folder: Path, axe: Path) -> Iterator[str]:
         browser = browsers.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        for scheme, width in (("light", 1400), ("dark", 390)):
-            sheet: Any = browser.new_context(
-                viewport={"width": width, "height": 900}, color_scheme=scheme
-            ).new_page()
-            for file in html_files(folder):
-                sheet.goto(file.as_uri(), wait_until="load")
-                sheet.add_script_tag(path=str(axe))
+        sheet: Any = browser.new_page()
+        for file, width in itertools.product(html_files(folder), (1400, 390)):
+            sheet.set_viewport_size({"width": width, "height": 900})
+            sheet.goto(file.as_uri(), wait_until="load")
+            sheet.add_script_tag(path=str(axe))
+            for scheme in ("light", "dark"):
+                sheet.emulate_media(color_scheme=scheme)
                 for found in sheet.evaluate("axe.run(document)")["violations"]:
                     where = "; ".join(node["target"][0] for node in found["nodes"][:3])
-                    yield f"{file.relative_to(folder)} ({scheme}): {found['help']}: {where}"
+                    name = f"{file.relative_to(folder)} ({width}, {scheme})"
+                    yield f"{name}: {found['id']}: {found['help']}: {where}"
 
 
 def main(folder: str, axe: str = "") -> int:

@@ -32,12 +32,14 @@ POSITIVE_AND_NEGATIVE = "RdBu_r"
 
 def show_numbers(axes: Axes, numbers: Array, title: str, *, largest: float) -> None:
     """Draw a matrix as colored cells with its numbers in them."""
-    axes.imshow(numbers, cmap=POSITIVE_AND_NEGATIVE, vmin=-largest, vmax=largest)
+    # not an image, which would keep its colours where the site darkens the numbers
+    axes.pcolormesh(numbers, cmap=POSITIVE_AND_NEGATIVE, vmin=-largest, vmax=largest)
+    axes.set(aspect="equal")
+    axes.invert_yaxis()
     for (row, column), number in np.ndenumerate(numbers):
-        dark = abs(number) > 0.6 * largest
-        axes.text(
-            column, row, f"{number:.2g}", ha="center", va="center", color="w" if dark else "k"
-        )
+        color = "w" if abs(number) > 0.6 * largest else "k"
+        place = column + 0.5, row + 0.5
+        axes.text(*place, f"{number:.2g}", ha="center", va="center", color=color)
     axes.set(xticks=[], yticks=[])
     axes.set_title(title, fontsize=10)
 

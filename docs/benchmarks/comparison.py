@@ -258,7 +258,7 @@ def table() -> str:
         lines = [
             f"{title[0].upper()}{title[1:]}:",
             "",
-            "| | first call | later calls |",
+            "| library | first call | later calls |",
             "|---|--:|--:|",
         ]
         for library, figures in found.items():
@@ -270,7 +270,7 @@ def table() -> str:
         parts.append("\n".join(lines))
     rows = [f"| {name} | {shown(statistics.median(spent))} |" for name, spent in imports.items()
             if "," not in name]  # fmt: skip
-    parts.insert(0, "\n".join(["The import, without NumPy's own:", "", "| | import |",
+    parts.insert(0, "\n".join(["The import, without NumPy's own:", "", "| library | import |",
                                "|---|--:|", *rows]))  # fmt: skip
     return "\n\n".join(parts)
 

@@ -80,7 +80,7 @@ def page(rows: Sequence[Row]) -> str:
 
 def figures(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of the table that counts."""
-    yield "| | functions | as they are | adapted | and `jit` | and `vmap` |\n"
+    yield "| package | functions | as they are | adapted | and `jit` | and `vmap` |\n"
     yield "|---|--:|--:|--:|--:|--:|\n"
     groups: dict[str, list[Row]] = {"**all**": list(rows)}
     for row in rows:

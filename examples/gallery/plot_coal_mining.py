@@ -110,7 +110,7 @@ left.legend(loc="upper left")
 inset = left.inset_axes((0.52, 0.64, 0.45, 0.26))
 inset.bar(last_year, chance, color="C0")
 inset.set(xlim=(1880, 1902), title="chance of the last early year")
-right.hist2d(*rate.reshape(-1, 2).T, bins=50, cmap="Blues")
+right.hist2d(*rate.reshape(-1, 2).T, bins=25, cmap="Blues")
 angle = np.linspace(0, 2 * np.pi, 200)
 circle = np.stack([np.cos(angle), np.sin(angle)])
 ellipse = fit.vector[:, None] + 2 * np.linalg.cholesky(fit.covariance) @ circle

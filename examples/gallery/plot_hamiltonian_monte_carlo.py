@@ -121,7 +121,7 @@ left.errorbar(
 left.set(yticks=places, yticklabels=names, ylabel="school", xlabel="effect")
 left.invert_yaxis()
 left.legend()
-right.hist2d(mu.ravel(), tau.ravel(), bins=60, range=((-8, 16), (0, 15)), cmap="Blues")
+right.hist2d(mu.ravel(), tau.ravel(), bins=30, range=((-8, 16), (0, 15)), cmap="Blues")
 right.set(xlabel="μ, the mean of the schools", ylabel="τ, how they differ")
 
 # %%

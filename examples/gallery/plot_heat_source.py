@@ -95,7 +95,7 @@ left.plot(
     columns[sensors],
     rows[sensors],
     "s",
-    color="w",
+    color="deepskyblue",
     markersize=4,
     markerfacecolor="none",
 )
@@ -106,7 +106,7 @@ right.plot(
     truth[1],
     truth[0],
     "o",
-    color="k",
+    color="tab:blue",
     markersize=14,
     markerfacecolor="none",
     label="true",

@@ -75,9 +75,9 @@ x = found[0].x
 for k, turned in enumerate(x["angle"]):
     end = [np.sin(turned), -np.cos(turned)]
     left.plot(
-        [0, end[0]], [0, end[1]], "o-", color=plt.cm.viridis(k / STEPS), markevery=[1]
+        [0, end[0]], [0, end[1]], "o-", color=plt.cm.winter(k / STEPS), markevery=[1]
     )
-left.set(aspect="equal", xticks=[], yticks=[], title="From dark to bright")
+left.set(aspect="equal", xticks=[], yticks=[], title="From blue to green")
 middle.step(x["time"] * part, limits[0] * x["torque"], where="mid")
 middle.set(xlabel="seconds", ylabel="N m", title="Torque of the weakest motor")
 right.plot(limits, times, "o", label="solutions")

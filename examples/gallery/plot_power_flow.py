@@ -101,10 +101,9 @@ for (i, j), f, is_full in zip(ends, flow, full, strict=True):
         *places[[i, j]].T, color="C3" if is_full else "C7", lw=1 + 4 * abs(f), zorder=1
     )
     axes.annotate(f"{abs(f):.2f}", places[[i, j]].mean(0), ha="center", va="bottom")
-dots = axes.scatter(*places.T, c=prices, s=900, cmap="viridis", zorder=2)
+axes.scatter(*places.T, c=prices, s=900, cmap="YlOrRd", vmin=0, vmax=60, zorder=2)
 for node, price in enumerate(prices):
-    axes.annotate(f"{price:.1f}", places[node], ha="center", va="center", color="white")
-figure.colorbar(dots, label="price of power")
+    axes.annotate(f"{price:.1f}", places[node], ha="center", va="center")
 axes.set_axis_off()
 axes.margins(0.15)
 plt.show()

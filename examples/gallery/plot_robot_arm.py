@@ -146,7 +146,7 @@ figure, (left, right) = plt.subplots(
 )
 for k in range(0, STEPS + 1, 4):
     points = np.vstack([[0.0, 0.0], joints(states[k, :2])])
-    left.plot(*points.T, "o-", color=plt.cm.viridis(k / STEPS), markersize=4)
+    left.plot(*points.T, "o-", color=plt.cm.winter(k / STEPS), markersize=4)
 left.plot(
     *np.stack([joints(state[:2])[1] for state in states]).T, ":", color="0.4", zorder=0
 )
@@ -155,7 +155,7 @@ left.set(
     aspect="equal",
     xlim=(-0.7, 0.7),
     xticks=(-0.5, 0, 0.5),
-    title="The arm, from dark to bright",
+    title="The arm, from blue to green",
 )
 left.legend(loc="lower left")
 right.plot(SIZE * np.arange(STEPS), torques, label=["shoulder", "elbow"])

@@ -11,11 +11,13 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.inputs import Operands, on_operands
 from funcdiff.api.calls.tracing import nested_policy, record
-from funcdiff.api.calls.transformed import transform
+from funcdiff.api.calls.transformed import FunctionName, transform
 from funcdiff.api.signatures.variables import P, X
 from funcdiff.core.program import Program
 from funcdiff.core.recording.entries import program_of
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
+from funcdiff.errors import InputError, user_location
 from funcdiff.ops.structure import structural
 from funcdiff.passes.simplify import simplify
 
@@ -65,6 +67,7 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
     return trace_f
 
 
+@public
 def stop_gradient(x: X) -> X:
     """Return a value as a constant: its derivative is zero in every mode.
 
@@ -80,6 +83,8 @@ def stop_gradient(x: X) -> X:
 
     Raises
     ------
+    InputError
+        If `x` is a function.
     PytreeError
         If a container cannot be taken apart, as by `pytree.flatten`.
 
@@ -89,6 +94,11 @@ def stop_gradient(x: X) -> X:
     >>> fd.grad(lambda x: x * fd.stop_gradient(x))(3.0)
     np.float64(3.0)
     """
+    if callable(x) and pytree.flatten(x)[1] == pytree.LEAF:
+        raise InputError(
+            f"fd.stop_gradient takes values, but the function {FunctionName(x)} was given, at "
+            f"{user_location()}. Stop what it returns: fd.stop_gradient(f(x))."
+        )
     stopped: X = pytree.map(_stop_leaf, x)
     return stopped
 

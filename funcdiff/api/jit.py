@@ -150,7 +150,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         engine: Engine | None,
         guards: bool,  # noqa: FBT001
     ) -> None:
-        _check_engine(engine)
+        check_engine(engine)
         self._options = {
             "static_argnums": static_argnums, "static_argnames": static_argnames,
             "engine": engine, "guards": guards,
@@ -409,7 +409,8 @@ class JittedFunction(ByParts, Generic[P, R]):
         return found
 
 
-def _check_engine(engine: Engine | None) -> None:
+def check_engine(engine: Engine | None) -> None:
+    """Refuse an engine that is not known, or not installed."""
     if engine not in (None, "numpy", "llvm"):
         raise InputError(
             f"jit: engine={engine!r} is neither 'numpy' nor 'llvm', at {user_location()}."

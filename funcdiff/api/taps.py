@@ -22,6 +22,7 @@ from funcdiff.core.recording.builder import Builder, bind, constant, current_bui
 from funcdiff.core.recording.entries import Recording, program_of
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import inline, inline_bodies, nested, walk
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
@@ -234,6 +235,7 @@ class _Note(NamedTuple):
 _Taps: TypeAlias = dict[str, list[_Note]]
 
 
+@public
 def tap(name: str, x: X) -> X:
     """Return a value as it is, and give it a name for those who ask for it.
 

@@ -60,38 +60,24 @@ class Operator(Function, Generic[K, F, N]):
     ) -> Callable[Concatenate[ArrayArg, P], Array]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self: HessianProduct, fun: Callable[Concatenate[X, P], DifferentiableValue],
-        argnum: First = 0
-    ) -> Callable[..., X]: ...
-    @overload
-    def __call__(
-        self: JacobianProduct, fun: Callable[Concatenate[ArrayArg, P], DifferentiableValue],
-        argnum: First = 0
-    ) -> Callable[..., Array]: ...
-    @overload
-    def __call__(
         self: OfArrays[K], fun: Callable[Concatenate[X, P], DifferentiableValue], argnum: First = 0
     ) -> Derived[K, Concatenate[X, P], DifferentiableValue, X]: ...
     @overload
     def __call__(
-        self: OfArrays[K], fun: Callable[Concatenate[A, X, P], DifferentiableValue], argnum: Second
-    ) -> Derived[K, Concatenate[A, X, P], DifferentiableValue, X]: ...
-    @overload
-    def __call__(
-        self: OfArrays[K], fun: Callable[Concatenate[A, X, P], DifferentiableValue],
-        argnum: FirstTwo
-    ) -> Derived[K, Concatenate[A, X, P], DifferentiableValue, tuple[A, X]]: ...
+        self: OfVectors[K], fun: Callable[Concatenate[X, P], DifferentiableValue],
+        argnum: First = 0
+    ) -> Derived[K, ..., DifferentiableValue, X]: ...
     @overload
     def __call__(
         self: OfAny[K], fun: Callable[Concatenate[X, P], Y], argnum: First = 0
     ) -> Derived[K, Concatenate[X, P], Y, X]: ...
     @overload
     def __call__(
-        self: OfAny[K], fun: Callable[Concatenate[A, X, P], Y], argnum: Second
+        self: OfArrays[K], fun: Callable[Concatenate[A, X, P], Y], argnum: Second
     ) -> Derived[K, Concatenate[A, X, P], Y, X]: ...
     @overload
     def __call__(
-        self: OfAny[K], fun: Callable[Concatenate[A, X, P], Y], argnum: FirstTwo
+        self: OfArrays[K], fun: Callable[Concatenate[A, X, P], Y], argnum: FirstTwo
     ) -> Derived[K, Concatenate[A, X, P], Y, tuple[A, X]]: ...
     @overload
     def __call__(self, fun: Callable[..., F], argnum: N = ...) -> Any: ...
@@ -112,5 +98,6 @@ Matrix: TypeAlias = OfArrays[Literal["matrix"]]
 MakeVjp: TypeAlias = OfAny[Literal["vjp"]]
 MakeJvp: TypeAlias = OfAny[Literal["jvp"]]
 MakeHvp: TypeAlias = OfArrays[Literal["hvp"]]
-HessianProduct: TypeAlias = Operator[Literal["hessian"], Differentiable, int]
-JacobianProduct: TypeAlias = Operator[Literal["jacobian"], Differentiable, int]
+OfVectors = Operator[K, Differentiable, int]
+HessianProduct: TypeAlias = OfVectors[Alone]
+JacobianProduct: TypeAlias = OfVectors[Literal["matrix"]]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
 from types import TracebackType
 from typing import Any, Final, TypeVar, cast
 
@@ -42,10 +42,24 @@ def public(function: F) -> F:
     return cast("F", wrapper)
 
 
+def parameters(found: Signature) -> str:
+    """Return the parameters of a signature as a definition has them, without annotations."""
+    bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))
+
+
 def _note_parameters(
     error: BaseException, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
-    """Note how `function` calls an argument that does not take this, as its docstring tells."""
+    """Note the parameters of `function` if a call did not fit them, so that no frame is its.
+
+    If an argument does not take what `function` calls it with, note how that is, as the docstring
+    of `function` tells.
+    """
+    trace = error.__traceback__
+    if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+        own = parameters(signature(function, follow_wrapped=False))
+        error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {own}.")
     refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))
     if not isinstance(error, TypeError) or refused is None:
         return

@@ -6,31 +6,47 @@ logarithms throughout, so that values and derivatives stay finite far out.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from math import prod
+from typing import Any
 
 import numpy as np
 
 
-class Constraint(Protocol):
+@dataclass(frozen=True)
+class Constraint(ABC):
     """A one-to-one map from all vectors of `size` onto the arrays of `shape` that satisfy it."""
 
+    shape: tuple[int, ...]
+
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the shape of the constrained array."""
+    def places(self) -> Any:
+        """Return which elements, counted row by row, determine the array: by default, all."""
+        return np.arange(prod(self.shape))
 
     @property
     def size(self) -> int:
         """Return how many unconstrained numbers it takes."""
-
-    def constrain(self, z: Any) -> tuple[Any, Any]:
-        """Return the array, and the log-determinant of the Jacobian of its free elements."""
-
-    def unconstrain(self, x: Any) -> Any:
-        """Return the vector of which `x` is the image; it is not finite where `x` is outside."""
+        return len(self.places)
 
     def free(self, x: Any) -> Any:
         """Return the elements that determine the array: the density is one of these."""
+        return np.ravel(x)[self.places]
+
+    def fill(self, z: Any) -> Any:
+        """Return an array with a vector at `places`, and zeros elsewhere."""
+        where = np.full(prod(self.shape), self.size)
+        where[self.places] = np.arange(self.size)
+        return np.concatenate([z, np.zeros(1)])[where.reshape(self.shape)]
+
+    @abstractmethod
+    def constrain(self, z: Any) -> tuple[Any, Any]:
+        """Return the array, and the log-determinant of the Jacobian of its free elements."""
+
+    @abstractmethod
+    def unconstrain(self, x: Any) -> Any:
+        """Return the vector of which `x` is the image; it is not finite where `x` is outside."""
 
 
 def _log_logistic(z: Any) -> Any:
@@ -38,23 +54,7 @@ def _log_logistic(z: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _OfAll:
-    """A constraint that leaves all elements free."""
-
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """Return the number of elements."""
-        return int(np.prod(self.shape))
-
-    def free(self, x: Any) -> Any:
-        """Return all elements."""
-        return np.reshape(x, (self.size,))
-
-
-@dataclass(frozen=True)
-class Unbounded(_OfAll):
+class Unbounded(Constraint):
     """All real numbers."""
 
     def constrain(self, z: Any) -> tuple[Any, Any]:
@@ -67,7 +67,7 @@ class Unbounded(_OfAll):
 
 
 @dataclass(frozen=True)
-class Above(_OfAll):
+class Above(Constraint):
     """Numbers above a bound: ``bound + sign * exp(z)``; below it, if the sign is -1."""
 
     bound: float
@@ -83,7 +83,7 @@ class Above(_OfAll):
 
 
 @dataclass(frozen=True)
-class Between(_OfAll):
+class Between(Constraint):
     """Numbers between two bounds, by the logistic function."""
 
     low: float
@@ -103,7 +103,7 @@ class Between(_OfAll):
 
 
 @dataclass(frozen=True)
-class Ordered(_OfAll):
+class Ordered(Constraint):
     """Vectors of increasing numbers: the first, and logarithms of the steps."""
 
     def constrain(self, z: Any) -> tuple[Any, Any]:
@@ -117,15 +117,13 @@ class Ordered(_OfAll):
 
 
 @dataclass(frozen=True)
-class Simplex:
+class Simplex(Constraint):
     """Vectors of positive numbers with the sum 1, by breaking a stick; 0 is the uniform one."""
 
-    shape: tuple[int]
-
     @property
-    def size(self) -> int:
-        """Return the number of elements less one."""
-        return self.shape[0] - 1
+    def places(self) -> Any:
+        """Return all but the last."""
+        return np.arange(self.shape[0] - 1)
 
     @property
     def _offsets(self) -> Any:
@@ -144,34 +142,19 @@ class Simplex:
         left = np.cumsum(x[::-1])[::-1]
         return np.log(x[:-1]) - np.log(left[1:]) - self._offsets
 
-    def free(self, x: Any) -> Any:
-        """Return all elements but the last."""
-        return x[:-1]
-
-
-def _lower(z: Any, size: int, k: int) -> Any:
-    """Return a matrix with a vector, row by row, in its lower triangle, from diagonal `k` down."""
-    rows, columns = np.tril_indices(size, k)
-    where = np.full((size, size), len(rows))
-    where[rows, columns] = np.arange(len(rows))
-    return np.concatenate([z, np.zeros(1)])[where]
-
 
 @dataclass(frozen=True)
-class Cholesky:
+class Cholesky(Constraint):
     """Lower triangular matrices with a positive diagonal: factors of covariances."""
 
-    shape: tuple[int, int]
-
     @property
-    def size(self) -> int:
-        """Return the number of elements of the triangle."""
-        return self.shape[0] * (self.shape[0] + 1) // 2
+    def places(self) -> Any:
+        """Return the lower triangle."""
+        return np.flatnonzero(np.tri(self.shape[0]))
 
     def constrain(self, z: Any) -> tuple[Any, Any]:
         """Return the triangle, its diagonal by the exponential."""
-        n = self.shape[0]
-        whole, on = _lower(z, n, 0), np.eye(n, dtype=bool)
+        whole, on = self.fill(z), np.eye(self.shape[0], dtype=bool)
         logs = np.diagonal(whole)
         return np.where(on, np.exp(logs), whole), np.sum(logs)
 
@@ -180,30 +163,23 @@ class Cholesky:
         x = np.where(np.eye(len(x), dtype=bool), np.log(np.diagonal(x)), x)
         return self.free(x)
 
-    def free(self, x: Any) -> Any:
-        """Return the lower triangle, row by row."""
-        return x[np.tril_indices(self.shape[0])]
-
 
 @dataclass(frozen=True)
-class CorrelationCholesky:
+class CorrelationCholesky(Constraint):
     """Factors of correlations: lower triangular, rows of length 1; by partial correlations.
 
     The logarithm of the squared rest of a row is a sum of ``log sech(z)`` (Lewandowski, Kurowicka
     and Joe 2009; Stan's ``cholesky_factor_corr``).
     """
 
-    shape: tuple[int, int]
-
     @property
-    def size(self) -> int:
-        """Return the number of elements below the diagonal."""
-        return self.shape[0] * (self.shape[0] - 1) // 2
+    def places(self) -> Any:
+        """Return what is below the diagonal."""
+        return np.flatnonzero(np.tri(self.shape[0], k=-1))
 
     def constrain(self, z: Any) -> tuple[Any, Any]:
         """Return each row, broken as a stick of squares."""
-        n = self.shape[0]
-        z = _lower(z, n, -1)
+        n, z = self.shape[0], self.fill(z)
         logs = np.log(2.0) - np.logaddexp(z, -z)  # of sech(z)
         rest = np.cumsum(logs, axis=1) - logs  # the logarithm of what is left of the row's length
         below = np.tri(n, k=-1, dtype=bool)
@@ -214,7 +190,3 @@ class CorrelationCholesky:
         """Return the inverse hyperbolic tangents of the partial correlations."""
         squares = np.cumsum((x**2)[:, ::-1], axis=1)[:, ::-1]  # what is left, without cancellation
         return np.arctanh(self.free(x) / np.sqrt(self.free(squares)))
-
-    def free(self, x: Any) -> Any:
-        """Return the elements below the diagonal, row by row."""
-        return x[np.tril_indices(self.shape[0], -1)]

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import Float, apply_op, elementwise, floating, in_single, of_floats
@@ -307,6 +308,7 @@ def logsumexp(
 def logsumexp(
     x: ArrayLike, axis: Axes = None, *, b: ArrayLike | None = None, keepdims: bool = False
 ) -> Any: ...
+@public
 def logsumexp(x: Any, axis: Axes = None, *, b: Any = None, keepdims: bool = False) -> Any:
     """Return ln Σ b·exp(x).
 

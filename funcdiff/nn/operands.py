@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
@@ -98,7 +99,7 @@ class OfFloats(Protocol[P]):
 
 def of_floats(function: Callable[Concatenate[Any, P], Any]) -> OfFloats[P]:
     """Show a function to checkers as `OfFloats`; it is the function that it was."""
-    shown: Any = function
+    shown: Any = public(function)
     return shown  # type: ignore[no-any-return]
 
 

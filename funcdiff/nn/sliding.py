@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import floating, of_floats, operand
@@ -310,6 +311,7 @@ def conv(
     groups: int = ...,
     layout: Layout = ...,
 ) -> NDArray[Any]: ...
+@public
 def conv(
     x: Any,
     kernel: Any,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -15,9 +14,9 @@ from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import value_and_jacobian
 from funcdiff.api.derivatives.queries import depends_on, sparsity
+from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.jit import jit
 from funcdiff.api.raveling import ravel_pytree
-from funcdiff.core.late import scipy_function
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location
 
@@ -27,39 +26,8 @@ _FULL: Final = 0.5
 """The density from which on a Jacobian is cheaper as an array."""
 _STEEP: Final = 100.0
 """The largest first derivative that is not scaled."""
-_LEAST: Final = 1e-8
-"""The smallest factor by which something is scaled."""
 _RUNS: Final = 64
 """Runs of rows that are looked at for constant derivatives; more take longer than they save."""
-
-
-class Entries(NamedTuple):
-    """A sparse matrix: its entries, row by row, with their places."""
-
-    data: Any
-    rows: Any
-    columns: Any
-    shape: tuple[int, int]
-
-    def dense(self) -> Any:
-        """Return the matrix as an array."""
-        found = np.zeros(self.shape)
-        found[self.rows, self.columns] = self.data
-        return found
-
-    def sparse(self) -> Any:
-        """Return the matrix as one of SciPy's."""
-        places = (self.data, (self.rows, self.columns))
-        return scipy_function("csr_array", "scipy.sparse")(places, shape=self.shape)
-
-    def keys(self) -> Any:
-        """Return the places as numbers, in the order of rows and columns."""
-        return self.rows * self.shape[1] + self.columns
-
-    def lower(self) -> Entries:
-        """Return the entries of the lower triangle."""
-        chosen = self.rows >= self.columns
-        return Entries(self.data[chosen], self.rows[chosen], self.columns[chosen], self.shape)
 
 
 class At(NamedTuple):
@@ -75,10 +43,9 @@ class At(NamedTuple):
 class Functions:
     """Objective and m constraints as functions of a vector of n numbers, and their bounds.
 
-    Value, gradient, constraints and Jacobian come from one program, and are kept for the last
-    point. Where NumPy finds a matrix singular, everything is NaN: solvers then take a shorter step.
-    `notes` says of which matrices a branch of Python's decides the places; `factors` are those of
-    the objective and of the constraints ``(m,)``, if they are scaled.
+    One program computes what a point has first, and the last point is kept. Where NumPy finds a
+    matrix singular, everything is NaN: solvers then take a shorter step. `factors` scale the
+    objective and the constraints.
     """
 
     f: Callable[..., Any]
@@ -92,6 +59,10 @@ class Functions:
     factors: tuple[float, Any] | None = None
     _last: tuple[Any, At] | None = field(default=None, repr=False)
     _places: dict[str, Entries] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is compiled, which cannot be pickled."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @property
     def n(self) -> int:
@@ -188,10 +159,11 @@ class Functions:
         here, steep = self.at(self.start), np.zeros(self.m)
         np.maximum.at(steep, here.jacobian.rows, np.abs(here.jacobian.data))
         of, each = (
-            np.where(np.isfinite(s), np.maximum(_STEEP / np.maximum(s, _STEEP), _LEAST), 1.0)
+            np.where(np.isfinite(s), _STEEP / np.maximum(s, _STEEP), 1.0)
             for s in (np.max(np.abs(here.gradient)), steep)
         )
-        found = copy(self)  # with what is compiled
+        found = object.__new__(Functions)
+        vars(found).update(vars(self))  # with what is compiled
         found.factors, found._last = (float(of), each), None
         found.cbounds = self.cbounds[0] * each, self.cbounds[1] * each
         return found
@@ -206,8 +178,7 @@ class Functions:
     def places(self, name: str) -> Entries:
         """Return NaN at the places at which the Jacobian or the Hessian may have entries.
 
-        They are those at the start, and all that `at_places` met elsewhere; where Python decides by
-        values, small matrices have all places.
+        Where Python decides by values, small matrices have all places.
         """
         if name not in self._places:
             of, *operands = (
@@ -222,32 +193,31 @@ class Functions:
                 self.notes.append(f"Python decides by values: the {name} has all places")
             if full:
                 rows, columns = map(np.ravel, np.indices(pattern.shape))
-            self._places[name] = Entries(np.full(len(rows), np.nan), rows, columns, pattern.shape)
+            self._keep_places(name, rows, columns, pattern.shape)
         return self._places[name]
 
     def at_places(self, name: str, entries: Entries, places: Entries) -> Any:
         """Return entries at fixed places, row by row, with zeros where there are none."""
-        if len(places.rows) == len(entries.rows) and (
-            (places.rows == entries.rows).all() and (places.columns == entries.columns).all()
-        ):
+        if all(map(np.array_equal, places[1:3], entries[1:3])):
             return entries.data
-        fixed, keys = places.keys(), entries.keys()
-        k = np.minimum(np.searchsorted(fixed, keys), max(len(fixed) - 1, 0))
-        if len(keys) and not (len(fixed) and np.all(fixed[k] == keys)):
-            union, wide = np.union1d(self.places(name).keys(), keys), self.n
-            if len(union) > len(self.places(name).rows):
+        n, now = self.n, self.places(name)
+        fixed, keys, known = (x.rows * n + x.columns for x in (places, entries, now))
+        if len(np.setdiff1d(keys, fixed)):
+            union = np.union1d(known, keys)
+            if len(union) > len(known):
                 self.notes.append(f"Python decides by values: the {name} got further places")
-            self._places[name] = Entries(
-                np.full(len(union), np.nan), union // wide, union % wide, entries.shape
-            )
+            self._keep_places(name, *np.divmod(union, n), entries.shape)
             raise InputError(
                 f"nlp: the {name} has entries here where it has none at x0, at {user_location()}: "
                 "a branch of Python's decides by values. Make the solver's problem again, which "
                 "knows of these places, or write np.where, which has those of both."
             )
         found = np.zeros(len(fixed))
-        found[k] = entries.data
+        found[np.searchsorted(fixed, keys)] = entries.data
         return found
+
+    def _keep_places(self, name: str, rows: Any, columns: Any, shape: tuple[int, int]) -> None:
+        self._places[name] = Entries(np.full(len(rows), np.nan), rows, columns, shape)
 
     def _branches(self, f: Callable[..., Any], *operands: Any) -> bool:
         """Whether Python looks at values in a function, so that its program is one of several."""
@@ -263,14 +233,12 @@ class Functions:
     def linear(self) -> Any:
         """For each constraint whether its derivative is certainly the same everywhere.
 
-        Rows whose entries have no derivative are candidates; that their entries do not depend on
-        ``z`` otherwise either, as those of ``np.abs`` do, is read off the program of these rows.
-        Where Python looks at values, the program is that of the start only, and no row is certain.
+        Rows whose entries have no derivative are candidates, and the program of these rows tells
+        whether entries depend on ``z`` otherwise, as those of ``np.abs``.  If Python looks at
+        values, no row is certain.
         """
         linear, z = np.zeros(self.m, bool), self.start
-        if not self.m:
-            return linear
-        if self._branches(self.constraints):
+        if not self.m or self._branches(self.constraints):
             return linear
 
         def entries(z: Any, start: int, end: int) -> Any:
@@ -282,9 +250,8 @@ class Functions:
         varying = sparsity(lambda z: entries(z, 0, self.m)[0])(z).rows
         linear[:] = True
         linear[self.places("Jacobian").rows[varying]] = False
-        steps = np.diff(np.concatenate([[0], linear, [0]]))
-        starts, ends = np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist()
-        runs = list(zip(starts, ends, strict=True))
+        changes = np.flatnonzero(np.diff(linear, prepend=False, append=False))
+        runs = changes.reshape(-1, 2).tolist()
         linear[:] = False
         if runs and len(runs) <= _RUNS:
             moved = depends_on(lambda z: [entries(z, *run)[0] for run in runs])(z)

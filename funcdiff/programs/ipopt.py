@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.programs.functions import At, Functions
 
 
 class Callbacks:
     """What ``cyipopt.Problem(problem_obj=...)`` calls.
 
-    Objective, gradient, constraints and Jacobian of one point come from one evaluation. Places are
-    those found at the start, and stay: entries that are zero are given as zeros. Numbers that do
-    not exist (NaN, or infinite) make Ipopt take a shorter step.
+    Places are those at the start, and stay: entries that are zero are given as zeros. Numbers that
+    do not exist (NaN, or infinite) make Ipopt take a shorter step.
     """
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._jacobian = functions.places("Jacobian")
-        self._hessian = functions.places("Hessian").lower()
+        self._hessian = _lower(functions.places("Hessian"))
         self._failure: Exception | None = None
 
     def _at(self, x: Any) -> At:
@@ -58,8 +58,14 @@ class Callbacks:
     def hessian(self, x: Any, lagrange: Any, obj_factor: float) -> Any:
         """Return entries of the second derivatives of ``obj_factor·f + lagrange·c``."""
         try:
-            here = self._functions.hessian(x, obj_factor, lagrange).lower()
+            here = _lower(self._functions.hessian(x, obj_factor, lagrange))
             return np.array(self._functions.at_places("Hessian", here, self._hessian))
         except Exception as error:
             self._failure = error
             raise
+
+
+def _lower(whole: Entries) -> Entries:
+    """Return the entries of the lower triangle."""
+    chosen = whole.rows >= whole.columns
+    return Entries(whole.data[chosen], whole.rows[chosen], whole.columns[chosen], whole.shape)

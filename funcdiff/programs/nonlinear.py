@@ -318,7 +318,7 @@ class NonlinearProgram(Generic[X]):
                 if np.isfinite(arguments["fun"](arguments["x0"])):
                     raise
                 raw = SimpleNamespace(x=arguments["x0"], message=f"undefined at x0: {error}")
-        return self.solution(raw.x, raw)
+        return finish(self.functions, np.array(raw.x, dtype=float), raw, functions)
 
     @public
     def sensitivity(
@@ -392,4 +392,4 @@ class NonlinearProgram(Generic[X]):
 
         `raw` is the solver's result, with ``success``, ``status`` and ``message``.
         """
-        return finish(self.functions, np.array(z, dtype=float), raw)
+        return finish(self.functions, np.array(z, dtype=float), raw, self.functions)

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.core.late import close_matches, scipy_function
 from funcdiff.errors import InputError, user_location
-from funcdiff.programs.functions import LARGE, Entries, Functions
+from funcdiff.programs.functions import LARGE, Functions
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "SLSQP": {"ftol": 1e-12, "maxiter": 300},
@@ -36,11 +37,8 @@ def default_options(program: Functions, method: str) -> dict[str, Any]:
 
 def minimize_arguments(program: Functions, method: str) -> dict[str, Any]:
     """Return keyword arguments for a method."""
-    makers: dict[str, Callable[[Functions], dict[str, Any]]] = {
-        "SLSQP": _slsqp,
-        "trust-constr": _trust_constr,
-        "COBYQA": _cobyqa,
-    }
+    makers: dict[str, Callable[[Functions], dict[str, Any]]]
+    makers = {"SLSQP": _slsqp, "trust-constr": _trust_constr, "COBYQA": _cobyqa}
     if method not in makers:
         near = [name for name in makers if name.lower() == str(method).lower()]
         near = near or close_matches(str(method), list(makers), 1, 0.1) or list(makers)
@@ -61,20 +59,17 @@ def _slsqp(program: Functions) -> dict[str, Any]:
     at, (low, high) = program.at, program.cbounds
     equal = low == high
     above, below = np.isfinite(low) & ~equal, np.isfinite(high) & ~equal
-    constraints = []
-    for kind, rows, sign, bound in (
-        ("eq", equal, 1.0, low), ("ineq", above, 1.0, low), ("ineq", below, -1.0, high),
-    ):  # fmt: skip
-        if np.any(rows):
 
-            def fun(z: Any, rows: Any = rows, sign: float = sign, bound: Any = bound) -> Any:
-                return sign * (at(z).constraints[rows] - bound[rows])
+    def part(kind: str, rows: Any, sign: float, bound: Any) -> dict[str, Any]:
+        return {
+            "type": kind,
+            "fun": lambda z: sign * (at(z).constraints[rows] - bound[rows]),
+            "jac": lambda z: sign * at(z).jacobian.dense()[rows],
+        }
 
-            def jac(z: Any, rows: Any = rows, sign: float = sign) -> Any:
-                return sign * at(z).jacobian.dense()[rows]
-
-            constraints.append({"type": kind, "fun": fun, "jac": jac})
-    return {**_objective(program), "constraints": constraints}
+    parts = ("eq", equal, 1.0, low), ("ineq", above, 1.0, low), ("ineq", below, -1.0, high)
+    found = [part(*given) for given in parts if np.any(given[1])]
+    return {**_objective(program), "constraints": found}
 
 
 def _objective(program: Functions) -> dict[str, Any]:
@@ -116,14 +111,12 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
             weights[rest] = v
             return as_matrix(program.hessian(z, 0.0, weights))
 
-        def values(z: Any) -> Any:
-            return np.nan_to_num(program.at(z).constraints[rest])
-
-        def slopes(z: Any) -> Any:
-            return as_matrix(program.at(z).jacobian)[rest]
-
         make = scipy_function("NonlinearConstraint", "scipy.optimize")
-        found["constraints"].append(make(values, low[rest], high[rest], jac=slopes, hess=curvature))
+        nonlinear = make(
+            lambda z: np.nan_to_num(program.at(z).constraints[rest]), low[rest], high[rest],
+            jac=lambda z: as_matrix(program.at(z).jacobian)[rest], hess=curvature,
+        )  # fmt: skip
+        found["constraints"].append(nonlinear)
     return found
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from math import prod
 from typing import Any, Final
 
@@ -19,11 +18,12 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.jacobian import jacobian
+from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.raveling import ravel_pytree
 from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import ConvergenceError, user_location
-from funcdiff.programs.functions import LARGE, Entries, Functions
+from funcdiff.programs.functions import LARGE, Functions
 from funcdiff.programs.limits import element
 from funcdiff.programs.solutions import Solution, active_sides, violation
 
@@ -53,17 +53,23 @@ def derivatives(
 
     _check(program, solution, sides, quiet(conditions, *args), args)
     solve = _solver(program, solution, weights, free, rows)
-    found = []
-    for part in quiet(jacobian(conditions, tuple(argnums)), *args):
-        leaves, structure = pytree.flatten(part)
-        blocks = []
-        for leaf in leaves:
-            step = np.zeros((len(z), prod(leaf.shape[1:])))
-            side = np.reshape(leaf, (len(leaf), step.shape[1]))
-            step[free] = -solve(side)[: np.sum(free)]
-            blocks.append(step.reshape(len(z), *leaf.shape[1:]))
-        found.append(_like(solution.x, blocks, structure))
-    return found
+
+    def step_of(leaf: Any) -> Any:
+        step = np.zeros((len(z), prod(leaf.shape[1:])))
+        step[free] = -solve(np.reshape(leaf, (len(leaf), step.shape[1])))[: np.sum(free)]
+        return step.reshape(len(z), *leaf.shape[1:])
+
+    def of_argument(k: int, part: Any) -> Any:
+        steps = [step_of(leaf) for leaf in pytree.flatten(part)[0]]
+
+        def linear(*args: Any) -> Any:
+            pairs = zip(steps, pytree.flatten(args[k])[0], strict=True)
+            return program.containers[0](z + sum(np.tensordot(J, a, np.ndim(a)) for J, a in pairs))
+
+        return jacobian(linear, k)(*args)
+
+    parts = quiet(jacobian(conditions, tuple(argnums)), *args)
+    return [of_argument(k, part) for k, part in zip(argnums, parts, strict=True)]
 
 
 def _check(
@@ -103,10 +109,7 @@ def _check(
 def _solver(
     program: Functions, solution: Solution[Any], weights: Any, free: Any, rows: Any
 ) -> Callable[[Any], Any]:
-    """Return what solves linear equations with the matrix of the conditions.
-
-    At a minimum it has as many negative eigenvalues as there are active constraints.
-    """
+    """Return what solves linear equations with the matrix of the conditions at a minimum."""
     z, sparse = solution.vector, int(np.sum(free)) >= LARGE
     as_matrix = Entries.sparse if sparse else Entries.dense
     J = as_matrix(program.at(z).jacobian)[rows][:, free]
@@ -125,7 +128,7 @@ def _solver(
             "multipliers are not unique. Leave out constraints that follow from others, or add a "
             "small np.sum(x**2) to the objective."
         )
-    if factors[1] != m:
+    if factors[1] != m:  # at a minimum, as many eigenvalues are negative as constraints active
         raise ConvergenceError(
             "nlp.sensitivity: x is no minimum: along active constraints the Lagrangian has "
             f"negative curvature, at {user_location()}. Solve from another start."
@@ -134,10 +137,7 @@ def _solver(
 
 
 def _dense(K: Any, scale: Any) -> tuple[Callable[[Any], Any], int] | None:
-    """Return what solves with the scaled matrix, and the number of its negative eigenvalues.
-
-    It is None for a singular matrix.
-    """
+    """Return what solves with the scaled matrix, if it is regular, and its negative eigenvalues."""
     K = scale[:, None] * K * scale
     eigenvalues = np.linalg.eigvalsh(K)
     size = np.abs(eigenvalues)
@@ -172,16 +172,3 @@ def _sparse(K: Any, scale: Any) -> tuple[Callable[[Any], Any], int] | None:
     if rest > _EXACT or not np.array_equal(symmetric.perm_r, symmetric.perm_c):
         return _dense(K.toarray(), ones)
     return factors.solve, int(np.sum(symmetric.U.diagonal() < 0))
-
-
-def _like(x: Any, blocks: Sequence[Any], inner: Any) -> Any:
-    """Return a container like `x` of containers of the parts of blocks along their first axis."""
-    leaves, structure = pytree.flatten(x)
-    ends = np.cumsum([0, *map(np.size, leaves)]).tolist()
-    parts = [
-        pytree.unflatten(
-            inner, [b[start:end].reshape(np.shape(leaf) + b.shape[1:])[()] for b in blocks]
-        )
-        for leaf, (start, end) in zip(leaves, pairwise(ends), strict=True)
-    ]
-    return pytree.unflatten(structure, parts)

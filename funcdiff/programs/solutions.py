@@ -43,7 +43,8 @@ class Solution(Generic[X]):
     stationarity
         The largest absolute value in the gradient of the Lagrangian.
     violation
-        By how much bounds are left at most, beside one and their size; 0.0 if none is.
+        By how much bounds are left at most, beside one and their size; 0.0 if none is. With
+        ``scaling=True``, those of scaled constraints.
     success
         Whether bounds hold to six digits, and the first-order conditions do, or the solver says so:
         solvers give up too where rounding ends their progress at a solution.
@@ -110,16 +111,12 @@ def _least_squares(A: Any, b: Any) -> Any:
         n, k = A.shape
         blocks = scipy_function("block_array", "scipy.sparse")
         eye = scipy_function("eye_array", "scipy.sparse")(n)
+        K = blocks([[eye, A], [A.T, None]], format="csc")
         try:
-            K = scipy_function("splu", "scipy.sparse.linalg")(
-                blocks([[eye, A], [A.T, None]], format="csc")
-            )
-            found = K.solve(np.concatenate([b, np.zeros(k)]))[n:]
-            rest, size = (
-                A.T @ (b - A @ found),
-                np.linalg.norm(b) * np.max(np.abs(A.data), initial=0),
-            )
-            if np.linalg.norm(rest) <= _ROUNDING * size:
+            factors = scipy_function("splu", "scipy.sparse.linalg")(K)
+            found = factors.solve(np.concatenate([b, np.zeros(k)]))[n:]
+            size = np.linalg.norm(b) * np.max(np.abs(A.data), initial=0)
+            if np.linalg.norm(A.T @ (b - A @ found)) <= _ROUNDING * size:
                 return found
         except RuntimeError:  # it is singular: of dependent columns, any solution will do
             pass
@@ -135,19 +132,19 @@ def violation(values: Any, limits: tuple[Any, Any]) -> float:
     return float(np.max(gaps, initial=0.0, where=np.isfinite(gaps) | np.isnan(values)))
 
 
-def finish(program: Functions, z: Any, raw: Any) -> Solution[Any]:
-    """Return what belongs to a vector that a solver found."""
+def finish(program: Functions, z: Any, raw: Any, solved: Functions) -> Solution[Any]:
+    """Return what belongs to a vector that a solver found; bounds hold in the units of `solved`."""
     here = program.at(z)
     weights, of_bounds, rest, right = multipliers(program, z)
-    outside = max(violation(z, program.bounds), violation(here.constraints, program.cbounds))
+    outside = violation(z, program.bounds), violation(solved.at(z).constraints, solved.cbounds)
     of_x, of_c = program.containers
     steep = max(1.0, float(np.max(np.abs(here.gradient))))
     optimal = right and rest <= _FLAT * steep
     near = rest <= _NEARLY_FLAT * steep  # beyond it the word of a solver counts for nothing
     return Solution(
         of_x(z), float(here.value), of_c(here.constraints), of_c(weights), of_x(of_bounds),
-        stationarity=rest, violation=outside,
-        success=bool(np.isfinite(here.value)) and outside <= _WITHIN
+        stationarity=rest, violation=max(outside),
+        success=bool(np.isfinite(here.value)) and max(outside) <= _WITHIN
         and (optimal or (near and bool(getattr(raw, "success", False)))),
         status=int(getattr(raw, "status", 0)), message=str(getattr(raw, "message", "")),
         iterations=int(getattr(raw, "nit", 0)), raw=raw, vector=z,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from funcdiff.errors import PytreeError
+from funcdiff.errors import PytreeError, user_location
 from funcdiff.pytree.registry import ContainerError, Kind, kinds
 from funcdiff.pytree.statics import static_key
 
@@ -378,8 +378,8 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
         except MismatchError as error:
             raise PytreeError(
                 f"The trees differ at tree{error.path}: the first has {error.expected}, tree "
-                f"number {position} has {error.found}. Give trees with the same containers, keys "
-                "and lengths; `None` is an empty container, not a leaf."
+                f"number {position} has {error.found}, at {user_location()}. Give trees with the "
+                "same containers, keys and lengths; `None` is an empty container, not a leaf."
             ) from None
     result: Tree = unflatten(structure, [f(*row) for row in zip(*columns, strict=True)])
     return result

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
@@ -71,6 +72,7 @@ class Description:
         return table_html(f"{len(rows)} leaves", _HEAD, rows)
 
 
+@public
 def describe(tree: Any) -> Description:
     """Return a table of what a container holds: which gradients are large, zero or not finite.
 

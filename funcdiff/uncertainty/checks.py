@@ -1,8 +1,4 @@
-"""Checks of a linearization: second-order terms and kinks within a standard deviation.
-
-They look along displacements of one standard deviation in each uncertain number, of both signs:
-see `Covariance.displacements`.
-"""
+"""Checks of a linearization: second-order terms and kinks within a standard deviation."""
 
 from __future__ import annotations
 
@@ -24,8 +20,7 @@ from funcdiff.uncertainty.covariance import Covariance
 _STRONG: Final = 0.1
 """The part of the standard deviation from which on a second-order term is told."""
 _PART: Final = 2.0**-4
-"""The part of a displacement over which values are compared: their fourth derivative hides half of
-the second only if it is 1,500 times as large."""
+"""The part of a displacement over which values are compared."""
 _HARM: Final = 0.05
 """The part of it by which a function, two deviations away, leaves its parabola beyond a kink."""
 _HIDDEN: Final = (
@@ -39,10 +34,7 @@ _STEP: Final = 2.0**-10
 def doubts(
     g: Callable[[Any], Any], x: Any, C: Covariance, u: Any, to: Coordinates, *, alone: bool
 ) -> Iterator[str]:
-    """Say why standard deviations `u` of a function of vectors may be wrong.
-
-    Results depend on one number each if these are `alone`: then all signs are as good as any.
-    """
+    """Say why standard deviations `u` may be wrong; `alone`, results depend on one number each."""
     program, unknown = None, ""
     try:
         program, captures = trace_with_decisions(g, x)
@@ -65,10 +57,7 @@ def doubts(
 
 
 def _is_straight(f: Callable[[Any], Any], x: Any, D: Any, u: Any) -> bool:
-    """Whether second-order terms are less than half of what is told, by differences of values.
-
-    Derivatives of second order cost many times as much where a function is seen for the first time.
-    """
+    """Whether second-order terms are small by differences, which are cheaper than derivatives."""
     y, total = f(x), 0.0
     with np.errstate(all="ignore"):
         for d in _PART * D.T:
@@ -136,10 +125,7 @@ def _close(program: Program, arrays: Sequence[Any], D: Any) -> dict[int, float]:
 
 
 def _does_harm(g: Any, x: Any, D: Any, expansion: tuple[Any, Any, Any], u: Any) -> bool:
-    """Whether a function is not its expansion to second order, two deviations away.
-
-    Loops that converge decide by small numbers, which a kink is always near, and does not matter.
-    """
+    """Whether a function leaves its expansion two deviations away, as not beside all kinks."""
     y, first, second = expansion
     even, odd = y + 2 * second, 2 * first
     with np.errstate(all="ignore"):

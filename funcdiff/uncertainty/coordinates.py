@@ -45,16 +45,14 @@ class Coordinates:
         return element_name(self.paths, self.shapes, k)
 
     def flat(self, tree: Any, what: str, *, least: float = -np.inf) -> Any:
-        """Return numbers of a container alike, one for each leaf or for each element, as a vector.
-
-        Messages call them `what`.
-        """
+        """Return numbers alike, one for each leaf or element, as a vector; messages say `what`."""
         leaves, structure = pytree.flatten(tree)
         if structure != self.structure:
+            listed = " A list is a container: the numbers of an array go into np.array([...])."
             raise InputError(
                 f"{what} is {structure}, but the point is {self.structure}, at {user_location()}. "
-                "Give one entry per leaf of the point. A list is a container: the numbers of an "
-                "array go into np.array([...])."
+                "Give one entry per leaf of the point, 0.0 for an exact number."
+                f"{listed if isinstance(tree, list) else ''}"
             )
         found = np.zeros(self.size)
         for leaf, path, (part, shape) in zip(leaves, self.paths, self.places, strict=True):

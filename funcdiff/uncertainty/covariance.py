@@ -6,13 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.core.late import scipy_function
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import Coordinates
+
+_LARGEST: Final = 5_000
+"""Numbers up to which an operator is factorized as a matrix."""
+_ROUNDING: Final = 1e-12
+"""Correlations up to which numbers count as uncorrelated."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,27 @@ class Covariance:
             return np.sqrt(self.variances)
         if self.root is not None:
             return self.root
+        if self.at.size > _LARGEST:
+            raise InputError(
+                f"samples=, order=2 and the checks need a factor of cov=, and an operator of "
+                f"{self.at.size} numbers has none but a full matrix, at {user_location()}. Give "
+                "check=False, and for samples variances or the blocks of each leaf."
+            )
         return _semidefinite(self.whole @ np.eye(self.at.size), self.at).root
+
+    @cached_property
+    def groups(self) -> Any:
+        """For each number that of its group, counted from 0, of which no other is correlated."""
+        if self.variances is not None:
+            return np.arange(self.at.size)
+        if not isinstance(self.whole, np.ndarray):
+            raise InputError(
+                f"dof= needs to know which arguments are correlated, which an operator cov= does "
+                f"not tell, at {user_location()}. Give a matrix."
+            )
+        units = np.sqrt(np.abs(np.diagonal(self.whole)))
+        tied = np.abs(self.whole) > _ROUNDING * np.outer(units, units)
+        return scipy_function("connected_components", "scipy.sparse.csgraph")(tied)[1]
 
     def spread(self, draw: Callable[[int], Any]) -> Any:
         """Return ``L·Z``, where ``draw(r)`` gives Z with a row for each uncertain number."""
@@ -44,11 +70,9 @@ class Covariance:
         return found
 
     def displacements(self, most: int = 16) -> Any:
-        """Return displacements by a deviation of each number, of either sign, as columns.
+        """Return displacements by a deviation of each number as columns, for combinations of signs.
 
-        Over all combinations of signs, the mean square of a linear function is its variance.  Where
-        there are many numbers, some combinations are drawn; that does not matter to a function of
-        one of them.  The sign of all is left out.
+        Over all of them, the mean square of a linear function is its variance.
         """
 
         def signs(r: int) -> Any:

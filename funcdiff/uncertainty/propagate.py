@@ -13,17 +13,14 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.calls.transformed import explains_calls
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
+from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
-from funcdiff.errors import (
-    ConcreteValueError,
-    InputError,
-    UncertaintyWarning,
-    user_location,
-)
+from funcdiff.errors import ConcreteValueError, InputError, UncertaintyWarning, user_location
 from funcdiff.reading.provenance import jacobians_by_line
 from funcdiff.uncertainty.checks import doubts
 from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
@@ -37,20 +34,6 @@ _NORMAL: Final = 1e12
 """Degrees of freedom for which Student's t is drawn where there are infinitely many."""
 _MANY: Final = 20_000_000
 """Second derivatives, at most."""
-
-
-class _Entries(NamedTuple):
-    """A sparse Jacobian by its entries: SciPy's matrices take long to import."""
-
-    data: Any
-    rows: Any
-    columns: Any
-    shape: tuple[int, int]
-
-    def dense(self) -> Any:
-        found = np.zeros(self.shape, self.data.dtype)
-        found[self.rows, self.columns] = self.data
-        return found
 
 
 class _Linear(NamedTuple):
@@ -111,8 +94,12 @@ class Propagated(Generic[R]):
         if C.variances is None:
             total = J @ (C.whole @ J.T)
             total = (total + total.T) / 2
+        elif isinstance(J, Entries) and find_spec("scipy") is not None:
+            scaled = J._replace(data=J.data * C.factor[J.columns]).sparse()
+            total = (scaled @ scaled.T).toarray()
         else:
-            total = _square(J, C.factor)
+            scaled = _dense(J) * C.factor
+            total = scaled @ scaled.T
         return to.matrix(total + np.einsum("kij,lij->kl", second, second) / 2)
 
     @cached_property
@@ -167,6 +154,7 @@ class Propagated(Generic[R]):
         return pytree.map(lambda u, nu: u * quantile(nu, p), self.std, self.dof)
 
 
+@explains_calls
 def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     """Return a function that computes the value of `f` and its covariance, ``J·C·Jᵀ``.
 
@@ -192,15 +180,17 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
           the covariance.
         - ``samples=`` draws so many normal arguments with ``rng=``, or with ``dof=`` arguments by
           Student's t, and returns the moments of the results beside those of the formula.
-        - ``dof=``: degrees of freedom of independent arguments, a container like them; those of
-          the result are by the formula of Welch and Satterthwaite.
-        - ``check=False`` omits the search for strong second-order terms and kinks.
+        - ``dof=``: degrees of freedom of arguments, a container like them; those of the result are
+          by the formula of Welch and Satterthwaite. Correlated arguments count as one, observed
+          together: they have equal ones.
+        - ``check=False`` omits the search for strong second-order terms and kinks, for which an
+          operator of more than 5,000 numbers is too large.
 
     Raises
     ------
     InputError
         If arguments are not real floating numbers, or uncertainties do not fit them or are not a
-        covariance.
+        covariance; if correlated arguments have unequal degrees of freedom.
     OutputError
         If a result is an integer or a flag.
 
@@ -246,7 +236,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         to = Coordinates.of(value)
         J, alone = _jacobian(g, x, diagonal=C.variances is not None)
         first = _variances(J, C)
-        nu, effective = (None, None) if dof is None else _degrees(J, C, dof, first, at)
+        freedom = None if dof is None else _Freedom.of(dof, C)
         second = _second_derivatives(g, x, C) if order == 2 else np.zeros((len(first), 0, 0))
         beyond = np.einsum("kij,kij->k", second, second) / 2
         if check:
@@ -256,8 +246,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
             value,
             to.vector(np.sqrt(first + beyond)),
             to.vector(np.trace(second, axis1=1, axis2=2) / 2) if order == 2 else None,
-            _sample(g, x, C, nu, samples, rng, to) if samples else None,
-            None if dof is None else to.vector(effective),
+            _sample(g, x, C, freedom, samples, rng, to) if samples else None,
+            None if freedom is None else to.vector(freedom.effective(J, C, first)),
             _Linear(g, x, J, C, at, to, first, second),
         )
 
@@ -271,7 +261,7 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, 
         if pattern.nnz * 10 < np.prod(pattern.shape):
             alone = bool(np.max(np.bincount(pattern.rows), initial=0) <= 1)
             data, (rows, columns) = jacobian(g, sparse=True, format="coo")(x)
-            return _Entries(data, rows, columns, pattern.shape), alone
+            return Entries(data, rows, columns, pattern.shape), alone
     return jacobian(g)(x), False
 
 
@@ -285,23 +275,13 @@ def _variances(J: Any, C: Covariance, weights: Any = 1.0) -> Any:
 
 def _powers(J: Any, k: int, weights: Any) -> Any:
     """Return the sum of weighted powers in each row of a Jacobian."""
-    if isinstance(J, _Entries):
+    if isinstance(J, Entries):
         return np.bincount(J.rows, J.data**k * weights[J.columns], J.shape[0])
     return J**k @ weights
 
 
-def _square(J: Any, factor: Any) -> Any:
-    """Return ``J·D·D·Jᵀ`` for the diagonal D of factors."""
-    if isinstance(J, _Entries) and find_spec("scipy") is not None:
-        parts = (J.data * factor[J.columns], (J.rows, J.columns))
-        scaled = scipy_function("csr_array", "scipy.sparse")(parts, shape=J.shape)
-        return (scaled @ scaled.T).toarray()
-    scaled = _dense(J) * factor
-    return scaled @ scaled.T
-
-
 def _dense(J: Any) -> Any:
-    return J.dense() if isinstance(J, _Entries) else J
+    return J.dense() if isinstance(J, Entries) else J
 
 
 def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
@@ -317,17 +297,15 @@ def _second_derivatives(g: Callable[[Any], Any], x: Any, C: Covariance) -> Any:
 
 
 def _sample(
-    g: Any, x: Any, C: Covariance, nu: Any, n: int, rng: Any, to: Coordinates
+    g: Any, x: Any, C: Covariance, freedom: _Freedom | None, n: int, rng: Any, to: Coordinates
 ) -> tuple[Any, Any]:
     """Return mean and covariance of the results for arguments that are drawn."""
     generator = np.random.default_rng(rng)
-
-    def draw(r: int) -> Any:
-        if nu is None:
-            return generator.standard_normal((r, n))
-        return generator.standard_t(np.minimum(nu, _NORMAL)[C.factor > 0, None], (r, n))
-
-    points = x + C.spread(draw).T
+    moves = C.spread(lambda r: generator.standard_normal((r, n)))
+    if freedom is not None:  # one number of χ² for all that were observed together
+        nu = np.minimum(freedom.nu, _NORMAL)[:, None]
+        moves *= np.sqrt(nu / generator.chisquare(nu, (len(nu), n)))[freedom.groups]
+    points = x + moves.T
     try:
         ys = vmap(g)(points)
     except ConcreteValueError:  # the function decides by values
@@ -335,13 +313,34 @@ def _sample(
     return to.vector(np.mean(ys, axis=0)), to.matrix(np.atleast_2d(np.cov(ys.T)))
 
 
-def _degrees(J: Any, C: Covariance, dof: Any, variances: Any, at: Coordinates) -> tuple[Any, Any]:
-    """Return the degrees of freedom of arguments, and of results by Welch and Satterthwaite."""
-    if C.variances is None:
-        raise InputError(
-            f"dof= needs independent arguments, but cov= has covariances, at {user_location()}. "
-            "Give variances or standard deviations, or leave dof= out."
-        )
-    nu = at.flat(dof, "dof=", least=1.0)
-    below = _powers(J, 4, C.variances**2 / nu)
-    return nu, np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)
+class _Freedom(NamedTuple):
+    """Degrees of freedom of groups of arguments, correlated with each other and no others."""
+
+    nu: Any
+    groups: Any  # of each argument
+
+    @classmethod
+    def of(cls, dof: Any, C: Covariance) -> _Freedom:
+        """Return those of a container; refuse unequal ones of arguments that are correlated."""
+        nu, groups = C.at.flat(dof, "dof=", least=1.0), C.groups
+        firsts = np.unique(groups, return_index=True)[1]
+        unequal = nu != nu[firsts[groups]]
+        if np.any(unequal):
+            other = int(np.argmax(unequal))
+            one = int(firsts[groups[other]])
+            raise InputError(
+                f"dof= of x{C.at.name(one)} is {nu[one]:g} and of x{C.at.name(other)} "
+                f"{nu[other]:g}, but these are correlated, at {user_location()}. Correlated "
+                "arguments are observed together, equally often. If they are correlated by a "
+                "common influence, make that an argument, and all of them independent."
+            )
+        return cls(nu[firsts], groups)
+
+    def effective(self, J: Any, C: Covariance, variances: Any) -> Any:
+        """Return those of results, by Welch and Satterthwaite with a term for each group."""
+        if C.variances is not None:
+            below = _powers(J, 4, C.variances**2 / self.nu)
+        else:  # estimates by joint observations are of Wishart's distribution: forms of it are χ²
+            parts = [_variances(J, C, 1.0 * (self.groups == k)) for k in range(len(self.nu))]
+            below = sum(v**2 / nu for v, nu in zip(parts, self.nu, strict=True))
+        return np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), np.inf)

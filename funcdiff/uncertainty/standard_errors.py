@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from funcdiff.api.calls.transformed import explains_calls
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
@@ -23,6 +24,7 @@ SINGULAR: Final = 1e-12
 """The smallest eigenvalue of an information scaled to a unit diagonal, below which it has none."""
 
 
+@explains_calls
 def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes standard errors of maximum-likelihood estimates.
 
@@ -120,10 +122,9 @@ def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
 def _covariance(
     g: Callable[[Any], Any], x: Any, free: Any, at: Coordinates, kind: str, groups: Any
 ) -> Any:
-    if kind not in ("hessian", "opg", "sandwich", "cluster"):
+    if kind not in get_args(Kind):
         raise InputError(
-            f"kind must be 'hessian', 'opg', 'sandwich' or 'cluster', got {kind!r}, at "
-            f"{user_location()}."
+            f"kind must be one of {get_args(Kind)}, got {kind!r}, at {user_location()}."
         )
     if kind != "opg":
         bread = inverse_information(-hessian(lambda z: np.sum(g(z)))(x), at, free)
@@ -149,10 +150,7 @@ def _covariance(
 
 
 def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
-    """Return the inverse of an information, of `free` parameters, with zeros for the others.
-
-    A singular one is refused by the names of parameters.
-    """
+    """Return the inverse of an information, of `free` parameters, with zeros for the others."""
     names, block = [at.name(int(k)) for k in np.flatnonzero(free)], np.ix_(free, free)
     F, inverse = F[block], np.zeros_like(F)
     if not np.all(np.isfinite(F)):
@@ -183,6 +181,7 @@ def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
     return inverse
 
 
+@explains_calls
 def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callable[..., Any]:
     """Return a function that computes the Fisher information of normal data, ``Jᵀ·Σ⁻¹·J``.
 
@@ -238,6 +237,7 @@ def whiten(J: Any, noise: Any) -> Any:
     return J / np.reshape(noise, (-1, 1))
 
 
+@explains_calls
 def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes confidence intervals of maximum-likelihood estimates.
 

@@ -11,7 +11,10 @@ import pytest
 import funcdiff as fd
 from funcdiff.backend.code.scipy_routines import lower_inverse, substitution, triangles
 from funcdiff.backend.kernels import Kernel
+from funcdiff.backend.native.routine import Routine, text_of
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.linalg.systems import solve_p, triangular_inv_p
 from tests.backend.test_kernels import assert_computes
 
 KNOWN: dict[str, Callable[[Any], Any]] = {
@@ -61,6 +64,24 @@ def test_a_system_of_a_factor_is_solved_by_substitution() -> None:
     assert "triangular_" in text
     assert " solve" not in text
     assert_computes(program, [K @ K.T / 140 + np.eye(140), y])
+
+
+def test_machine_code_solves_by_substitution_as_well() -> None:
+    def f(K: Any, y: Any) -> Any:
+        return np.exp(np.sum(np.linalg.solve(np.linalg.cholesky(K), y) ** 2) / 100)
+
+    K, y = np.eye(6) + 0.1, np.arange(6.0)
+    program = fd.trace(fd.value_and_grad(f, argnums=(0, 1)))(K, y)
+    steps = text_of(program, alone=True).steps
+    solved = [s for s in steps if s.operation.primitive in (solve_p, triangular_inv_p)]
+    assert solved
+    assert all(s.function is not s.operation.function for s in solved)
+    for found, expected in zip(
+        Routine(program, text_of(program, alone=True), lambda: Kernel(program, None))(K, y),
+        evaluate(program, [K, y]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])

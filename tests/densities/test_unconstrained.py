@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import FrozenInstanceError
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import Any
@@ -29,12 +30,14 @@ def normal_and_gamma(p: Any) -> Any:
     return -0.5 * distance @ PRECISION @ distance + 2 * np.log(p["tau"]) - 2 * p["tau"]
 
 
-def make() -> Any:
-    return fd.density(normal_and_gamma, {"x": np.zeros(2), "tau": 1.0}, bounds={"tau": (0, None)})
+def make(**options: Any) -> Any:
+    params = {"x": np.zeros(2), "tau": 1.0}
+    return fd.density(normal_and_gamma, params, bounds={"tau": (0, None)}, **options)
 
 
-def test_the_gradient_is_that_of_the_density_with_its_log_jacobian() -> None:
-    d, z = make(), np.array([0.3, -0.1, 0.7])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+def test_the_gradient_is_that_of_the_density_with_its_log_jacobian(engine: str) -> None:
+    d, z = make(engine=engine), np.array([0.3, -0.1, 0.7])
 
     def by_hand(z: Any) -> Any:
         return normal_and_gamma({"x": z[:2], "tau": np.exp(z[2])}) + z[2]
@@ -67,6 +70,16 @@ def test_the_density_is_zero_where_a_matrix_cannot_be_factorized() -> None:
 def test_a_density_that_is_no_real_scalar_is_refused(logp: Any) -> None:
     with pytest.raises(OutputError, match="Return a real scalar"):
         fd.density(logp, np.ones(2))
+
+
+def test_an_engine_computes_all_and_is_kept_in_copies() -> None:
+    with pytest.raises(InputError, match="engine='cuda'"):
+        make(engine="cuda")
+    with pytest.raises(FrozenInstanceError):
+        make().engine = "llvm"
+    d = pickle.loads(pickle.dumps(make(engine="llvm")))
+    compiled = d.value.function, d.value_and_grad.function, d.hessian
+    assert all(pickle.loads(pickle.dumps(f))._native for f in compiled)
 
 
 def test_densities_are_pickled_and_used_by_threads() -> None:

@@ -1,7 +1,9 @@
 """The page for browsers prints in Chromium what the pages show.
 
 ``PYODIDE=folder python -m pytest tests/docs/in_browser.py``, where the folder has a distribution of
-Pyodide.  Pages are run that need NumPy alone.  Needs hatchling, and ``chromium`` on the path.
+Pyodide.  Pages are run whose packages it has, as new as funcdiff's extras ask for; all pages whose
+packages it has, however old, with ``OLD=1``.  Needs hatchling, packaging, and ``chromium`` on the
+path.
 """
 
 from __future__ import annotations
@@ -13,15 +15,32 @@ import os
 import shutil
 import subprocess
 import threading
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from docs import browser
 
 PYODIDE = Path(os.environ["PYODIDE"])
-PAGES = [page for page in browser.lessons() if not page.packages]
+ROOT = Path(browser.__file__).parents[1]
+
+
+def has(package: str) -> bool:
+    """Return whether the distribution has a package that is new enough."""
+    found = json.loads((PYODIDE / "pyodide-lock.json").read_text())["packages"].get(package)
+    if found is None or not (PYODIDE / found["file_name"]).exists():
+        return False
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    asked = [Requirement(line) for extra in extras.values() for line in extra]
+    wanted = [one.specifier for one in asked if one.name == package]
+    return "OLD" in os.environ or all(found["version"] in one for one in wanted)
+
+
+PAGES = [page for page in browser.lessons() if all(map(has, page.packages))]
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -47,7 +66,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("site")
     browser.write(folder)
     found = json.loads((folder / "lessons.json").read_text(encoding="utf-8"))
-    found["lessons"] = [page for page in found["lessons"] if not page["packages"]]
+    found["lessons"] = [
+        page for page in found["lessons"] if page["page"] in {p.page for p in PAGES}
+    ]
     (folder / "lessons.json").write_text(json.dumps(found), encoding="utf-8")
     (folder / "pyodide").symlink_to(PYODIDE.resolve())
     handler = functools.partial(Handler, directory=str(folder))

@@ -60,6 +60,20 @@ def test_the_site_shows_messages_whole() -> None:
     assert shown.endswith("use fd.stop_gradient(x).\n```\n")
 
 
+def test_photographs_and_heat_maps_keep_their_colours_where_drawings_are_darkened() -> None:
+    drawing, picture = "<svg><path/></svg>", "<svg><image/></svg>"
+    assert pictures.with_lasting_images(drawing) == drawing
+    kept = pictures.with_lasting_images(picture)
+    assert pictures.with_lasting_images(kept) == kept
+    style = (Path(pictures.__file__).parent / "_static" / "custom.css").read_text(encoding="utf-8")
+    for amount in re.findall(r"filter: invert\((.*)\) hue-rotate\(180deg\)", style):
+        slopes = re.findall(r'slope="(.*)" intercept="(.*)"', kept)
+        for slope, intercept in slopes:
+            assert float(slope) * (1 - 2 * float(amount)) == pytest.approx(1, abs=1e-4)
+            assert float(slope) * float(amount) + float(intercept) == pytest.approx(0, abs=1e-4)
+        assert len(slopes) == 3
+
+
 def test_every_error_has_a_page() -> None:
     assert {page.stem for page in ERRORS.glob("*.md")} == set(CLASSES)
 
@@ -90,11 +104,15 @@ def test_dead_links_and_pictures_without_a_text_are_found(tmp_path: Path) -> Non
         '<h1 id="top">A</h1><h3>deep</h3><img src="b.html"><a href="b.html#there">b</a>'
         '<a href="b.html#nowhere">b</a><a href="none.html">c</a><a href="https://example.org">d</a>'
     )
-    (tmp_path / "b.html").write_text('<h2 id="there">B</h2><img src="a.html" alt=""><h3>c</h3>')
+    (tmp_path / "b.html").write_text(
+        '<h2 id="there">B</h2><img src="a.html" alt=""><h3>c</h3>'
+        '<table><tr><th class="head"></th><th><p>kind</p></th></tr></table>'
+    )
     assert list(site_check.faults_of_text(tmp_path)) == [
         "a.html: no place b.html#nowhere",
         "a.html: no page none.html",
         "a.html: no text for b.html",
         "a.html: a heading of level 3 below none",
+        "b.html: a column has no head",
     ]
     assert site_check.main(str(tmp_path)) == 1

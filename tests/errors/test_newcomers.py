@@ -3,6 +3,7 @@
 import decimal
 import fractions
 import functools
+import inspect
 import json
 import logging
 import math
@@ -20,12 +21,14 @@ from scipy import integrate, interpolate, linalg, optimize, sparse, special, sta
 from scipy.sparse.linalg import splu
 
 import funcdiff as fd
+from docs import pages
 from funcdiff.errors import (
     ConcreteValueError,
     CotangentError,
     InputError,
     LostDerivativeError,
     OutputError,
+    PytreeError,
     UnsupportedNumPyError,
 )
 from funcdiff.scipy.integrate import odeint, solve_ivp
@@ -131,6 +134,26 @@ OTHERS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         OutputError,
         lambda: fd.gauss_newton_product(np.sin, (X,), (X,), loss=np.cos),
         r"loss= of gauss_newton_product needs a function that returns a real scalar",
+    ),
+    "a function to stop": (
+        InputError,
+        lambda: fd.grad(lambda x: np.sum(fd.stop_gradient(np.sin)(x)))(X),
+        r"function sin .* at .* Stop what it returns: fd\.stop_gradient\(f\(x\)\)",
+    ),
+    "constraints as SciPy has them": (
+        InputError,
+        lambda: fd.nlp(np.sum, {"type": "eq", "fun": np.sum}, X),  # type: ignore[arg-type]
+        r"a function as c, but a dict was given, at .* Give a function, by its name",
+    ),
+    "a number without its deviation": (
+        InputError,
+        lambda: fd.propagate(lambda m: m["V"] / m["I"])({"V": 1.0, "I": 2.0}, std={"V": 0.1}),
+        r"0\.0 for an exact number\.$",
+    ),
+    "trees that differ": (
+        PytreeError,
+        lambda: fd.pytree.map(lambda a, b: a + b, {"a": 1.0}, {"b": 1.0}),
+        f"at .*{HERE}.* Give trees with the same",
     ),
     "a norm as a method": (AttributeError, lambda: fd.grad(lambda x: x.norm())(X), "linalg.norm"),
 }
@@ -351,14 +374,24 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "argnum": (lambda t: t.grad(np.sum, argnum=0), r"fd\.grad has no .* mean argnums=\?"),
     "hasaux": (lambda t: t.value_and_grad(np.sum, hasaux=True), r"mean has_aux=\?"),
     "in_dims": (lambda t: t.vmap(np.sum, in_dims=0), r"fd\.vmap has no .* mean in_axes=\?"),
-    "nothing like it": (lambda t: t.jit(np.sum, backend="gpu"), r"It has f, static_argnums"),
+    "nothing like it": (
+        lambda t: t.jit(np.sum, backend="gpu"),
+        r"It takes \(f, \*, static_",
+    ),
     "a decorator's options": (lambda t: t.jit(static=1), r"fd\.jit has no .* mean static_arg"),
     "a flag": (lambda t: t.grad(np.sum, has_aux="yes"), r"has_aux='yes' is neither True nor Fals"),
     "a flag for an option": (
         lambda t: t.hessian(np.sum, sparse="csc"),
         r"Write sparse=True, format='csc'\.",
     ),
-    "too much": (lambda t: t.jit(np.sum, 1), "fd.jit: takes 1 positional argument"),
+    "too much": (
+        lambda t: t.jit(np.sum, 1),
+        r"takes 1 positional.* takes \(f, \*, static",
+    ),
+    "an option of the call": (
+        lambda t: t.confidence_intervals(np.sum, level=0.95),
+        r"no keyword level=.* given to what it returns: fd\.confidence_intervals\(f\)\(x\)",
+    ),
 }
 
 
@@ -368,6 +401,24 @@ def test_a_wrong_call_of_a_transform_is_told_with_the_line_and_the_cure(call: st
     with pytest.raises(InputError, match=cure) as caught:
         wrong(fd)
     assert HERE in str(caught.value)
+
+
+@together
+@pytest.mark.parametrize("name", sorted(pages.public_names()))
+def test_a_call_that_does_not_fit_a_function_is_told_with_the_line_and_its_parameters(
+    name: str,
+) -> None:
+    function = pages.find(name)
+    if not inspect.isfunction(function) or name.startswith("pytree.") or "threads" in name:
+        return
+    required = [p.name for p in inspect.signature(function).parameters.values()]
+    if not required or "kwargs" in required:  # which are of the user's function
+        return
+    with pytest.raises((TypeError, InputError)) as caught:
+        function(zzz=1)
+    told = str(caught.value) + "".join(getattr(caught.value, "__notes__", ""))
+    assert HERE in told
+    assert required[0] in told.partition(" takes ")[2] or "given to what it returns" in told
 
 
 def test_a_cotangent_by_name_is_told_how_it_is_given() -> None:

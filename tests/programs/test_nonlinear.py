@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,12 @@ def test_full_matrices_are_computed_without_a_warning() -> None:
     H = p.functions.hessian(p.start, 1.0, np.zeros(160)).dense()
     np.testing.assert_allclose(H, C + C.T)
     assert np.all(p.linear)
+
+
+def test_a_program_that_has_run_and_its_callbacks_are_pickled() -> None:
+    p, z = program(), np.array([1.0, 2.0, 3.0, 0.5])
+    callbacks = p.problem()
+    expected = callbacks.jacobian(z), callbacks.hessian(z, np.ones(4), 1.0)
+    for copy in (pickle.loads(pickle.dumps(p)).problem(), pickle.loads(pickle.dumps(callbacks))):
+        found = copy.jacobian(z), copy.hessian(z, np.ones(4), 1.0)
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))

@@ -44,6 +44,14 @@ def model_loss(model: Model, x: Vector) -> np.float64:
     return np.sum(model.w * x) + model.b
 
 
+def of_layers(layers: list[Vector], scale: float) -> np.float64:
+    return scale * sum((np.sum(w**2) for w in layers), np.float64(0))
+
+
+def of_many(*xs: float) -> float:
+    return xs[0] * xs[1]
+
+
 def three(x: Vector, y: float, z: Params, scale: float = 1.0) -> np.float64:
     return np.sum(x * z["w"]) * y * scale
 
@@ -138,6 +146,10 @@ def argnums_chooses_the_arguments() -> None:
     assert_type(fd.grad(three, argnums=-1)(x, 1.0, params), Any)
     assert_type(fd.grad(three, argnums=(0, 2))(x, 1.0, params), Any)
     assert_type(fd.grad(three, argnums=number)(x, 1.0, params), Any)
+    assert_type(fd.grad(three, argnums=3)(x, 1.0, params, 2.0), Any)
+    assert_type(fd.grad(of_many, argnums=3)(1.0, 2.0, 3.0, 4.0), Any)
+    for k in range(2):
+        fd.grad(square, k // 2)(2.0)
 
 
 def auxiliary_results_keep_their_types() -> None:
@@ -277,6 +289,8 @@ def forward_products_keep_both_types() -> None:
     assert_type(fd.vhp(total, (x,), (np.ones(3),)), Vector)
     assert_type(fd.vhp(model_loss, (model, x), (model, x)), tuple[Model, Vector])
     assert_type(fd.gauss_newton_product(field, (x,), (x,)), Vector)
+    assert_type(fd.hvp(with_aux, (x, 2.0), (x, 1.0), has_aux=True), tuple[Any, Params])
+    fd.hvp(lambda a: (np.sum(a**2), a), (x,), (x,), has_aux=True)
     assert_type(fd.gauss_newton_product(field, (x,), (x,), loss=total), Vector)
     assert_type(fd.gauss_newton_product(field_of_two, (x, 2.0), (x, 1.0)), tuple[Vector, float])
 
@@ -321,7 +335,13 @@ def jacobians_of_arrays_are_arrays() -> None:
     assert_type(fd.jacobian(field_of_two)(x, y=2.0), NDArray[Any])
     assert_type(fd.jacobian(field_of_two, argnums=1)(x, 2.0), Any)
     assert_type(fd.jacobian(tree)(x), Any)
-    assert_type(fd.hessian(loss)(params, x), Any)
+    assert_type(fd.hessian(loss)(params, x), dict[str, dict[str, NDArray[Any]]])
+    assert_type(fd.hessian(of_layers)([x, x], 2.0), list[list[NDArray[Any]]])
+    assert_type(
+        fd.value_grad_and_hessian(of_layers)([x, x], 2.0),
+        tuple[np.float64, list[Vector], list[list[NDArray[Any]]]],
+    )
+    assert_type(fd.hessian(model_loss)(model, x), Any)
     assert_type(fd.hessian(three, argnums=(0, 1))(x, 2.0, params), Any)
 
 

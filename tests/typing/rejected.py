@@ -110,6 +110,9 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
 
     # Arguments of the transforms themselves.
     fd.grad(total, argnums="x")  # E: [arg-type] expected "int | Sequence[int]"
+    fd.grad(total, argnums=7)(x)  # E: [operator] "NoSuchArgument" not callable
+    fd.value_and_grad(loss, 2)(params, x)  # E: [operator] "NoSuchArgument" not callable
+    fd.grad(lambda a, b: a * b, argnums=7)(x, 2.0)  # E: [operator] "NoSuchArgument" not callable
     fd.grad(total, 0, True)  # E: [call-overload] No overload variant
     fd.grad(total, aux=True)  # E: [call-overload] Unexpected keyword argument "aux"
     fd.grad(total, argnames=0)  # E: [call-overload] No overload variant

@@ -77,6 +77,11 @@ def test_resistance_and_reactance_are_those_of_example_h_2() -> None:
     np.testing.assert_allclose(cov, rows @ np.cov(DATA) / 5 @ np.transpose(rows), rtol=1e-11)
 
 
+def test_both_evaluations_of_example_h_2_have_four_degrees_of_freedom() -> None:
+    found = fd.propagate(_three)(DATA.mean(axis=1), cov=np.cov(DATA) / 5, dof=np.full(3, 4.0))
+    np.testing.assert_allclose([found.dof[k] for k in "RXZ"], 4.0, rtol=1e-9)
+
+
 def test_the_second_evaluation_of_example_h_2_is_that_of_each_observation() -> None:
     each = fd.vmap(_three, in_axes=1)(DATA)
     results = np.array([each[k] for k in "RXZ"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import aslinearoperator
 
 import funcdiff as fd
@@ -152,6 +152,34 @@ def test_samples_of_arguments_with_degrees_of_freedom_are_those_of_students_t() 
     assert np.isfinite(np.asarray(fixed.sampled)).all()
 
 
+def test_degrees_of_freedom_of_correlated_arguments_are_those_of_estimated_covariances() -> None:
+    S = np.array([[1.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 3.0]])
+    J, nu = (
+        np.array([[2.0, -1.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        np.array([4.0, 4.0, 9.0]),
+    )
+    found = fd.propagate(lambda x: J @ x)(np.ones(3), cov=S, dof=nu, samples=100_000, rng=0)
+    # twice the squared mean over the variance of u², for covariances of joint observations
+    random = np.random.default_rng(1)
+    Z = random.standard_normal((100_000, 4, 2)) @ np.linalg.cholesky(S[:2, :2]).T
+    squares = np.mean((Z @ J[0, :2]) ** 2, axis=1) + 3 * random.chisquare(9, 100_000) / 9
+    wanted = 2 * np.mean(squares) ** 2 / np.var(squares)
+    np.testing.assert_allclose(found.dof, [wanted, 4.0, 9.0], rtol=0.02)
+    # JCGM 102, 5.3.2: the covariance of joint t is that of normal numbers times dof / (dof - 2)
+    assert found.sampled is not None
+    np.testing.assert_allclose(
+        found.sampled[1], J @ (S * np.sqrt(np.outer(nu, nu) / np.outer(nu - 2, nu - 2))) @ J.T,
+        rtol=0.1, atol=0.1,
+    )  # fmt: skip
+
+
+def test_a_matrix_without_correlations_has_the_degrees_of_freedom_of_variances() -> None:
+    x, variances, nu = np.ones(3), np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 9.0])
+    whole = fd.propagate(np.sin)(x, cov=np.diag(variances), dof=nu, check=False)
+    alone = fd.propagate(np.sin)(x, cov=variances, dof=nu, check=False)
+    np.testing.assert_allclose(whole.dof, alone.dof, rtol=1e-13)
+
+
 def _volume(m: Any) -> Any:
     sides = m["a"] * np.array([1.0, 2.0, 3.0])
     total = np.sin(m["b"])
@@ -218,7 +246,8 @@ def test_what_is_no_covariance_is_refused() -> None:
         ({"cov": {"a": 0.1, "b": np.inf}}, r"variance of x\['b'\] is inf"),
         ({"cov": np.diag([1.0, np.inf, 1.0])}, "not symmetric, finite and real"),
         ({}, "one of cov= and std="),
-        ({"cov": C, "dof": {"a": 1, "b": 1}}, "independent"),
+        ({"cov": C, "dof": {"a": 1, "b": 2}}, r"x\['a'\]\[0\] is 1 and of x\['b'\] 2, but these"),
+        ({"cov": csr_array(C), "dof": {"a": 1, "b": 1}}, "an operator cov= does not tell"),
         ({"cov": C, "order": 3}, "order must be"),
         ({"std": {"a": 0.1, "b": 0.0}, "dof": {"a": 0, "b": 1}}, r"dof= of x\['a'\]\[0\] is 0"),
     ):
@@ -226,6 +255,10 @@ def test_what_is_no_covariance_is_refused() -> None:
             run(X, check=False, **form)
     with pytest.raises(errors.InputError, match="eigenvalue -"):
         run(X, cov=aslinearoperator(C - np.eye(3)), order=2, check=False)
+    wide: Any = 0.01 * eye_array(100_000)
+    with pytest.raises(errors.InputError, match=r"operator of 100000 numbers.*check=False"):
+        fd.propagate(np.sum)(np.ones(100_000), cov=wide)
+    assert abs(fd.propagate(np.sum)(np.ones(100_000), cov=wide, check=False).std ** 2 - 1e3) < 1e-9
     with pytest.raises(errors.InputError, match=r"needs 64000000 second derivatives"):
         fd.propagate(np.sin)(np.ones(400), std=0.1, order=2, check=False)
     with pytest.raises(errors.InputError, match="real floating"):

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from funcdiff import pytree
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.late import close_matches
 from funcdiff.core.tracer import Tracer
@@ -50,10 +51,14 @@ def check_function(f: Any, transform: str, parameter: str | None = None) -> None
     """
     if not callable(f):
         role = f" as {parameter}" if parameter else ""
-        cure = "f instead of f(x)" if parameter else f"fd.{transform}(f)(x)"
+        call = "f instead of f(x)" if parameter else f"fd.{transform}(f)(x)"
+        cure = f"Give the function itself, not its result: {call}."
+        numbers = int | float | complex | np.ndarray | np.generic | Tracer
+        if not any(isinstance(leaf, numbers) for leaf in pytree.flatten(f)[0]):  # no result
+            cure = "Give a function, by its name or as a lambda."
         raise InputError(
             f"fd.{transform} takes a function{role}, but {describe(f)} was given, at "
-            f"{user_location()}. Give the function itself, not its result: {cure}."
+            f"{user_location()}. {cure}"
         )
 
 

@@ -65,7 +65,7 @@ def operand(leaf: Any) -> Any:
     if isinstance(leaf, np.generic):
         return leaf
     x = _SCALARS.get(kind, np.asarray)(leaf)
-    if kind is int and x.dtype != np.int64:  # uint64, or objects
+    if kind is int and x.dtype.kind != "i":  # uint64, or objects; browsers' are of 32 bits
         raise InputError(
             f"the integer {leaf} does not fit in int64, at {user_location()}. Make it a float."
         )

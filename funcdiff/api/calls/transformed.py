@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 import numpy as np
 
 from funcdiff.core.late import close_matches
-from funcdiff.core.tracebacks import shorten
+from funcdiff.core.tracebacks import parameters, shorten
 from funcdiff.errors import InputError, notebook_cell, user_location
 
 # ---- names, as they are printed: ``grad(loss, argnums=1)`` ---------------------------------------
@@ -162,14 +162,17 @@ def _not_a_flag(
 
 def _explanation(transform: Callable[..., Any], error: TypeError) -> str:
     name, place = f"fd.{transform.__name__}", user_location()
-    known = [p.name for p in inspect.signature(transform).parameters.values()]
+    signature = inspect.signature(transform)
+    known = list(signature.parameters)
     unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    cure = f"It takes {parameters(signature)}."
+    if len(known) == 1:
+        cure = f"Arguments are given to what it returns: {name}(f)(x)."
     if unknown:
         near = close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
-        cure = f"Did you mean {near[0]}=?" if near else f"It has {', '.join(known)}."
+        cure = f"Did you mean {near[0]}=?" if near else cure
         return f"{name} has no keyword {unknown[1]}=, at {place}. {cure}"
-    given = "" if len(known) > 1 else f" Arguments are given to what it returns: {name}(f)(x)."
-    return f"{name}: {str(error).partition('() ')[2] or error}, at {place}.{given}"
+    return f"{name}: {str(error).partition('() ')[2] or error}, at {place}. {cure}"
 
 
 # ---- functions that were not called --------------------------------------------------------------

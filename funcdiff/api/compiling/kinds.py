@@ -68,7 +68,7 @@ class Statics:
             raise InputError(
                 f"jit: {FunctionName(self._function)} has the parameters {', '.join(parameters)}, "
                 f"but static ones were named {', '.join(map(str, [*unknown, *outside]))}, at "
-                f"{user_location()}. Name those that are."
+                f"{user_location()}. static_argnums= counts from 0, static_argnames= has names."
             )
         positions = {k % len(parameters) for k in numbers if parameters} if not outside else {
             k for k in numbers if k >= 0

@@ -42,6 +42,26 @@ _SMALL: Final = 10_000
 """Elements up to which a matrix without zeros is not worth a warning."""
 
 
+class Entries(NamedTuple):
+    """A sparse matrix by its entries, row by row, and their places; it needs no SciPy."""
+
+    data: Any
+    rows: Any
+    columns: Any
+    shape: tuple[int, int]
+
+    def dense(self) -> Any:
+        """Return the matrix as an array."""
+        found = np.zeros(self.shape, self.data.dtype)
+        found[self.rows, self.columns] = self.data
+        return found
+
+    def sparse(self) -> Any:
+        """Return the matrix as an array of SciPy's."""
+        places = (self.data, (self.rows, self.columns))
+        return sparse_module().csr_array(places, shape=self.shape)
+
+
 class Sparse(NamedTuple):
     """How sparse matrices are asked for."""
 

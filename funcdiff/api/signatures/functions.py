@@ -62,6 +62,7 @@ M = TypeVar("M", contravariant=True)
 Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
 Ds = TypeVarTuple("Ds")
+Key = TypeVar("Key")
 
 Alone = Literal["derivative"]
 BesideAux = Literal["derivative and auxiliary"]
@@ -69,6 +70,7 @@ WithValue = Literal["value and derivative"]
 LikeTheValue = Literal["tangent"]
 Second = Literal[1]
 Third = Literal[2]
+FromThird = Literal[2, 3, 4, 5, 6, 7, 8, 9]
 FirstTwo = tuple[Literal[0], Literal[1]]
 FirstThree = tuple[Literal[0], Literal[1], Literal[2]]
 
@@ -128,6 +130,10 @@ class Derived(Function, Generic[K, Q, R, *Ds]):
         """Bind to an instance, as functions do."""
 
 
+class NoSuchArgument:
+    """What `argnums` names is no argument of the function: there is no derivative to call."""
+
+
 class OfFunctions(Function, Generic[K]):
     """A transform of kind `K` with its options: a decorator, ``@fd.grad(argnums=1)``."""
 
@@ -180,7 +186,7 @@ class Gradients(Function, Generic[K]):
         has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, X, P], ScalarOrPair, X]: ...
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self, f: Callable[Concatenate[A, B, X, P], ScalarOrPair], argnums: Third, *,
         has_aux: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[A, B, X, P], ScalarOrPair, X]: ...
@@ -201,6 +207,16 @@ class Gradients(Function, Generic[K]):
     ) -> Derived[K, P, ScalarOrPair, Any]: ...
     @overload
     def __call__(
+        self, f: Callable[Concatenate[Any, Any, Any, P], ScalarOrPair], argnums: Argnums, *,
+        has_aux: bool = False, holomorphic: bool = False
+    ) -> Any: ...
+    @overload  # functions of fewer arguments than the path above takes come here
+    def __call__(  # type: ignore[overload-cannot-match]
+        self, f: Callable[..., ScalarOrPair], argnums: FromThird, *, has_aux: bool = False,
+        holomorphic: bool = False
+    ) -> NoSuchArgument: ...
+    @overload
+    def __call__(  # type: ignore[overload-cannot-match]
         self, f: Callable[..., ScalarOrPair], argnums: Argnums, *, has_aux: bool = False,
         holomorphic: bool = False
     ) -> Any: ...
@@ -272,6 +288,25 @@ class Matrices(Function, Generic[K, S, F, M]):
         has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
         holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: Callable[Concatenate[dict[Key, ArrayArg], P], ScalarOrPair],
+        argnums: First = None, *,
+        has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[
+        K, Concatenate[dict[Key, ArrayArg], P], ScalarOrPair,
+        dict[Key, ArrayArg], dict[Key, dict[Key, Array]]
+    ]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: Callable[Concatenate[list[ArrayArg], P], ScalarOrPair],
+        argnums: First = None, *,
+        has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[
+        K, Concatenate[list[ArrayArg], P], ScalarOrPair, list[ArrayArg], list[list[Array]]
+    ]: ...
     @overload
     def __call__(
         self: Jacobians[K, M], f: Callable[Concatenate[ArrayArg, P], DifferentiableOrPair],

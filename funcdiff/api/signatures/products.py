@@ -109,16 +109,10 @@ class Products(Function, Generic[K, S, Loss]):
     ) -> tuple[*Primals]: ...
     @overload
     def __call__(
-        self: _Curved[S, Loss], f: Callable[[X], tuple[S, Aux]], primals: tuple[X],
-        tangents: tuple[X], *, loss: Loss | None = None, argnums: None = None,
+        self: _Curved[S, Loss], f: Callable[[*Primals], tuple[S, Aux]], primals: tuple[*Primals],
+        tangents: tuple[*Primals], *, loss: Loss | None = None, argnums: None = None,
         argnames: None = None, has_aux: Yes, **kwargs: Any
-    ) -> tuple[X, Aux]: ...
-    @overload
-    def __call__(
-        self: _GaussNewton[Loss], f: Callable[..., Any], primals: tuple[Any, ...],
-        tangents: tuple[Any, ...], *, loss: Loss | None = None, argnums: Argnums | None = None,
-        argnames: Argnames | None = None, has_aux: bool = False, **kwargs: Any
-    ) -> Any: ...
+    ) -> tuple[Any, Aux]: ...
     @overload
     def __call__(
         self: _CurvedBack, f: Callable[..., Any], primals: tuple[Any, ...], *,
@@ -160,7 +154,6 @@ Jvp: TypeAlias = Products[Literal["value and tangent"], Any, Any]
 DirectionalDerivative: TypeAlias = Products[Literal["tangent"], Any, Any]
 _Curved = Products[Literal["curved", "in reverse", "of residuals"], S, Loss]
 Transposes: TypeAlias = Products[Literal["transpose"], Any, Any]
-_GaussNewton = Products[Literal["of residuals"], Any, Loss]
 _CurvedBack = Products[Literal["in reverse"], Any, Any]
 
 Hvp: TypeAlias = Products[Literal["curved"], RealScalar, Any]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from funcdiff.backend.code.scipy_routines import solver, triangles
 from funcdiff.backend.native.formulas import compare_integers, formula, is_function
 from funcdiff.backend.native.llvm import Vector, where
 from funcdiff.backend.native.machine_arrays import (
@@ -49,12 +50,14 @@ class Block:
 
     `uses` counts the equations that need a variable, the program's results among them; `targets`
     say where results go, if anywhere; `owned` are those in memory that nothing else has part in.
+    `triangles` says which variables are triangular matrices.
     """
 
     def __init__(
         self, code: Function, program: Program, inputs: Sequence[Value], owned: set[Var]
     ) -> None:
         self.code, self.program = code, program
+        self.triangles = triangles(program)
         self.values: dict[Atom, Value] = dict(zip(program.inputs, inputs, strict=True))
         self.uses = Counter[Atom](program.outputs)
         for eq in program.equations:
@@ -111,7 +114,8 @@ class Block:
         for v in eq.results:
             kind_of(v.type)
         made = [self.code.memory_for_caller(v.type) for v in eq.results]
-        self.code.step(eq.operation, places, [place for _, place in made])
+        function = solver(eq, self.triangles) or eq.operation.function
+        self.code.step(eq.operation, function, places, [place for _, place in made])
         return [x if x.type.shape else Number(x.at((), 1), x.type) for x, _ in made]
 
     # ---- values ----------------------------------------------------------------------------

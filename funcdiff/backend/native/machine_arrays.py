@@ -59,6 +59,7 @@ class Step(NamedTuple):
     """
 
     operation: Operation
+    function: Callable[..., Any]
     place: int
     operands: tuple[int, ...]
     results: tuple[int, ...]
@@ -138,10 +139,10 @@ class Function(Code):
         self.exits.append(Exit(number, tuple(places), tuple([x.type for x in values])))
         self.do(f"ret i32 {returned}")
 
-    def step(self, operation: Operation, operands: Sequence[int], results: Sequence[int]) -> None:
-        """Let Python compute an operation on arrays in memory."""
+    def step(self, operation: Operation, function: Any, *places: Sequence[int]) -> None:
+        """Let Python compute an operation by a function, on operands and results in memory."""
         place = self._bytes(8)
-        self.steps.append(Step(operation, place, tuple(operands), tuple(results)))
+        self.steps.append(Step(operation, function, place, *map(tuple, places)))
         held = self.add(f"getelementptr i8, ptr %work, i64 {place}")
         called = self.add(f"load ptr, ptr {held}")
         failed, on = self.add(f"call i1 @step(ptr {called})"), self.name()[1:]

@@ -276,7 +276,7 @@ class _Memory:
         op = step.operation
         operands = [self.array(k, t) for k, t in zip(step.operands, op.operands, strict=True)]
         results = [self.array(k, t) for k, t in zip(step.results, op.results, strict=True)]
-        function, is_one = op.function, op.result_count == 1
+        function, is_one = step.function, op.result_count == 1
 
         def run() -> None:
             made = function(*[x if x.ndim else x[()] for x in operands])
