@@ -2,7 +2,7 @@
 
 ``python -m docs.packages --write`` runs all cases, a process for each package, and writes the page;
 the extra `packages` installs what they call.  ``--only NAME`` runs a package's cases alone, and
-``--examples`` runs the pages of the gallery that need packages.
+``--examples`` runs the pages of the gallery that need packages, and draws their pictures.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def by_package(chosen: Iterable[Case]) -> list[list[Case]]:
 
 
 def run_examples() -> None:
-    """Run the pages of the gallery that need packages, each in a process of its own."""
+    """Run the pages of the gallery that need packages, each in a process, and keep pictures."""
     for file in sorted((ROOT / "examples" / "gallery" / "packages").glob("adapt_*.py")):
         print(file.name, file=sys.stderr, flush=True)
-        paths = os.pathsep.join([str(ROOT), *sys.path])
-        environment = os.environ | {"PYTHONPATH": paths, "MPLBACKEND": "Agg"}
-        subprocess.run([sys.executable, file], env=environment, check=True)
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+        command = [sys.executable, "-m", "docs.packages.pictures", file]
+        subprocess.run(command, env=environment, check=True)
 
 
 def main() -> None:

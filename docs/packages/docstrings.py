@@ -1,26 +1,31 @@
 """Run the examples in the docstrings of packages, in the originals and in adapted copies.
 
 ``python -m docs.packages.docstrings pvlib rowan`` prints, for each package, how many examples there
-are, and those whose output, exception or warnings differ.  What differs between two runs of the
-original (an address, a random number) is left out.
+are, and those whose output, exception or warnings differ, or the lines that these name.  What
+differs between two runs of the original (an address, a random number) is left out.
 """
 
 from __future__ import annotations
 
 import doctest
+import importlib
 import pkgutil
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import funcdiff as fd
 from docs.packages.checks import TimeLimitError, time_limit
 
+OURS: Final = str(Path(fd.__file__).parent)
+IMPORTING: Final = (importlib.__file__, "<frozen importlib")
 Outcome = list[tuple[str, str]]
 
 
@@ -42,8 +47,22 @@ class Recorder(doctest.DocTestRunner):
     report_failure = report_success
 
     def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
-        """Keep an exception."""
-        self.seen.append((example.source, f"{exc_info[0].__name__}: {exc_info[1]}"))
+        """Keep an exception, and the lines through which it went, but for those of importing."""
+        frames = [(f.filename, f.lineno) for f in traceback.extract_tb(exc_info[2])]
+        lines = [f"{file}:{n}" for file, n in frames if not file.startswith((OURS, *IMPORTING))]
+        text = f"{exc_info[0].__name__}: {exc_info[1]}, by {', '.join(lines)}"
+        self.seen.append((example.source, text))
+
+
+class Parser(doctest.DocTestParser):
+    """Finds no examples in a docstring that does not keep to the rules of doctest."""
+
+    def parse(self, string: str, name: str = "<string>") -> list[Any]:
+        """Return examples, and the text between them."""
+        try:
+            return super().parse(string, name)
+        except ValueError:
+            return []
 
 
 def outcome(test: doctest.DocTest, module: ModuleType) -> Outcome:
@@ -58,7 +77,7 @@ def outcome(test: doctest.DocTest, module: ModuleType) -> Outcome:
                 runner.run(copy, out=lambda _text: None)
         except TimeLimitError:
             runner.seen.append(("", "took too long"))
-    told = [("", f"{w.category.__name__}: {w.message}") for w in caught]
+    told = [("", f"{w.filename}:{w.lineno}: {w.category.__name__}: {w.message}") for w in caught]
     return runner.seen + told
 
 
@@ -82,7 +101,9 @@ def compared(package: str) -> tuple[int, list[str]]:
     total, different = 0, []
     for name in modules(package):
         original, adapted = import_module(name), fd.adapt(name)
-        for test in doctest.DocTestFinder(exclude_empty=True).find(original, name):
+        if getattr(original, "__test__", {}) is None:
+            continue
+        for test in doctest.DocTestFinder(parser=Parser()).find(original, name):
             if not test.examples:
                 continue
             first, again = outcome(test, original), outcome(test, original)

@@ -16,12 +16,14 @@ from funcdiff.adapting.copies import (
     BUILTINS,
     NEVER,
     ask_for,
+    copy_of,
     counterpart,
     is_copied,
     module_for,
     path_of,
 )
 from funcdiff.adapting.function_code import rewritten
+from funcdiff.adapting.packages import is_of_copy
 from funcdiff.adapting.rewriting import Rewriter
 from funcdiff.api.calls.arguments import suggestion
 from funcdiff.api.calls.repeated import TABLES
@@ -82,12 +84,11 @@ def adapt(obj: Any) -> Any:
     if isinstance(obj, str):
         return _by_name(obj)
     if isinstance(obj, ModuleType):
-        ask_for(obj.__name__.partition(".")[0])
-        return module_for(obj.__name__)
+        return copy_of(obj.__name__)
     if isinstance(obj, partial):
         keywords = {name: _value(x) for name, x in obj.keywords.items()}
         return partial(adapt(obj.func), *map(_value, obj.args), **keywords)
-    if isinstance(obj, np.ufunc):  # which traced arrays answer by themselves
+    if isinstance(obj, np.ufunc) or is_of_copy(obj):  # which traced arrays answer by themselves
         return obj
     if path_of(obj) is not None and obj.__module__ != "__main__":
         package = obj.__module__.partition(".")[0]

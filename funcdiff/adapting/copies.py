@@ -15,8 +15,10 @@ import importlib
 import importlib.util
 import re
 import sys
+import warnings
+import zipfile
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import wraps
 from importlib import import_module
@@ -34,14 +36,20 @@ from funcdiff.adapting.mathematics import CMATH, MATH, of_either
 from funcdiff.adapting.numba_functions import without_numba
 from funcdiff.adapting.rewriting import rewrite
 from funcdiff.adapting.runtime import RUNTIME
-from funcdiff.adapting.substitutes import Substitute
+from funcdiff.adapting.substitutes import Substitute, warn
 from funcdiff.adapting.vectorizing import broadcast, frompyfunc, vectorize
+from funcdiff.api.calls.repeated import MODULES
 from funcdiff.core.late import late_import, lock_against_forks
+
+when_copied: Final[list[Callable[[ModuleType], None]]] = []
+"""What is called with every copy, once it is made."""
 
 _lock: Final = lock_against_forks()
 """Held while a module is copied."""
 _copies: Final[dict[str, Any]] = {}
 """Names of modules -> copies, as ``sys.modules`` has originals."""
+_originals: Final[dict[str, Any]] = {}
+"""Names of modules -> specifications of the originals, of which every reload makes another."""
 _unfinished: Final[list[str]] = []
 """Modules whose copies are being made, which only the thread that makes them may see."""
 _asked: Final[set[str]] = set()
@@ -58,9 +66,10 @@ _COPIED_OF_NUMPY: Final = ("numpy.polynomial",)
 
 
 def ask_for(package: str) -> None:
-    """Let a package be copied, whatever it is made of."""
+    """Let a package be copied, whatever it is made of, and as it is now."""
     if package not in NEVER:
         _asked.add(package)
+    _reload(package)
 
 
 @functools.cache
@@ -71,19 +80,30 @@ def _is_numerical(package: str, *around: str) -> bool:
     those that ask.
     """
     spec = None if package in around else importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
+    if spec is None or (spec.origin is None and not _is_namespace(spec)):
         return False
-    files = [Path(spec.origin)]
-    for folder in spec.submodule_search_locations or ():
-        files += Path(folder).rglob("*")
+    archive = getattr(spec.loader, "archive", None)
+    root: Any = Path() if archive is None else zipfile.Path(archive)
+    paths = [*(spec.submodule_search_locations or (spec.origin,))]
+    places = [p if archive is None else p[len(archive) + 1 :] for p in paths]
+    files = [file for place in places for file in _files_in(root / place)]
     if any(file.name.endswith(tuple(EXTENSION_SUFFIXES)) for file in files):
         return False
-    texts = (f.read_text("utf-8", "replace") for f in files if f.suffix == ".py" and f.is_file())
+    texts = (f.read_text("utf-8", "replace") for f in files if f.name.endswith(".py"))
     imported = {name for text in texts for name in _IMPORTS.findall(text)} - {package}
     others = imported - NEVER
     return not imported.isdisjoint(_COMPUTING) or any(
         _is_numerical(name, package, *around) for name in sorted(others)
     )
+
+
+def _files_in(place: Any) -> Iterator[Any]:
+    """Yield the files in a folder, which may be one of a zip file; of a file that one."""
+    if place.is_file():
+        yield place
+    elif place.is_dir():
+        for part in place.iterdir():
+            yield from _files_in(part)
 
 
 _COMPUTING: Final = frozenset({"numpy", "scipy", "math", "cmath"})
@@ -126,34 +146,89 @@ def _copy_module(name: str) -> Any:
         if name in _copies:  # importing the package has imported it
             return _copies[name]
         original = import_module(name)
-        spec: Any = getattr(original, "__spec__", None) or importlib.util.find_spec(name)
+        spec = _specification(original, name)
         source = _source(spec)
         if source is None and not _is_namespace(spec):
             return original  # compiled code
-        module = ModuleType(name, original.__doc__)
-        for attribute in _ATTRIBUTES:
-            if hasattr(original, attribute):
-                setattr(module, attribute, getattr(original, attribute))
-        vars(module)["__builtins__"] = BUILTINS
+        module = Copy(name, original.__doc__)
         _copies[name] = module
-        _unfinished.append(name)
         if around is not None:  # where it is looked for while it is imported in a circle
             setattr(around, child, module)
         try:
-            if source is not None:
-                exec(rewritten_module(spec.origin, source), vars(module))
+            _execute(module, original, spec, source)
         except BaseException:
             del _copies[name]
             raise
-        finally:
-            _unfinished.remove(name)
-        _let_late_names_be_copies(module)
         if around is not None:
             setattr(around, child, _copies[name])
         return _copies[name]
 
 
+def _execute(module: ModuleType, original: ModuleType, spec: Any, source: bytes | None) -> None:
+    """Execute the code of a module in the namespace of its copy."""
+    name = module.__name__
+    for attribute in _ATTRIBUTES:
+        if hasattr(original, attribute):
+            setattr(module, attribute, getattr(original, attribute))
+    vars(module)["__builtins__"] = BUILTINS
+    _unfinished.append(name)
+    try:
+        if source is not None:
+            exec(rewritten_module(spec.origin, source), vars(module))
+    finally:
+        _unfinished.remove(name)
+    _let_late_names_be_copies(module)
+    for finish in when_copied:
+        finish(module)
+    _originals[name] = getattr(original, "__spec__", None)
+
+
+def _reload(package: str) -> None:
+    """Execute the modules of a package anew whose originals were, as `importlib.reload` does."""
+    for name, spec in [*_originals.items()]:
+        original, copy = sys.modules.get(name), _copies.get(name)
+        if name.partition(".")[0] != package or original is None or not isinstance(copy, Copy):
+            continue
+        now = getattr(original, "__spec__", None)
+        if now is not None and now is not spec:
+            with _lock:
+                found = _specification(original, name)
+                _execute(copy, original, found, _source(found))
+
+
+class Copy(ModuleType):
+    """The copy of a module, which pickle finds by name."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a module within, which somebody else has imported."""
+        if f"{self.__name__}.{name}" not in sys.modules:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return module_for(f"{self.__name__}.{name}")
+
+    def __reduce__(self) -> Any:
+        return copy_of, (self.__name__,)
+
+
+MODULES.add(Copy)
+
+
+def copy_of(name: str) -> Any:
+    """Return the copy of a module, whatever its package is made of."""
+    ask_for(name.partition(".")[0])
+    return module_for(name)
+
+
 _ATTRIBUTES: Final = ("__spec__", "__loader__", "__package__", "__path__", "__file__", "__cached__")
+
+
+def _specification(original: ModuleType, name: str) -> Any:
+    """Return the specification of a module, which may have written that of another over it."""
+    written = getattr(original, "__spec__", None)
+    if written is not None and written.name == name:
+        return written
+    parent = sys.modules.get(name.rpartition(".")[0])
+    found = (f.find_spec(name, getattr(parent, "__path__", None)) for f in sys.meta_path)
+    return next(filter(None, found), written)
 
 
 def _source(spec: Any) -> bytes | None:
@@ -276,6 +351,7 @@ _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
         np, {f.__name__: f for f in (broadcast, frompyfunc, vectorize)}, _of_numpy
     ),
     "scipy": _scipy,
+    "warnings": lambda: Substitute(warnings, {"warn": warn}),
     "sys": lambda: Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
 }
 
@@ -298,7 +374,7 @@ def counterpart(plain: Any) -> Any:
     path = path_of(plain)
     if path is None or not has_copy(plain.__module__):
         return plain
-    return _follow(module_for(plain.__module__), path)
+    return follow(module_for(plain.__module__), path)
 
 
 def has_copy(module: str) -> bool:
@@ -313,13 +389,14 @@ def path_of(plain: Any) -> str | None:
     if module is None:
         return None
     own = getattr(plain, "__qualname__", "")
-    found = _follow(module, own) if own else None
+    found = follow(module, own) if own else None
     if found is plain or (isinstance(found, MethodType) and found == plain):
         return str(own)
     return next((name for name, value in vars(module).items() if value is plain), None)
 
 
-def _follow(module: Any, path: str) -> Any:
+def follow(module: Any, path: str) -> Any:
+    """Return what a module has under a dotted name, or None."""
     found = module
     for part in path.split("."):
         found = getattr(found, part, None)

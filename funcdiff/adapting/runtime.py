@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from types import BuiltinMethodType
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy as np
 from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.subclasses import as_subclass
 from funcdiff.api.calls.repeated import CLOSED
+from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
+from funcdiff.errors import LostDerivativeError, user_location
 from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import asarray, full_like
@@ -41,6 +43,12 @@ def convert(kind: Any, x: Any, *rest: Any) -> Any:
         return _convert_traced(kind, x)
     if isinstance(x, list | tuple) and _is_of_arrays(kind) and is_traced(x):
         return asarray(x, kind)
+    if isinstance(x, str) and x.lstrip().startswith("~") and current_builder() and kind is not type:
+        raise LostDerivativeError(
+            f"{x!r}, the text of a traced number, was read as a number at {user_location()}. The "
+            "derivative ends there. Give the function a derivative with fd.primitive, or compute "
+            "without the text."
+        )
     return kind(x)
 
 
@@ -93,11 +101,16 @@ _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.by
 
 def method(function: Any, *args: Any, **keywords: Any) -> Any:
     """Call a function, or a method; that of a plain array takes traced arguments, too."""
+    if current_builder() is None:
+        return function(*args, **keywords)
     x, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if name == "__array__" and isinstance(x, Tracer):
         return asarray(x, *args, **keywords)
-    if type(x) is np.ndarray and any(map(is_traced, args)):
-        return getattr(array(x), name)(*args, **keywords)
+    is_numpys = isinstance(x, np.ndarray) and isinstance(function, BuiltinMethodType)
+    if is_numpys and any(map(is_traced, (*args, *keywords.values()))):
+        traced = array(np.asarray(x))
+        given = traced if type(x) is np.ndarray else as_subclass(traced, type(x), x)
+        return getattr(given, name)(*args, **keywords)
     return function(*args, **keywords)
 
 

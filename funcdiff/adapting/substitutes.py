@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, Final
 
 from funcdiff.api.calls.repeated import MODULES
+
+_own: Final[Callable[[ModuleType], dict[str, Any]]] = vars(ModuleType)["__dict__"].__get__
+"""Return the names that a module holds itself."""
+
+_KEPT: Final = ("_plain", "_find", "_named")
 
 
 class Substitute(ModuleType):
@@ -19,7 +27,13 @@ class Substitute(ModuleType):
         self, plain: ModuleType, names: dict[str, Any], find: Callable[[str], Any] | None = None
     ) -> None:
         super().__init__(plain.__name__, plain.__doc__)
-        vars(self).update(names, _plain=plain, _find=find, _own=frozenset(names))
+        _own(self).update(names, _plain=plain, _find=find, _named=frozenset(names))
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names, for code that takes them from ``np.__dict__`` or ``vars(math)``."""
+        names = {**vars(self._plain), **_own(self)}
+        return {name: getattr(self, name) for name in names if name not in _KEPT}
 
     def __getattr__(self, name: str) -> Any:
         if self._find is not None:
@@ -27,20 +41,35 @@ class Substitute(ModuleType):
                 found = self._find(name)
             except AttributeError:
                 return getattr(self._plain, name)
-            vars(self)[name] = found
+            _own(self)[name] = found
             return found
         return getattr(self._plain, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a name of the module that it stands for, as ``sys.stdout``, or one of its own."""
-        if name in self._own or isinstance(value, ModuleType):
-            vars(self)[name] = value
+        if name in self._named or isinstance(value, ModuleType):
+            _own(self)[name] = value
         else:
-            vars(self).pop(name, None)
+            _own(self).pop(name, None)
             setattr(self._plain, name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self._plain), *vars(self)})
+        return sorted({*dir(self._plain), *_own(self)})
 
 
 MODULES.add(Substitute)
+
+
+_HOME: Final = str(Path(__file__).parents[1])
+"""The folder whose frames do not count."""
+
+
+def warn(message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **named: Any) -> None:
+    """Do what `warnings.warn` does, with levels of the stack as if we were not on it."""
+    frame: FrameType | None = sys._getframe(1)
+    hidden = 1
+    for _ in range(stacklevel - 1):
+        frame = frame and frame.f_back
+        while frame is not None and frame.f_code.co_filename.startswith(_HOME):
+            frame, hidden = frame.f_back, hidden + 1
+    warnings.warn(message, category, stacklevel + hidden, *args, **named)

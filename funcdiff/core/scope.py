@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
+from threading import get_ident
 from typing import Any, Final, TypeVar
 
 R = TypeVar("R")
 
 innermost: Final[ContextVar[Any]] = ContextVar("funcdiff_builder", default=None)
+
+
+def current() -> Any:
+    """Return the innermost builder of this context; None in a thread that is not its own.
+
+    Threads may start in a copy of the context (``asyncio.to_thread``), and two of them must not
+    record into one builder at once.
+    """
+    builder = innermost.get()
+    return builder if builder is None or builder.thread == get_ident() else None
 
 
 def run_isolated(function: Callable[[], R]) -> R:

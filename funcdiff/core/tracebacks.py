@@ -15,7 +15,7 @@ from inspect import Signature, signature
 from types import TracebackType
 from typing import Any, Final, TypeVar, cast
 
-from funcdiff.core.scope import innermost
+from funcdiff.core.scope import current
 from funcdiff.errors import FuncdiffError, InternalError, is_ours, is_users_file, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,7 +82,7 @@ def shorten(error: BaseException) -> None:
 
     Inside a trace nothing is dropped: by where an error was raised, it is found out whose it is.
     """
-    if innermost.get() is not None or os.environ.get(VARIABLE) == "full":
+    if current() is not None or os.environ.get(VARIABLE) == "full":
         return
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()

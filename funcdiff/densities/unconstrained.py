@@ -224,7 +224,7 @@ class Density:
     start
         Array of shape ``(n,)``: the vector of the parameters that `density` was given.
     engine
-        What computes: ``"numpy"`` or ``"llvm"``.
+        What computes: ``"numpy"`` or ``"llvm"``; None if `jit` chooses.
     """
 
     _function: _Unconstrained

@@ -263,22 +263,24 @@ for _class in (TracedSeries, TracedFrame):
         setattr(_class, f"__{_name}__", _operator(_plain, _ufunc))
 
 
-def _teach(cls: type, name: str) -> None:
-    """Let a product of pandas' leave traced operands to us: it asks no operand for its priority."""
-    plain: Callable[..., Any] = getattr(cls, name)
+def _teach(cls: Any) -> None:
+    """Let pandas' product, which asks no operand for its priority, leave traced operands to us.
+
+    It takes ``np.asarray(other)``, which is a plain array always; ``@`` calls it.
+    """
+    plain: Callable[..., Any] = cls.dot
 
     @wraps(plain)
-    def product(self: Any, other: Any) -> Any:
+    def dot(self: Any, other: Any) -> Any:
         if current_builder() is None or not (is_traced(self) or is_traced(other)):
             return plain(self, other)
         return _product(self, other)
 
-    setattr(cls, name, product)
+    cls.dot = dot
 
 
 for _class in _TABLES:
-    for _name in ("__matmul__", "dot"):
-        _teach(_class, _name)
+    _teach(_class)
 
 
 # ---- Containers ---------------------------------------------------------------------------------

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy as copy_module
+import importlib
 import math
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +25,7 @@ from funcdiff.adapting import copies
 from funcdiff.adapting.caching import lru_cache
 from funcdiff.adapting.mathematics import MATH
 from funcdiff.adapting.runtime import convert
-from funcdiff.errors import FuncdiffError, InputError
+from funcdiff.errors import FuncdiffError, InputError, LostDerivativeError
 from tests.adapting.toy import COMPILED, FILES, LAZILY, NUMBA
 
 
@@ -38,9 +42,16 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield __import__("toy")
     finally:
         sys.path.remove(str(folder))
-        for modules in (sys.modules, copies._copies):
-            for name in [n for n in modules if n.partition(".")[0] in ("toy", "lazily")]:
-                del modules[name]
+        forget("toy")
+        forget("lazily")
+
+
+def forget(package: str) -> None:
+    for modules in (sys.modules, copies._copies, copies._originals):
+        for name in [n for n in modules if f".{package}." in f".{n}."]:
+            del modules[name]
+    copies._asked.discard(package)
+    copies._is_numerical.cache_clear()
 
 
 CASES: dict[str, Callable[[Any, Any], Any]] = {
@@ -94,6 +105,13 @@ def test_what_it_computes_is_the_originals_and_has_derivatives(toy: Any, name: s
         np.testing.assert_allclose(fd.vmap(fd.grad(f))(xs), [fd.grad(f)(x) for x in xs], 1e-12)
 
 
+@pytest.mark.usefixtures("toy")
+def test_a_module_that_takes_all_names_of_another_is_copied_itself() -> None:
+    copy = fd.adapt("toy.everything")  # its __spec__ is that of toy, as in the original
+    assert fd.grad(copy.own)(1.5) == 3.0
+    assert copy.area is fd.adapt("toy").area
+
+
 def test_the_original_and_the_copy_are_two(toy: Any) -> None:
     copy = fd.adapt("toy")
     assert copy is not toy
@@ -128,13 +146,18 @@ def test_exceptions_and_enumerations_are_the_originals(toy: Any) -> None:
             f(-1.0)
 
 
-def test_warnings_name_the_caller(toy: Any) -> None:
-    copy = fd.adapt("toy.shapes")
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        assert copy.warned(3.0) == 9
-        assert toy.shapes.warned(3.0) == 9
-    assert {w.filename for w in found} == {__file__}
+def test_warnings_name_the_lines_that_the_originals_do(toy: Any) -> None:
+    def told(shapes: Any, derive: Callable[[Any], Any]) -> list[tuple[str, int]]:
+        shapes.remembered.cache_clear()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            derive(lambda x: shapes.warned(x) + shapes.warned_within(x))(3.0)
+        return [(w.filename, w.lineno) for w in found]
+
+    wanted = told(toy.shapes, lambda f: f)
+    assert len(wanted) == 4
+    for derive in (lambda f: f, fd.grad, fd.jit):
+        assert told(fd.adapt("toy.shapes"), derive) == wanted
 
 
 def test_errors_name_the_line_of_the_package(toy: Any) -> None:
@@ -304,6 +327,15 @@ def test_integers_of_what_has_none_raise(name: str) -> None:
         fd.grad(lambda x: x * ours(x))(1e30)
 
 
+def test_numbers_are_not_read_from_texts_of_traced_ones() -> None:
+    f: Any = fd.adapt(lambda x: convert(float, f" {x:.18f}") * convert(float, "2.0"))
+    assert f(1.5) == 3.0
+    with pytest.raises(LostDerivativeError, match="the text of a traced number, was read"):
+        fd.grad(f)(1.5)
+    with pytest.raises(ValueError, match="could not convert"):
+        convert(float, "~1.5")
+
+
 def test_a_script_adapts_the_functions_that_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         "import math\ndef helper(x):\n    return math.sin(x) * x\ndef f(x):\n    return helper(x)\n"
@@ -409,9 +441,112 @@ def test_without_scipy_code_that_needs_only_numpy_is_adapted() -> None:
     assert done.stdout == "5.0\n"
 
 
-def test_objects_of_copies_are_not_pickled_as_those_of_originals(toy: Any) -> None:
-    with pytest.raises(pickle.PicklingError):
-        pickle.dumps(fd.adapt(toy.Shape)(1.0))
+UNPICKLED = """
+import pickle, sys
+import funcdiff as fd
+shape, slotted, area, derive, method, module = pickle.load(sys.stdin.buffer)
+copy = fd.adapt("toy")
+assert type(shape) is copy.Shape and type(slotted) is copy.shapes.Slotted
+assert area is copy.area and module is copy.shapes and "toy.shapes" in sys.modules
+print(derive(0.5), fd.grad(method)(0.5), fd.grad(lambda x: type(shape)(x).area)(0.5), shape)
+"""
+
+
+def test_what_a_copy_has_is_pickled_and_is_adapted_in_another_process(toy: Any) -> None:
+    copy = fd.adapt("toy")
+    shape, slotted = (
+        copy.Shape(1.5, others=[copy.shapes.later, np.ones(2)]),
+        copy.shapes.Slotted(2.0),
+    )
+    others = (copy.area, fd.grad(copy.area), slotted.__call__, copy.shapes)
+    text = pickle.dumps((shape, slotted, *others))
+    folder = str(Path(toy.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", UNPICKLED], input=text, capture_output=True, check=False,
+        env={"PYTHONPATH": f"{folder}:{':'.join(p for p in sys.path if p)}", "PATH": ""},
+    )  # fmt: skip
+    slopes = f"{math.pi} {2 * math.cos(1.0)} {math.pi}"
+    assert done.stdout.decode().startswith(f"{slopes} Shape(r=1.5, kind="), done.stderr.decode()
+    assert pickle.loads(pickle.dumps(fd.adapt(toy.area))) is fd.adapt(toy.area)
+    assert pickle.loads(pickle.dumps(toy.area)) is toy.area
+    with pytest.raises(pickle.PicklingError):  # the class alone is looked for in the original
+        pickle.dumps(copy.Shape)
+
+
+def test_objects_of_copies_are_copied_as_others_are(toy: Any) -> None:
+    shape = fd.adapt(toy.Shape)(1.5, others=[[1.0]])
+    shallow, deep = copy_module.copy(shape), copy_module.deepcopy(shape)
+    assert type(shallow) is type(deep) is type(shape)
+    assert shallow.others is shape.others
+    assert deep == shape
+    assert deep.others[0] is not shape.others[0]
+
+
+def test_what_is_adapted_already_stays_as_it_is(toy: Any) -> None:
+    copy = fd.adapt(toy)
+    for same in (copy, copy.area, copy.Shape, copy.Shape(1.0), copy.shapes.numbers):
+        assert fd.adapt(same) is same
+    method = copy.Shape(1.0).integral
+    assert fd.adapt(method) == method
+
+
+PLACES: dict[str, dict[str, str]] = {
+    "a zip file": {
+        "placed/__init__.py": "from placed.within import cube",
+        "placed/within.py": "import math\ndef cube(x): return math.pow(float(x), 3)",
+    },
+    "a module in a zip file": {"placed.py": "import math\ndef cube(x): return math.pow(x, 3)"},
+    "two folders": {
+        "one/placed/within.py": "import math\ndef cube(x): return math.pow(float(x), 3)",
+        "two/placed/other.py": "from placed.within import cube",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_package_is_adapted_wherever_it_is(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in PLACES[kind].items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    folders = [str(tmp_path / "one"), str(tmp_path / "two")]
+    if "zip" in kind:
+        folders = [shutil.make_archive(str(tmp_path / "archive"), "zip", tmp_path)]
+    monkeypatch.setattr(sys, "path", [*folders, *sys.path])
+    name = "placed.other" if kind == "two folders" else "placed"
+    try:
+        placed = importlib.import_module(name)
+        f: Any = lambda x: placed.cube(x)
+        assert fd.grad(fd.adapt(f))(2.0) == 12.0  # found to be numerical, without being asked for
+        assert fd.grad(fd.adapt(name).cube)(1.0) == 3.0
+    finally:
+        forget("placed")
+
+
+def test_a_module_that_is_loaded_again_is_copied_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "edited"
+    package.mkdir()
+    for power in (2, 3, 4):
+        text = f"import math\ndef f(x): return math.pow(x, {power})"
+        (package / "within.py").write_text(text + " " * power)  # of another size
+        (package / "__init__.py").write_text("from edited.within import f")
+        if power == 3:
+            importlib.reload(sys.modules["edited.within"])
+            importlib.reload(sys.modules["edited"])
+        elif power == 4:
+            for name in ("edited", "edited.within"):
+                del sys.modules[name]
+        original = importlib.import_module("edited")
+        copy = fd.adapt("edited")
+        for f in (copy.f, fd.adapt(original.f), fd.adapt(partial(original.f))):
+            assert fd.grad(f)(1.0) == power
+        assert fd.adapt("edited").f is copy.f
+    forget("edited")
 
 
 def test_functions_that_numba_compiles_are_pythons(

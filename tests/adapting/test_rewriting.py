@@ -14,7 +14,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.adapting import rewriting
 from funcdiff.adapting.bytecode import rewritten_module
-from funcdiff.adapting.copies import BUILTINS
+from funcdiff.adapting.copies import BUILTINS, module_for
 from funcdiff.adapting.rewriting import rewrite
 from funcdiff.errors import FuncdiffError
 
@@ -395,6 +395,10 @@ def test_modules_give_all_names_and_functions_that_are_no_methods() -> None:
     f: Callable[[Any], Any] = _module(rewrite(text, "f"), __builtins__=BUILTINS)["f"]
     assert f(0.5) == np.sin(0.5) * np.pi * 6 + 4
     np.testing.assert_allclose(fd.grad(f)(0.5), np.cos(0.5) * np.pi * 6)
+    found = vars(module_for("numpy"))
+    assert found.keys() == vars(np).keys()
+    assert found["nanmean"] is module_for("numpy").nanmean
+    assert found["nanmean"] is not np.nanmean
 
 
 MADE = (

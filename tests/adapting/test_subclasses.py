@@ -10,7 +10,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
-from funcdiff.adapting.runtime import new, view
+from funcdiff.adapting.runtime import method, new, view
 from funcdiff.errors import UnsupportedNumPyError
 
 
@@ -83,6 +83,28 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "its own product": lambda x: x @ np.ones((3, 3)),
 }
 X = np.array([0.1, 0.2, 0.3])
+METHODS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a product": (lambda x: method(Tagged([2.0, 1.0, 3.0], tag="t").dot, x), ""),
+    "bounds": (lambda x: method(Tagged([2.0, 0.0, 0.1], tag="t").clip, max=x), "t"),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_plain_arrays_of_a_class_take_traced_ones(name: str) -> None:
+    f, tag = METHODS[name]
+    seen = []
+
+    def total(x: Any) -> Any:
+        y = f(x)
+        seen.append(getattr(y, "tag", ""))
+        return np.sum(y)
+
+    found = fd.value_and_grad(total)(X)
+    assert found[0] == total(X)
+    assert seen == [tag] * len(seen)
+    h = 1e-6
+    slopes = [(total(X + h * e) - total(X - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(found[1], slopes, 1e-6)
 
 
 def _classes(y: Any) -> Any:

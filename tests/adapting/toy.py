@@ -13,6 +13,13 @@ from .shapes import Shape, ToyError
 from . import late
 __version__ = "1"
 ''',
+    "everything.py": '''
+import math
+import toy
+globals().update({k: v for k, v in vars(toy).items() if not isinstance(v, str)})
+def own(x):
+    return math.pow(x, 2)
+''',
     "shapes.py": '''
 import math
 import sys
@@ -28,6 +35,14 @@ import toy.numbers_of as numbers
 __all__ = ["area", "Kind"]
 here = sys.modules[__name__]
 TABLE = {"sin": np.sin, "sqrt": math.sqrt}
+
+
+class Missing:
+    def __getattribute__(self, name):
+        raise ModuleNotFoundError("no module of that name")
+
+
+missing = Missing()
 
 
 class ToyError(ValueError):
@@ -115,6 +130,21 @@ def later(x, table=TABLE):
 def warned(x):
     warnings.warn("a toy", UserWarning, stacklevel=2)
     return x**2
+
+
+def warned_within(x):
+    return positive(told)(x) + remembered(3)
+
+
+def told(x, level=3):
+    warnings.warn("a toy", stacklevel=level)
+    return float(x) + told(x, 1) if level > 1 else x
+
+
+@lru_cache
+def remembered(x):
+    warnings.warn("a toy", stacklevel=2)
+    return x
 ''',
     "numbers_of.py": '''
 import cmath

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -113,6 +114,10 @@ def _in_another_thread(x: Any) -> Any:
         return pool.submit(lambda: x * 2).result()
 
 
+def _in_a_thread_with_a_copy_of_the_context(x: Any) -> Any:
+    return asyncio.run(asyncio.to_thread(lambda: x * 2))
+
+
 MADE_WHERE = r"(?s)(?=.*Return it from the traced function)(?=.*test_nesting\.py)(?=.*_smuggled)"
 
 test_what_leaves_its_trace_raises = refused({
@@ -135,6 +140,11 @@ test_what_leaves_its_trace_raises = refused({
     ),
     "to another thread": (
         EscapedTracerError, "another thread", lambda: fd.grad(_in_another_thread)(1.0)
+    ),
+    # where two of them would record into one program at once
+    "to another thread with a copy of the context": (
+        EscapedTracerError, "another thread",
+        lambda: fd.grad(_in_a_thread_with_a_copy_of_the_context)(1.0),
     ),
 })  # fmt: skip
 

@@ -447,7 +447,7 @@ API: Final = (
             "        pass\n",
             "rules run on values inside of jit"),
     Planted("core/tracebacks.py",
-            'if innermost.get() is not None or os.environ.get(VARIABLE) == "full":',
+            'if current() is not None or os.environ.get(VARIABLE) == "full":',
             'if os.environ.get(VARIABLE) == "full":',
             "within a trace it is not known any more who raised an error"),
     Planted("core/tracebacks.py",

@@ -95,6 +95,130 @@ def test_a_write_reaches_what_it_reaches_in_numpy(f: Callable[[Any], Any], x: An
             np.testing.assert_array_equal(ours, numpys)
 
 
+def _flattened(x: Any) -> None:
+    x.reshape(-1)[:2] *= 3
+
+
+def _flattened_backwards(x: Any) -> None:
+    x[..., ::-1].reshape(-1)[0] = 5.0
+
+
+def _flattened_after_a_change(x: Any) -> None:
+    x += 1
+    y = x.ravel()
+    y[0] = y[1]
+
+
+def _made_contiguous(x: Any) -> None:
+    y = fnp.ascontiguousarray(x)
+    y[0] *= x[-1]
+
+
+def _copied_and_flattened(x: Any) -> None:
+    y = x.copy()
+    y.ravel()[1] = 5.0
+    x *= y
+
+
+def _placed_from_a_part_of_it(x: Any) -> None:
+    np.place(x, np.arange(x.size).reshape(x.shape) > 1, x[::-1])
+
+
+def _packed(y: Any) -> Any:
+    records = np.zeros(4, [("name", "S1"), ("value", float)])
+    records["value"] = y[0, :4]
+    return records
+
+
+_LARGE = np.arange(1.0, 37.0).reshape(6, 6)
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "gaps": lambda y: y[::2, ::2],
+    "some columns": lambda y: y[:2, 1:4],
+    "reversed rows": lambda y: y[::-1],
+    "both axes reversed": lambda y: y[::-2, ::-1],
+    "columns with gaps": lambda y: y[:, ::3].T,
+    "one axis with gaps": lambda y: y[1, ::2],
+    "one axis reversed": lambda y: y[1, ::-1],
+}
+
+
+@pytest.mark.parametrize(
+    "lay_out", [*LAYOUTS.values(), lambda y: _packed(y)["value"]], ids=[*LAYOUTS, "packed records"]
+)
+@pytest.mark.parametrize(
+    "write",
+    [_flattened, _flattened_backwards, _flattened_after_a_change, _made_contiguous,
+     _copied_and_flattened, _placed_from_a_part_of_it],
+)  # fmt: skip
+def test_an_argument_lies_in_memory_as_what_was_given_for_it(
+    write: Callable[[Any], Any], lay_out: Callable[[Any], Any]
+) -> None:
+    def f(x: Any) -> Any:
+        write(x)
+        return np.sum(x * np.arange(1.0, x.size + 1).reshape(x.shape))
+
+    def plain(change: Any = 0.0) -> Any:
+        x = lay_out(_LARGE.copy())
+        x += change
+        return f(x)
+
+    x = lay_out(_LARGE)
+    directions = np.eye(x.size).reshape(-1, *x.shape)
+    # exact for a function of the second degree
+    slopes = [(plain(t) - plain(-t)) / 2 for t in directions]
+    value, gradient = fd.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, plain(), rtol=1e-14)
+    np.testing.assert_allclose(np.ravel(gradient), slopes, rtol=1e-12)
+    of_gradient = fd.jvp(lambda x: fd.grad(f)(x), (x,), (directions[0],))[0]
+    np.testing.assert_allclose(np.ravel(of_gradient), slopes, rtol=1e-12)
+
+
+_FLAGS: tuple[str, ...] = (
+    "c_contiguous", "f_contiguous", "contiguous", "fnc", "forc", "fortran", "writeable", "aligned",
+    "behaved", "carray", "farray", "writebackifcopy",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("lay_out", [*LAYOUTS.values(), lambda y: y, lambda y: y.T])
+@pytest.mark.parametrize(
+    "make",
+    [lambda x: x, lambda x: x.T, lambda x: x * 2, lambda x: x[None], lambda x: np.sum(x),
+     lambda x: np.broadcast_to(x, (2, *x.shape)), lambda x: x[..., ::2], lambda x: x.copy("F")],
+)  # fmt: skip
+def test_flags_are_those_of_the_plain_array(
+    make: Callable[[Any], Any], lay_out: Callable[[Any], Any]
+) -> None:
+    def f(x: Any) -> Any:
+        flags = make(x).flags
+        return 0.0 * np.sum(x), (
+            *(getattr(flags, name) for name in _FLAGS), flags["C"]
+        )  # fmt: skip
+
+    x = lay_out(_LARGE.copy())
+    ours = fd.grad(f, has_aux=True)(x)[1]
+    numpys = f(x)[1]
+    assert ours == numpys
+    assert fd.grad(lambda x: np.sum(x) * np.isfortran(x))(x).max() == np.isfortran(x)
+
+
+def test_flags_are_those_of_an_array_in_c_order_where_no_value_tells_and_none_is_set() -> None:
+    def f(x: Any) -> Any:
+        assert x.flags.writeable
+        return np.sum(x) if x.flags.c_contiguous else np.sum(x * 2)
+
+    def protected(x: Any) -> Any:
+        x.flags.writeable = False
+        return np.sum(x)
+
+    np.testing.assert_allclose(fd.jit(f)(X), np.sum(X), rtol=1e-14)
+    with pytest.raises(UnsupportedNumPyError, match=r"flags.writeable = False was met at .*line"):
+        fd.grad(protected)(X)
+    with pytest.raises(UnsupportedNumPyError, match="Leave it out"):
+        fd.grad(lambda x: (x.flags.__setitem__("W", False), np.sum(x))[1])(X)
+    with pytest.raises(AttributeError, match="no attribute 'foo'"):
+        fd.grad(lambda x: x.flags.foo)(X)
+
+
 def test_a_buffer_like_a_copy_that_a_reshape_made_lies_in_memory_as_in_numpy() -> None:
     def f(x: Any) -> Any:
         y = x * 1

@@ -149,6 +149,13 @@ def test_weights_below_zero_are_refused_as_scipy_does() -> None:
                 fd.vjp(f, np.array([[0.1, 0.2], [0.3, 0.5]]))
 
 
+def test_weights_may_be_a_list() -> None:
+    w = [0.5, 1.0]
+    for metric in ("euclidean", "minkowski", "chebyshev", "braycurtis", "cosine"):
+        of_pairs = fd.vjp(lambda x, m=metric: distance.pdist(x, m, w=w), A[:, :2])[0]
+        np.testing.assert_allclose(of_pairs, plain.pdist(A[:, :2], metric, w=w), rtol=1e-12)
+
+
 def test_the_covariance_for_mahalanobis_is_estimated_as_scipy_does() -> None:
     x = np.array([[0.1, 0.7], [0.3, 0.5], [0.2, 0.9], [0.4, 0.1]])
     found = fd.vjp(lambda x: distance.pdist(x, "mahalanobis"), x[:, :1])[0]

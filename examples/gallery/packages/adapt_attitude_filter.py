@@ -84,5 +84,11 @@ for name, parameters in (("start", start), ("tuned", fit.x)):
 axes.set(xlabel="time (s)", ylabel="attitude, off by (°)")
 axes.legend()
 
+# %%
+# .. image:: /_static/packages/adapt_attitude_filter.svg
+#    :alt: How far the attitude is off over time, before and after the tuning
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_attitude_filter.svg"
+
 assert np.all(np.abs(fit.x[1:] - offset) < 0.03)
 assert fit.fun < 0.2 * loss(start)

@@ -83,4 +83,10 @@ for axis, name, values in zip(
     axis.imshow(shown(values)[None, None])
     axis.set(title=name, xticks=[], yticks=[])
 
+# %%
+# .. image:: /_static/packages/adapt_colour_match.svg
+#    :alt: Three patches of colour: the start, the match and what was wanted
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_colour_match.svg"
+
 assert fit.fun < 1e-2

@@ -72,4 +72,10 @@ drawn = axes.tricontourf(mesh.p[0], mesh.p[1], mesh.t.T, field, 12)
 figure.colorbar(drawn, label="temperature")
 axes.set_aspect("equal")
 
+# %%
+# .. image:: /_static/packages/adapt_finite_elements.svg
+#    :alt: The temperature in the square, by its fitted conductivities
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_finite_elements.svg"
+
 assert np.all(np.abs(fit.x - truth) < 0.1)

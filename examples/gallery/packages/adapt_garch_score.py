@@ -74,9 +74,16 @@ print("robust standard errors:", spread.round(3))
 # %%
 
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-axes.plot(returns, lw=0.5, color="grey")
-axes.plot(2 * np.sqrt(variances(fit.x)))
-axes.set(xlabel="day", ylabel="return")
+axes.plot(returns, lw=0.5, color="grey", label="return")
+axes.plot(2 * np.sqrt(variances(fit.x)), label="twice the volatility")
+axes.set(xlabel="day", ylabel="percent")
+axes.legend()
+
+# %%
+# .. image:: /_static/packages/adapt_garch_score.svg
+#    :alt: Daily returns, and twice the fitted volatility around them
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_garch_score.svg"
 
 assert np.all(np.abs(fit.x - [omega, alpha, beta]) < 3 * spread)
 assert np.linalg.norm(np.sum(scores, axis=0)) < 0.05

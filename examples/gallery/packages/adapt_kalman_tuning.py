@@ -75,4 +75,10 @@ axes.plot(run(fit.x)[1], label="filtered")
 axes.set(xlabel="step", ylabel="place")
 axes.legend()
 
+# %%
+# .. image:: /_static/packages/adapt_kalman_tuning.svg
+#    :alt: Places as they were measured, as they were, and as the tuned filter has them
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_kalman_tuning.svg"
+
 assert np.all(np.abs(fit.x - np.log([pushed, seen])) < 3 * spread)

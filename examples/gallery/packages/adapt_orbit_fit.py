@@ -75,4 +75,10 @@ for name, elements in (("guess", guess), ("fitted", fit.x)):
 axes.set(xlabel="minute", ylabel="distance, off by (km)")
 axes.legend()
 
+# %%
+# .. image:: /_static/packages/adapt_orbit_fit.svg
+#    :alt: How far distances are off over time, by the guess and by the fitted orbit
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_orbit_fit.svg"
+
 assert np.all(np.abs(fit.x - truth) < 5 * spread)

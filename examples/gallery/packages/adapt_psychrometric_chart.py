@@ -68,7 +68,17 @@ budget = np.array(
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 lines = axes.contour(temperatures, humidities, budget, 8)
 axes.clabel(lines)
-axes.set(xlabel="dry-bulb temperature (°C)", ylabel="relative humidity")
+axes.set(
+    title="Uncertainty of the wet bulb (°C)",
+    xlabel="dry-bulb temperature (°C)",
+    ylabel="relative humidity",
+)
+
+# %%
+# .. image:: /_static/packages/adapt_psychrometric_chart.svg
+#    :alt: Lines of equal uncertainty over temperature and humidity
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_psychrometric_chart.svg"
 
 # %%
 # Differences of solutions agree.

@@ -75,4 +75,10 @@ axes.plot(hours, current(fit.x, irradiance, air, wind), label="fitted")
 axes.set(xlabel="hours from noon", ylabel="current (A)")
 axes.legend()
 
+# %%
+# .. image:: /_static/packages/adapt_pv_model.svg
+#    :alt: The current of the module over a day: measured, by the data sheet and fitted
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_pv_model.svg"
+
 assert np.all(np.abs(fit.x - truth) < 5 * spread)

@@ -56,5 +56,11 @@ for name, lengths in (("start", start), ("matched", fit.x)):
 axes.set(xlabel="frequency (GHz)", ylabel="reflection (dB)")
 axes.legend()
 
+# %%
+# .. image:: /_static/packages/adapt_rf_network.svg
+#    :alt: The reflection over the band, at the start and matched
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_rf_network.svg"
+
 assert np.linalg.norm(fd.grad(mean_power)(fit.x)) < 1e-5
 assert fit.fun < 0.05

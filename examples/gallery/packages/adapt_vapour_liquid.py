@@ -74,4 +74,10 @@ axes.plot(grid, [boiling(x, fit.x) for x in grid], label="fitted")
 axes.set(xlabel="fraction of ethanol", ylabel="boiling point (K)")
 axes.legend()
 
+# %%
+# .. image:: /_static/packages/adapt_vapour_liquid.svg
+#    :alt: Boiling points over the fraction of ethanol, measured and fitted
+
+# sphinx_gallery_thumbnail_path = "_static/packages/adapt_vapour_liquid.svg"
+
 assert np.all(np.abs(fit.x - truth) < 4 * spread)

@@ -31,7 +31,7 @@ from funcdiff.core.late import listening
 from funcdiff.core.origins import reader
 from funcdiff.core.recording.quiet import warns_as_usual
 from funcdiff.core.recording.snapshot import owner_of
-from funcdiff.core.scope import innermost
+from funcdiff.core.scope import current
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import operation_of
@@ -510,7 +510,7 @@ def _trace_and_keep(call: _Call, objects: list[Any], traced: Callable[[], Trace]
 
 def _is_looked_at() -> bool:
     """Whether somebody waits for what a call does: a trace outside, a reader, or a debugger."""
-    if innermost.get() is not None or reader.get() is not None or sys.gettrace() is not None:
+    if current() is not None or reader.get() is not None or sys.gettrace() is not None:
         return True
     if _monitoring is not None and any(map(_monitoring.get_tool, _TOOLS)):
         return True

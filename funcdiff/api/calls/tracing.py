@@ -264,6 +264,8 @@ def _inputs(
     for k, (t, x) in enumerate(zip(types, operands, strict=True)):
         if not (t.shape or inputs[k].weak) and is_array_without_axes(x):
             inputs[k] = views.as_array(inputs[k])
+        if values[k] is not None:
+            views.note_layout_of_argument(inputs[k], x)
     return inputs
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
+from threading import get_ident
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -23,12 +24,12 @@ from funcdiff.core.recording.concrete import Calls, Values
 from funcdiff.core.recording.entries import Recording, first_result, program_of
 from funcdiff.core.recording.quiet import error_state, errors_are_heard, without_warnings
 from funcdiff.core.recording.snapshot import Lent, Snapshots
-from funcdiff.core.scope import innermost
+from funcdiff.core.scope import current, innermost
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import EscapedTracerError, InternalError, user_location
 
-current_builder: Final[Callable[[], Builder | None]] = innermost.get
+current_builder: Final[Callable[[], Builder | None]] = current
 
 direct: Final[dict[Any, Any]] = {}
 """What the front end records straight away, by function and operand types."""
@@ -69,6 +70,8 @@ class Builder:
 
     rule_calls: Any = None
     """Calls of functions with rules that were made on values, if any: they live as long as this."""
+    thread: int = 0
+    """The thread in which this was opened, and which alone may record."""
     evaluated: int = 0
     """How many of the first variables had to be evaluated for the arguments of these calls."""
 
@@ -102,7 +105,8 @@ class Builder:
         self._outer: list[Builder | None] = []
 
     def __enter__(self) -> Builder:
-        self.parent = outside = innermost.get()
+        self.parent = outside = current()
+        self.thread = get_ident()
         if outside is None:
             self.filters = warnings.filters
             self.shows_warnings = getattr(warnings, "_showwarnmsg_impl", None)
@@ -314,7 +318,7 @@ class Builder:
 
 def builders() -> Iterator[Builder]:
     """Yield the builders that are open, the innermost first."""
-    builder = innermost.get()
+    builder = current()
     while builder is not None:
         yield builder
         builder = builder.parent

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core.scope import innermost
+from funcdiff.core.scope import current
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ def floating_errors() -> tuple[tuple[str, ...], type[Exception] | None]:
     process, as tests have them, change nothing.
     """
     raising, warning = _raising_and_warning(error_state())
-    builder = innermost.get()
+    builder = current()
     if builder is None or warnings.filters is builder.filters or not warning:
         return raising, FloatingPointError
     action = _action()

@@ -120,6 +120,10 @@ def replace_elements(x: Tracer, whole: NDArray, view: NDArray, v: Tracer) -> Tra
     """
     if view.size == 0:
         return x
+    backwards = tuple(axis for axis, stride in enumerate(whole.strides) if stride < 0)
+    if backwards:
+        turned = replace_elements(reverse(x, backwards), np.flip(whole, backwards), view, v)
+        return reverse(turned, backwards)
     offset = _address(view) - _address(whole)
     region = _region(whole, view, offset - offset % whole.itemsize)
     if view.itemsize == whole.itemsize:
@@ -185,6 +189,31 @@ def _box(
             backwards.append(axis)
     cut = Slice(tuple(starts), tuple(stops), tuple(steps))
     return Box(cut, tuple(sorted(backwards)), tuple(axes), view.shape)
+
+
+def layout_like(a: NDArray, dtype: Any) -> NDArray | None:
+    """Return an array without content, with the gaps and reversed axes of another.
+
+    A gap is rounded up to whole elements.  None if elements of the other overlap.
+    """
+    if a.size < 2:
+        return np.empty(a.shape, dtype)
+    steps = [
+        -(-abs(stride) // a.itemsize) if n > 1 else 0
+        for stride, n in zip(a.strides, a.shape, strict=True)
+    ]
+    end = 1  # how far elements reach along the axes so far
+    for step, n in sorted(zip(steps, a.shape, strict=True)):
+        if n > 1 and step < end:
+            return None
+        end += (n - 1) * step
+    size = np.dtype(dtype).itemsize
+    strides = [
+        -step * size if stride < 0 else step * size
+        for step, stride in zip(steps, a.strides, strict=True)
+    ]
+    first = sum((n - 1) * -min(s, 0) for s, n in zip(strides, a.shape, strict=True))
+    return np.ndarray(a.shape, dtype, np.empty(end, dtype).data, first, strides)
 
 
 Noted: TypeAlias = Callable[[Any, ArrayType], "NDArray | None"]
@@ -278,5 +307,7 @@ def _differs(value: NDArray, note: Any, noted: Noted) -> bool:
     model = noted(note, ArrayType(value.shape, value.dtype))
     if model is None or model.shape != value.shape:
         return True
-    pairs = zip(value.shape, value.strides, model.strides, strict=True)
-    return value.size > 0 and any(n > 1 and ours != numpys for n, ours, numpys in pairs)
+    # Of gaps and reversed axes nothing is left in what NumPy computes of an array.
+    ours, numpys = np.empty_like(value), np.empty_like(model)
+    pairs = zip(value.shape, ours.strides, numpys.strides, strict=True)
+    return value.size > 0 and any(n > 1 and here != there for n, here, there in pairs)

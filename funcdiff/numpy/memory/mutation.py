@@ -18,7 +18,7 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import array, fit, model_of
 from funcdiff.numpy.memory.array_copies import follow
-from funcdiff.numpy.memory.layouts import NDArray, note_layout, replace_elements
+from funcdiff.numpy.memory.layouts import NDArray, layout_like, note_layout, replace_elements
 from funcdiff.numpy.memory.views import (
     Make,
     Memory,
@@ -144,7 +144,8 @@ def rearrange(x: Tracer, value: Any, write: Callable[[NDArray, NDArray], None]) 
     root = locate(x).root
     if locate(value).root is not root or root.dtype != x.dtype:
         return False
-    positions: NDArray = np.empty_like(models_of(root)[0], np.intp)
+    positions = layout_like(models_of(root)[0], np.intp)
+    assert positions is not None, "elements of an array that is no view do not overlap"
     positions[...] = np.arange(positions.size).reshape(positions.shape)
     write(_view_of(x, root, positions), _view_of(value, root, positions))
     elements = reshape(root, (root.type.size,))

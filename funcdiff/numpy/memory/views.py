@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Final, NamedTuple, TypeAlias
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -20,7 +21,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.memory.layouts import NDArray, layout_of_value, note_layout
+from funcdiff.numpy.memory.layouts import NDArray, layout_like, layout_of_value, note_layout
 
 Make: TypeAlias = Callable[[Any], Any]
 Write: TypeAlias = Callable[[Tracer, Tracer], Tracer]
@@ -131,6 +132,16 @@ def fresh(x: Tracer) -> Tracer:
 def as_array(x: Tracer) -> Tracer:
     """Return a handle on the same value that, without axes, too, stands for an array."""
     return Builder.array_handle(x.builder, x.atom, x.type)
+
+
+def note_layout_of_argument(x: Tracer, given: Any) -> None:
+    """Note that an argument lies in memory as what the caller gave for it."""
+    if isinstance(given, Tracer):
+        given = layout(given) if getattr(given, "views", None) is not None else None
+    if isinstance(given, np.ndarray) and not given.flags.forc and given.shape == x.shape:
+        model = layout_like(given, x.dtype)
+        if model is not None:
+            memory(x).models = (model,)
 
 
 def fresh_like(x: Tracer) -> Tracer:
@@ -283,6 +294,47 @@ def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
     finally:
         record.is_asked = False
     return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
+
+
+# ---- What NumPy says of the memory of an array, as far as it is known of a traced one ------------
+
+
+class Flags:
+    """What NumPy says of the memory of the array that a traced one stands for."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, x: Tracer) -> None:
+        object.__setattr__(self, "_array", x)
+
+    def __getattr__(self, name: str) -> Any:
+        return _flag(self._array, attrgetter(name))
+
+    def __getitem__(self, name: str) -> Any:
+        return _flag(self._array, itemgetter(name))
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise UnsupportedNumPyError(
+            f"x.flags.{name} = {value!r} was met at {user_location()}, where x is a traced array. "
+            "Leave it out: nothing but the function itself can write to a traced array."
+        )
+
+    __setitem__ = __setattr__
+
+    def __repr__(self) -> str:
+        text: str = _flag(self._array, repr)
+        return text
+
+
+def _flag(x: Tracer, question: Callable[[Any], Any]) -> Any:
+    """Return the answer for the layout of an array; where that is not known, for C order.
+
+    SciPy asks whether an array is contiguous to copy it if not, under jit, too.
+    """
+    if not isinstance(x, np.ndarray):
+        return question(x.dtype.type().flags)
+    model = layout(x, settle=True)
+    return question((np.empty(x.shape, x.dtype) if model is None else model).flags)
 
 
 # ---- Whether arrays share memory, as far as that is known of traced ones -------------------------

@@ -43,11 +43,6 @@ functions: Final[tuple[Refusal, ...]] = (
         "print(x), str(x) and f'{x}' show the values of a traced array.",
     ),
     _group(
-        "isfortran",
-        "It asks about memory; a traced array stands for a value without one.",
-        "Leave it out: no result depends on it.",
-    ),
-    _group(
         "as_strided",
         "It makes views of memory; a traced array stands for a value without one.",
         "Use np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
@@ -180,7 +175,7 @@ untouched: Final = _names(
     """
     False_ True_ ScalarType sctypeDict typecodes little_endian newaxis
     dtype finfo iinfo ndarray ufunc busdaycalendar
-    isdtype isscalar issubdtype iterable mintypecode promote_types typename
+    isdtype isfortran isscalar issubdtype iterable mintypecode promote_types typename
     broadcast_shapes diag_indices tril_indices triu_indices mask_indices indices
     fromfunction ndindex index_exp s_ mgrid ogrid
     bartlett blackman hamming hanning
@@ -196,5 +191,5 @@ untouched: Final = _names(
     linalg.test linalg.LinAlgError fft.test fft.fftfreq fft.rfftfreq
     """
 )
-"""Names of NumPy's that need no rule: they take no array, ask only for types, or, like
+"""Names of NumPy's that need no rule: they take no array, ask only for types or flags, or, like
 ``row_stack`` and ``poly1d``, call covered functions."""

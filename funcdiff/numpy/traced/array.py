@@ -35,7 +35,7 @@ from funcdiff.numpy.traced.array_methods import (
 )  # fmt: skip
 from funcdiff.numpy.ufuncs import ufunc_calls, ufunc_methods
 
-innermost: Final[Callable[[], Any]] = scope.innermost.get
+innermost: Final[Callable[[], Any]] = scope.current
 """The innermost builder, of type `Any`: a checker takes that of a tracer for another class."""
 NO_STANCE: Final = Stance.NONE
 

@@ -22,8 +22,6 @@ from funcdiff.numpy.messages.mistakes import cure_in_scipy, explain
 from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.structure.structural import convert
 
-_FLAGS: Final = np.frombuffer(bytes(8)).flags
-
 
 def _method(function: Any) -> Any:
     def method(self: Methods, *args: Any, **kwargs: Any) -> Any:
@@ -52,8 +50,8 @@ class Methods(Convertible):
 
     @property
     def flags(self) -> Any:
-        """What NumPy says of memory that may not be written to: a traced array has none."""
-        return _FLAGS
+        """What NumPy says of the memory of the array that this one stands for."""
+        return views.Flags(self)
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Any:
         """Return the array, which is on the only device."""

@@ -31,9 +31,10 @@ def root(squares: Any, power: Any = 0.5) -> Any:
 
 
 def _weights(w: Any) -> Any:
-    if is_known_to_hold(lambda: np.any(w < 0)):
+    weights = floating(w)
+    if is_known_to_hold(lambda: np.any(weights < 0)):
         raise ValueError("Input weights should be all non-negative")
-    return floating(w)
+    return weights
 
 
 def _sum(x: Any, w: Any = None) -> Any:
