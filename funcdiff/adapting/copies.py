@@ -297,13 +297,10 @@ def _import_module(name: str, package: str | None = None) -> Any:
     return module_for(importlib.util.resolve_name(name, package))
 
 
-def _build_class(body: Any, name: str, *bases: Any, **keywords: Any) -> Any:
-    """Make a class; an exception or an enumeration is the original's."""
-    found = builtins.__build_class__(body, name, *bases, **keywords)
+def _share(found: Any) -> Any:
+    """Return a class that was made; of an exception or an enumeration the original."""
     if isinstance(found, type) and issubclass(found, BaseException | Enum):
-        original = sys.modules.get(found.__module__)
-        for part in found.__qualname__.split("."):
-            original = getattr(original, part, None)
+        original = follow(sys.modules.get(found.__module__), found.__qualname__)
         if isinstance(original, type) and issubclass(original, BaseException | Enum):
             return original
     return found
@@ -313,7 +310,7 @@ BUILTINS: Final[dict[str, Any]] = {
     **vars(builtins),
     **RUNTIME,
     "__import__": _import,
-    "__build_class__": _build_class,
+    "__funcdiff_shared__": _share,
 }
 """What adapted code finds as built-in names."""
 

@@ -53,8 +53,10 @@ class Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """Rewrite a class, whose body assigns attributes, and no variables of the function."""
         around, self._variables = self._variables, frozenset()
-        found = self.generic_visit(node)
+        found: Any = self.generic_visit(node)
         self._variables = around
+        whole = ast.copy_location(ast.Name("__funcdiff_shared__", ast.Load()), node)
+        found.decorator_list.insert(0, whole)  # when the others have had it
         return found
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:

@@ -58,8 +58,8 @@ def _note_parameters(
     """
     trace = error.__traceback__
     if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-        own = parameters(signature(function, follow_wrapped=False))
-        error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {own}.")
+        taken = parameters(signature(function, follow_wrapped=False))
+        error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {taken}.")
     refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))
     if not isinstance(error, TypeError) or refused is None:
         return

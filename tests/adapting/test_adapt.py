@@ -141,6 +141,7 @@ def test_functions_classes_and_methods_have_copies(toy: Any) -> None:
 def test_exceptions_and_enumerations_are_the_originals(toy: Any) -> None:
     copy = fd.adapt("toy")
     assert copy.Kind is toy.Kind
+    assert copy.shapes.FrozenError is toy.shapes.FrozenError
     for f in (copy.area, fd.grad(copy.area), fd.jit(copy.area)):
         with pytest.raises(toy.ToyError, match="negative"):
             f(-1.0)

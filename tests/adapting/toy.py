@@ -49,6 +49,11 @@ class ToyError(ValueError):
     pass
 
 
+@dataclass(frozen=True)
+class FrozenError(ValueError):
+    place: int
+
+
 class Kind(Enum):
     ROUND = 1
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.calls import arguments
+from funcdiff.api.calls import inputs
 from funcdiff.errors import InputError, NotDifferentiableError, OutputError, UnsupportedNumPyError
 from tests.claims import refused
 
@@ -252,7 +252,7 @@ test_an_integer_of_more_than_64_bits_is_no_array = refused({
 
 
 def test_integers_of_platforms_with_32_bits_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(arguments._SCALARS, int, np.int32)
+    monkeypatch.setitem(inputs._SCALARS, int, np.int32)
     assert fd.grad(lambda x, n: x**n)(3.0, 2) == 6.0
     assert fd.jit(lambda n: n * 1.5)(2) == 3.0
 

@@ -154,6 +154,20 @@ _slice_joined(%0: f64[2,2], %1: f64[2,3])
   %5: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %2
   return %3, %4, %5
 
+_slice_written(%0: f64[4,3], %1: f64[1,3], %2: f64[2,1])
+  %3: f64[4,3] = replace_slice{starts=(1, 0), stops=(2, 3), steps=(1, 1)} %0, %1
+  %4: f64[4,3] = replace_slice{starts=(2, 1), stops=(4, 2), steps=(1, 1)} %3, %2
+  %5: f64[2,1] = slice{starts=(2, 1), stops=(4, 2), steps=(1, 1)} %4
+  %6: f64[1,3] = slice{starts=(1, 0), stops=(2, 3), steps=(1, 1)} %4
+  %7: f64[1,3] = slice{starts=(0, 0), stops=(1, 3), steps=(1, 1)} %4
+  %8: f64[2,1] = slice{starts=(0, 2), stops=(3, 3), steps=(2, 1)} %4
+  return %5, %6, %7, %8
+=>
+  %3: f64[4,3] = replace_slice{starts=(1, 0), stops=(2, 3), steps=(1, 1)} %0, %1
+  %4: f64[1,3] = slice{starts=(0, 0), stops=(1, 3), steps=(1, 1)} %0
+  %5: f64[2,1] = slice{starts=(0, 2), stops=(3, 3), steps=(2, 1)} %3
+  return %2, %1, %4, %5
+
 _convert_to_same(%0: f64[3], %1: i64[3])
   %2: f64[3] = convert{dtype=f64} %0
   %3: f64[3] = convert{dtype=f64} %1

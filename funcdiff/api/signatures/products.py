@@ -115,6 +115,12 @@ class Products(Function, Generic[K, S, Loss]):
     ) -> tuple[Any, Aux]: ...
     @overload
     def __call__(
+        self: _GaussNewton[Loss], f: Callable[..., Any], primals: tuple[Any, ...],
+        tangents: tuple[Any, ...], *, loss: Loss | None = None, argnums: Argnums | None = None,
+        argnames: Argnames | None = None, has_aux: bool = False, **kwargs: Any
+    ) -> Any: ...
+    @overload
+    def __call__(
         self: _CurvedBack, f: Callable[..., Any], primals: tuple[Any, ...], *,
         cotangents: tuple[Any, ...], has_aux: bool = False, **kwargs: Any
     ) -> Any: ...
@@ -154,6 +160,7 @@ Jvp: TypeAlias = Products[Literal["value and tangent"], Any, Any]
 DirectionalDerivative: TypeAlias = Products[Literal["tangent"], Any, Any]
 _Curved = Products[Literal["curved", "in reverse", "of residuals"], S, Loss]
 Transposes: TypeAlias = Products[Literal["transpose"], Any, Any]
+_GaussNewton = Products[Literal["of residuals"], Any, Loss]
 _CurvedBack = Products[Literal["in reverse"], Any, Any]
 
 Hvp: TypeAlias = Products[Literal["curved"], RealScalar, Any]

@@ -169,7 +169,8 @@ def _windows(words: Any) -> Any:
 # ---- Loop rerolling: classifies operands of repeated equations as constants, carries or rows -----
 
 
-_WRITES: Final = (add_slice_p, replace_slice_p)
+def _writes_box(eq: Equation) -> bool:
+    return eq.primitive in (add_slice_p, replace_slice_p)
 
 
 class _NoLoopError(Exception):
@@ -344,8 +345,8 @@ class _Analysis:
         if all(box == boxes[0] for box in boxes):
             return None
         found = path([box for box in boxes if isinstance(box, Slice)])
-        is_known = self._equation(0, place).primitive in (slice_p, *_WRITES)
-        if found is None or not is_known:
+        eq = self._equation(0, place)
+        if found is None or not (eq.primitive is slice_p or _writes_box(eq)):
             raise _NoLoopError
         return found
 
@@ -386,7 +387,7 @@ class _Analysis:
         seen: set[int] = set()
         for place in range(self._run.period):
             eq = self._equation(0, place)
-            if eq.primitive in _WRITES and place not in seen and self._boxes(place):
+            if _writes_box(eq) and place not in seen and self._boxes(place):
                 members = self._members(place)
                 seen.update(members)
                 chains.append(self._chain(members))
@@ -420,7 +421,7 @@ class _Analysis:
                 raise _NoLoopError
             eq, write = self._equation(iteration, after), self._equation(t, place).primitive
             adds = eq.primitive is add_p and write is not replace_slice_p
-            if not adds and (eq.primitive not in _WRITES or eq.operands[0] != v):
+            if not adds and (not _writes_box(eq) or eq.operands[0] != v):
                 raise _NoLoopError
             following.add(after)
             wraps.add(iteration > t)
