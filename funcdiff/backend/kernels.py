@@ -38,7 +38,7 @@ from funcdiff.backend.code.source import (
     write_product,
 )
 from funcdiff.backend.native.flow import is_step
-from funcdiff.backend.native.machine import is_tried_here
+from funcdiff.backend.native.machine import may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.native.savings import pays
 from funcdiff.backend.native.ufunc_loops import (
@@ -527,7 +527,7 @@ def kernel(program: Program, *, native: bool | None = False) -> Kernel | Unrolle
     """
     program = prepare(program)
     asked, native = native, bool(native)
-    if native or (asked is None and pays(lower(program), is_step) and is_tried_here()):
+    if native or (asked is None and pays(lower(program), is_step) and may_be_chosen()):
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made

@@ -369,7 +369,11 @@ def test_long_loops_are_machine_code_where_it_is_installed(
         f = fd.jit(fd.grad(partial(steps, number=number)), engine=engine)
         assert ("run(" in f.lower(x).source) == is_native
         np.testing.assert_allclose(f(x), fd.grad(partial(steps, number=number))(x), rtol=1e-12)
-    # elsewhere NumPy computes everything
+    # elsewhere NumPy computes everything, and what comes after many others
+    with monkeypatch.context() as patch:
+        fd.clear_caches()
+        patch.setattr(machine, "_MOST", machine.MachineCode.alive)
+        assert "run(" not in fd.jit(fd.grad(partial(steps, number=400))).lower(x).source
     for place, absent in [(sys, "platform"), (machine, "late_import")]:
         with monkeypatch.context() as patch:
             fd.clear_caches()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from weakref import finalize
 
 from funcdiff.backend.native.formulas import LIBRARY
@@ -35,6 +35,15 @@ def require() -> None:
             f'{user_location()}. Install it: python -m pip install "funcdiff[llvm]". Without '
             "`engine` NumPy computes everything."
         ) from error
+
+
+_MOST: Final = 256
+"""Programs in machine code up to which it is chosen unasked: LLVM keeps 0.9 MB for each."""
+
+
+def may_be_chosen() -> bool:
+    """Whether programs may be machine code unasked."""
+    return is_tried_here() and MachineCode.alive < _MOST
 
 
 @lru_cache(maxsize=1)
@@ -66,14 +75,18 @@ def _machine() -> Any:
 class MachineCode:
     """The machine code of a text, at the `address` of a function in it, as long as this lives."""
 
+    alive: ClassVar[int] = 0
+
     def __init__(self, text: str, name: str) -> None:
         with compiling:
             engine = _engine(text)
             self.address: int = engine.get_function_address(name)
+            MachineCode.alive += 1
 
         def close() -> None:
             with compiling:
                 engine.close()
+                MachineCode.alive -= 1
 
         finalize(self, close).atexit = False
 

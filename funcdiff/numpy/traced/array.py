@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from threading import get_ident
 from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
@@ -35,8 +36,10 @@ from funcdiff.numpy.traced.array_methods import (
 )  # fmt: skip
 from funcdiff.numpy.ufuncs import ufunc_calls, ufunc_methods
 
-innermost: Final[Callable[[], Any]] = scope.current
-"""The innermost builder, of type `Any`: a checker takes that of a tracer for another class."""
+innermost: Final[Callable[[], Any]] = scope.innermost.get
+"""The innermost builder, of type `Any`: a checker takes that of a tracer for another class.
+
+Where every nanosecond counts, whose thread this is, is asked beside it, as `scope.current` does."""
 NO_STANCE: Final = Stance.NONE
 
 
@@ -46,7 +49,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
         if (
-            builder is not None and builder is innermost()
+            builder is not None and builder is innermost() and builder.thread == get_ident()
             and builder.state is error_state() and builder.filters is warnings.filters
         ):  # fmt: skip
             kind = type(other)
@@ -81,7 +84,7 @@ def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
         if (
-            builder is not None and builder is innermost()
+            builder is not None and builder is innermost() and builder.thread == get_ident()
             and builder.state is error_state() and builder.filters is warnings.filters
         ):  # fmt: skip
             kind = type(other)
@@ -165,7 +168,7 @@ class Array(Methods, metaclass=StandsFor):
             return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
         if (
-            builder is not None and builder is innermost()
+            builder is not None and builder is innermost() and builder.thread == get_ident()
             and builder.state is error_state() and builder.filters is warnings.filters
         ):  # fmt: skip
             op = builder.direct.get((ufunc, self.type)) if len(inputs) == 1 else None
