@@ -368,7 +368,8 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
 
     def f(x: Any, A: Any, *given: Any) -> Any:
         nonlocal rows, matrix
-        rows, matrix, states, total = given, A, [A[0], A[1], A[2]], 0.0
+        rows = given or [A[k % 4] for k in range(LENGTH)]
+        matrix, states, total = A, [A[0], A[1], A[2]], 0.0
         for k in range(count):
             for target, operation, source, read in steps:
                 mixed = states[source] * np.sum(np.atleast_2d(reads[read](x, k)), 0)
