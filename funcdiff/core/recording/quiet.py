@@ -91,12 +91,14 @@ def without_warnings(function: Callable[..., T], args: Sequence[Any] = ()) -> T:
 
     Unlike with `quiet`, context variables that the function sets stay set.
     """
-    changed = [(v, v.set(value)) for v, value in _SETTINGS if v.get(None) is not value]
-    try:
+    before = [(v, v.get(), value) for v, value in _SETTINGS if v.get(None) is not value]
+    try:  # which an interrupt may end at any moment
+        for variable, _, value in before:
+            variable.set(value)
         return function(*args)
     finally:
-        for variable, token in changed:
-            variable.reset(token)
+        for variable, value, _ in before:
+            variable.set(value)
 
 
 def quiet(function: Callable[..., T], *args: Any) -> T:
