@@ -15,8 +15,8 @@ import numpy as np
 
 import funcdiff.passes as passes
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function, is_int, refuse_foreign
-from funcdiff.api.calls.inputs import Operands, is_numeric, operand, type_of
+from funcdiff.api.calls.arguments import check_function, is_int, is_numeric, refuse_foreign
+from funcdiff.api.calls.inputs import Operands, operand, type_of
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.functions import with_options

@@ -526,8 +526,8 @@ def kernel(program: Program, *, native: bool | None = False) -> Kernel | Unrolle
     `native` says whether machine code is wanted; None: if that pays.
     """
     program = prepare(program)
-    asked, native = native, bool(native)
-    if native or (asked is None and pays(lower(program), is_step) and may_be_chosen()):
+    unasked, native = native is None, bool(native)
+    if native or (unasked and pays(program, is_step) and may_be_chosen()):
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made

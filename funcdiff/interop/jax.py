@@ -41,6 +41,8 @@ except ImportError as error:
         'Install it: python -m pip install "funcdiff[jax]"'
     ) from error
 
+__all__ = ["use", "wrap"]
+
 _INLINED: Final = "inlined"
 _LONGEST: Final = 2000
 """Equations up to which a program is handed to XLA, which compiles longer ones for minutes."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.batching import join_rows, vmap
-from funcdiff.api.calls.inputs import is_numeric
+from funcdiff.api.calls.arguments import is_numeric
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
 from funcdiff.core.program import Program

@@ -28,6 +28,9 @@ except ImportError as error:
     ) from error
 
 
+__all__ = ["wrap"]
+
+
 class Wrapped:
     """NumPy code as a function of PyTensor; made by `wrap`."""
 

@@ -39,6 +39,9 @@ except ImportError as error:
 # ---- NumPy code in PyTorch -----------------------------------------------------------------------
 
 
+__all__ = ["use", "wrap"]
+
+
 class Wrapped:
     """NumPy code as a function of PyTorch; made by `wrap`."""
 

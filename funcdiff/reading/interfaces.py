@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.inputs import is_numeric, type_of
+from funcdiff.api.calls.arguments import is_numeric
+from funcdiff.api.calls.inputs import type_of
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.api.calls.transformed import Transformed, name_of
 from funcdiff.core.types import ArrayType

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.inputs import is_numeric, operand
+from funcdiff.api.calls.arguments import is_numeric
+from funcdiff.api.calls.inputs import operand
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.running.progress import Progress
 from funcdiff.core.tracer import Tracer

@@ -298,6 +298,30 @@ def test_arrays_that_a_loop_fills_are_its_rows(f: Callable[..., Any], is_loop: b
     assert (writes < 20) == is_loop
 
 
+def turned_around(x: Any) -> Any:
+    """Return the elements in the other order."""
+    y = fnp.zeros(len(x))
+    for k in range(len(x)):
+        y[len(x) - 1 - k] = x[k]
+    return y
+
+
+def mixed(x: Any) -> Any:
+    """Return the elements in some order, on top of others."""
+    y = fnp.ones(len(x) + 1)
+    for k in range(len(x)):
+        y[k + 1] += x[7 * k % len(x)]
+    return y
+
+
+@pytest.mark.parametrize("f", [turned_around, mixed])
+def test_elements_that_are_only_moved_are_moved_at_once(f: Callable[..., Any]) -> None:
+    xs = arguments(length=40)[:1]
+    for g in (f, fd.grad(lambda x: np.sum(f(x) ** 2))):
+        program = require_same(simplify(fd.trace(g)(*xs)), xs)
+        assert len(program.equations) < 30
+
+
 def test_arrays_that_are_only_put_together_are_no_loop() -> None:
     xs = [np.full(2, float(k)) for k in range(LENGTH)]
     program = fd.trace(lambda *xs: np.stack([np.reshape(x, (2, 1)) for x in xs]))(*xs)

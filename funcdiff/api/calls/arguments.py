@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -44,6 +45,17 @@ def describe(value: Any) -> str:
     return f"{value.type}" if isinstance(value, Tracer) else f"{article} {name}"
 
 
+def is_numeric(leaf: Any) -> bool:
+    """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
+    if type(leaf) is float or isinstance(leaf, Tracer):
+        return True
+    if isinstance(leaf, bool | enum.Enum):
+        return False
+    if isinstance(leaf, int | float | complex):
+        return True
+    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
+
+
 def check_function(f: Any, transform: str, parameter: str | None = None) -> None:
     """Refuse what cannot be called, such as the result of the function that was meant.
 
@@ -53,8 +65,7 @@ def check_function(f: Any, transform: str, parameter: str | None = None) -> None
         role = f" as {parameter}" if parameter else ""
         call = "f instead of f(x)" if parameter else f"fd.{transform}(f)(x)"
         cure = f"Give the function itself, not its result: {call}."
-        numbers = int | float | complex | np.ndarray | np.generic | Tracer
-        if not any(isinstance(leaf, numbers) for leaf in pytree.flatten(f)[0]):  # no result
+        if not any(map(is_numeric, pytree.flatten(f)[0])):  # no function returned this
             cure = "Give a function, by its name or as a lambda."
         raise InputError(
             f"fd.{transform} takes a function{role}, but {describe(f)} was given, at "

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.inputs import is_numeric, operand, type_of
+from funcdiff.api.calls.arguments import is_numeric
+from funcdiff.api.calls.inputs import operand, type_of
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

@@ -5,7 +5,6 @@ Those that are differentiated are chosen by number or name before.
 
 from __future__ import annotations
 
-import enum
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
@@ -16,7 +15,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function, ints_of, is_int, names_of, suggestion
+from funcdiff.api.calls.arguments import (
+    check_function,
+    ints_of,
+    is_int,
+    is_numeric,
+    names_of,
+    suggestion,
+)
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.late import computed
@@ -31,17 +37,6 @@ from funcdiff.pytree.hidden import fault_of
 from funcdiff.pytree.structure import same_value, slice_structure
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
-
-
-def is_numeric(leaf: Any) -> bool:
-    """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
-    if type(leaf) is float or isinstance(leaf, Tracer):
-        return True
-    if isinstance(leaf, bool | enum.Enum):
-        return False
-    if isinstance(leaf, int | float | complex):
-        return True
-    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
 
 
 def is_array_without_axes(x: Any) -> bool:

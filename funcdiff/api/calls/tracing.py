@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import describe
-from funcdiff.api.calls.inputs import as_tracers, is_array_without_axes, is_numeric, type_of
+from funcdiff.api.calls.arguments import describe, is_numeric
+from funcdiff.api.calls.inputs import as_tracers, is_array_without_axes, type_of
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.late import late
 from funcdiff.core.origins import Place, Reader, reader

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import ints_of, names_of, refuse_foreign
-from funcdiff.api.calls.inputs import is_array_without_axes, is_numeric, operand, type_of
+from funcdiff.api.calls.arguments import ints_of, is_numeric, names_of, refuse_foreign
+from funcdiff.api.calls.inputs import is_array_without_axes, operand, type_of
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Tracer

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.inputs import Operands, as_tracers, is_numeric, operand, type_of
+from funcdiff.api.calls.arguments import is_numeric
+from funcdiff.api.calls.inputs import Operands, as_tracers, operand, type_of
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.policy import CLOSED

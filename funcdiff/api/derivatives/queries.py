@@ -10,8 +10,9 @@ import numpy as np
 
 import funcdiff.passes as passes
 from funcdiff import pytree
+from funcdiff.api.calls.arguments import is_numeric
 from funcdiff.api.calls.differentiated import check_outputs, trace_call, with_values
-from funcdiff.api.calls.inputs import Operands, Selection, is_numeric, type_of
+from funcdiff.api.calls.inputs import Operands, Selection, type_of
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.sparse_jacobians import Given, jacobian_patterns

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import describe
-from funcdiff.api.calls.inputs import as_tracers, is_numeric, operand
+from funcdiff.api.calls.arguments import describe, is_numeric
+from funcdiff.api.calls.inputs import as_tracers, operand
 from funcdiff.api.calls.tracing import Trace, rebuild
 from funcdiff.api.calls.transformed import FunctionName
 from funcdiff.core.recording.builder import current_builder

@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import describe
-from funcdiff.api.calls.inputs import is_numeric, operand, type_of
+from funcdiff.api.calls.arguments import describe, is_numeric
+from funcdiff.api.calls.inputs import operand, type_of
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.calls.transformed import FunctionName, name_of
 from funcdiff.core.program import Program

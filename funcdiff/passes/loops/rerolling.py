@@ -32,8 +32,8 @@ from funcdiff.ops.structure.slicing import (
 )
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
 from funcdiff.passes.loops.boxes import Boxes, are_disjoint, path, take_boxes, write_boxes
-from funcdiff.passes.loops.distribution import can_batch
-from funcdiff.space import add_p, broadcast, reduce_sum
+from funcdiff.passes.loops.distribution import addend, can_batch
+from funcdiff.space import broadcast, reduce_sum
 
 # ---- Finds repeated sequences of equations in a program: candidates for loop rerolling -----------
 #
@@ -420,8 +420,8 @@ class _Analysis:
             if iteration - t not in (0, 1) or (iteration == t) != (after > place):
                 raise _NoLoopError
             eq, write = self._equation(iteration, after), self._equation(t, place).primitive
-            adds = eq.primitive is add_p and write is not replace_slice_p
-            if not adds and (not _writes_box(eq) or eq.operands[0] != v):
+            replaces = eq.primitive is replace_slice_p and eq.operands[0] == v
+            if not (replaces if write is replace_slice_p else addend(eq, v)):
                 raise _NoLoopError
             following.add(after)
             wraps.add(iteration > t)
@@ -444,17 +444,12 @@ class _Analysis:
             terms.append((place, self._term(atoms), self._boxes(place)))
         if start is None or self._find(start) is not None:
             raise _NoLoopError
-        places = range(self._run.length)
-        written = [[self._equation(t, place) for t in places] for place in members]
-        writes = {eq.primitive for eqs in written for eq in eqs}
-        if writes == {replace_slice_p}:
-            boxes = (eq.params_as(Slice) for eqs in written for eq in eqs)
-            if not are_disjoint(boxes, start.type.shape):
-                raise _NoLoopError
-            return Chain(replace_slice_p, start, terms)
-        if replace_slice_p in writes:
-            raise _NoLoopError
-        return Chain(add_slice_p, start, terms)
+        if self._equation(0, members[0]).primitive is not replace_slice_p:
+            return Chain(add_slice_p, start, terms)
+        written = (self._equation(t, k) for k in members for t in range(self._run.length))
+        if not are_disjoint((eq.params_as(Slice) for eq in written), start.type.shape):
+            raise _NoLoopError  # the order counts
+        return Chain(replace_slice_p, start, terms)
 
     def _term(self, atoms: list[Atom]) -> Term:
         found = [self._find(atom) for atom in atoms]
@@ -510,7 +505,7 @@ class _Roller:
                     place = guess.start
                     terms = [term for chain in loop.sums for _, term, _ in chain.terms]
                     rows = [*loop.rows, *(t for t in terms if isinstance(t, tuple))]
-                    if _computes(loop.body) and all(map(self._are_few, rows)):
+                    if (loop.sums or _computes(loop.body)) and all(map(self._are_few, rows)):
                         self._record(self._turn(loop))
                         place = guess.stop
                         break
