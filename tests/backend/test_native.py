@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels import Kernel
 from funcdiff.backend.native import machine
 from funcdiff.backend.native.machine import MachineCode
+from funcdiff.backend.native.routine import routine
 from funcdiff.backend.native.ufunc_loops import compile_loop, formula
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
@@ -135,6 +136,26 @@ def test_infinities_and_zeros_are_those_of_numpy(ufunc: Any, dtype: Any) -> None
     if y.dtype.kind == "f" and ufunc not in (np.maximum, np.minimum, np.fmax, np.fmin):
         number = ~np.isnan(expected)  # of an extremum of 0.0 and -0.0 NumPy returns either
         np.testing.assert_array_equal(np.signbit(y)[number], np.signbit(expected)[number])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_are_added_by_their_exponentials_as_numpy_does(dtype: Any) -> None:
+    with np.errstate(all="ignore"):
+        x = np.concatenate([SPECIAL, RANDOM.normal(size=40) * 30]).astype(dtype)
+        x, y = map(np.ravel, np.meshgrid(x, x))
+        expected = np.logaddexp(x, y)
+    run = routine(fd.trace(np.logaddexp)(x[0], y[0]), fail, always=True)
+    assert run is not None
+    assert not run.warns  # there are no steps of NumPy's
+    z, finite = np.array([run(*pair)[0] for pair in zip(x, y, strict=True)]), np.isfinite(expected)
+    np.testing.assert_array_equal(z[~finite], expected[~finite], strict=True)
+    # near 0 NumPy's own has lost digits
+    scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), 1)[finite]
+    assert np.max(np.abs(z[finite] - expected[finite]) / scale) <= 2 * np.finfo(dtype).eps
+
+
+def fail() -> NoReturn:
+    raise AssertionError("NumPy was asked")
 
 
 def chain(x: Any, y: Any) -> Any:

@@ -217,7 +217,10 @@ def test_a_loop_over_arrays_that_are_given_is_a_loop_over_their_rows(reverse: bo
     xs = [np.random.default_rng(k).normal(size=3) for k in range(LENGTH + 1)]
     for g in (f, fd.grad(f), fd.grad(f, argnums=(0, 1, LENGTH))):
         program = fd.trace(g)(*xs)
-        assert loops(require_same(program, xs))
+        found = loops(require_same(program, xs))
+        assert found
+        # that arrays are put together is no loop
+        assert len(loops(roll(roll(program)))) == len(found)
 
 
 def recurrence(x: Any, _A: Any) -> Any:
@@ -250,7 +253,7 @@ def vectors(x: Any, A: Any) -> Any:
 
 def permuted(x: Any, A: Any) -> Any:
     """Return arrays that are filled in in some order, each number once."""
-    y, z, s = fnp.zeros(len(x)), fnp.zeros((len(x), 4)), A[0]
+    y, z, s = fnp.ones(len(x)), fnp.full((len(x), 4), 2.0), A[0]
     for k in range(len(x)):
         s = np.sin(s) * x[k]
         y[7 * k % len(x)] = s[1]
@@ -326,6 +329,12 @@ def test_arrays_that_are_only_put_together_are_no_loop() -> None:
     xs = [np.full(2, float(k)) for k in range(LENGTH)]
     program = fd.trace(lambda *xs: np.stack([np.reshape(x, (2, 1)) for x in xs]))(*xs)
     assert not loops(require_same(program, xs))
+
+
+def test_a_loop_reads_from_both_ends_at_once() -> None:
+    xs = arguments(length=40)
+    for g in (both_ends, fd.grad(both_ends)):
+        assert loops(require_same(fd.trace(g)(*xs), xs))
 
 
 def test_a_sum_over_neighbours_needs_no_loop() -> None:
