@@ -48,7 +48,7 @@ def test_the_page_marks_what_is_slower_than_the_other() -> None:
     assert cell(2.0) == "2.00"
     assert cell(None) == "–"
     figures = [Figures("a", {"fd": [1.0], "by hand": [4.0]}), Figures("b", {"fd": [1.0]})]
-    assert "| by hand | – | – | 4.00 (0 of 1 below 1) |" in means({Setting(1, 256): figures})
+    assert "| by hand | – | – | – | 4.00 (0 of 1 below 1) |" in means({Setting(1, 256): figures})
 
 
 def test_the_page_says_why_a_workload_is_slower() -> None:

@@ -48,6 +48,7 @@ class Contestant:
 CONTESTANTS: Final = (
     Contestant("by hand", in_numpy.by_hand, "numpy"),
     Contestant("fd.jit", in_numpy.funcdiff_jit, "funcdiff"),
+    Contestant("fd.jit, numpy", in_numpy.funcdiff_compiled, "funcdiff"),
     Contestant("fd.jit, llvm", in_numpy.funcdiff_native, "llvmlite"),
     Contestant("fd", in_numpy.funcdiff_eager, "funcdiff"),
     Contestant("autograd", in_numpy.autograd, "autograd"),

@@ -54,13 +54,16 @@ How it is measured: the values of all are checked against each other first. They
 and take turns in {rounds} rounds; a ratio is taken in each round, and the median of the ratios is
 shown. After the check each is called {warm} more times before the first round, so that programs
 are compiled and allocators have their memory; one whose calls take seconds is called three times,
-and takes turns in some rounds only. Each setting below has a process of its own.{note}
+and takes turns in some rounds only. Each setting below has a process of its own.
 
-- `fd.jit` is `fd.jit(fd.grad(f), engine="numpy")`, and `fd` is `fd.grad(f)`, which traces
-  `f` again wherever anything that `f` sees may have changed. Here nothing has; with new arrays of
-  data in each call, as of small batches, it takes some 20 µs more, and 1 to 4 for each operation.
-- `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: whole
-  programs, or chains of elementwise operations, are machine code: see [`jit`](jit.md#machine-code).
+- `fd.jit` is `fd.jit(fd.grad(f))`, which makes [machine code](jit.md#machine-code) of programs
+  where that is estimated to pay, with the package `llvmlite`, and calls NumPy elsewhere.
+- `fd` is `fd.grad(f)`, which traces `f` again wherever anything that `f` sees may have changed.
+  Here nothing has; with new arrays of data in each call, as of small batches, it takes some 20 µs
+  more, and 1 to 4 for each operation.
+- `fd.jit, numpy` is `fd.jit(fd.grad(f), engine="numpy")`: what `fd.jit` is without `llvmlite`.
+- `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`: whole programs, or chains of elementwise
+  operations, are machine code.
 - **by hand** is the derivative by somebody who tried: products of matrices where they replace
   temporaries, one forward pass that is used again, `out=` and sums in place, Python's numbers where
   arrays are of two elements, and SciPy where it has what is wanted (inverses of factors, sparse
@@ -87,14 +90,14 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
             goal=GOAL,
             rounds=runs[0]["rounds"],
             warm=runs[0]["warm calls"],
-            note=runs[0].get("note", ""),
         ),
         machine(runs),
         means(found),
         means_by_kind(found),
         shortfalls(found),
         *tables(found, "Compiled", "fd.jit"),
-        *tables(found, "Compiled, elementwise operations as machine code", "fd.jit, llvm"),
+        *tables(found, "Compiled, by NumPy alone", "fd.jit, numpy"),
+        *tables(found, "Compiled, all as machine code", "fd.jit, llvm"),
         *tables(found, "Eager", "fd"),
         others(first),
         times(next(iter(found)), first),

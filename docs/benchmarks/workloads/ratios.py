@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from docs.benchmarks.workloads.causes import TOLERATED, cause
 from docs.benchmarks.workloads.timing import Figures
 
-OURS: Final = ("fd.jit", "fd.jit, llvm", "fd")
+OURS: Final = ("fd.jit", "fd.jit, numpy", "fd.jit, llvm", "fd")
 """Ways of funcdiff's."""
 GOAL: Final = 1.0
 """The ratio below which a cell is marked: funcdiff is to be as fast, at least."""
@@ -130,8 +130,10 @@ KINDS: Final[Mapping[str, Callable[[Figures], bool]]] = {
 }
 PAIRS: Final = (
     ("fd.jit", "by hand"),
+    ("fd.jit, numpy", "by hand"),
     ("fd.jit, llvm", "by hand"),
     ("fd.jit", "jax.jit, own"),
+    ("fd.jit, numpy", "jax.jit, own"),
     ("fd.jit, llvm", "jax.jit, own"),
     ("fd", "autograd"),
     ("fd", "torch, own"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from docs.benchmarks.workloads.ratios import PEERS
 from docs.benchmarks.workloads.timing import Figures
 
-OTHERS = ("by hand", "fd.jit, llvm", "fd", *PEERS[1:])
+OTHERS = ("by hand", "fd.jit, numpy", "fd.jit, llvm", "fd", *PEERS[1:])
 
 
 def milliseconds(seconds: float) -> str:
