@@ -253,7 +253,7 @@ def vmap(
             return _place_axes(value, out_axes, tuple(numeric), (True,) * sum(numeric))
         policy = nested_policy(0, eager=False)
         agreed = partial(_Agreement, size)
-        trace = record(f, moved, call, policy, types=types, decisions=agreed)
+        trace = record(f, moved, call, policy, types=types, decisions=agreed, as_given=True)
         program, varies = _batch_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
         value = trace.rebuild(results)

@@ -34,7 +34,7 @@ from funcdiff.api.compiling.executables import (
     shortcut,
 )
 from funcdiff.api.compiling.frozen import Watch, draws_of, warn_of_change, warn_of_draw
-from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
+from funcdiff.api.compiling.kinds import Kind, Statics, layout_of, signature_of, signature_of_call
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.rerolling import Rolling
 from funcdiff.api.signatures.variables import Function
@@ -166,6 +166,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
         self._warned: set[str] = set()
         self._harmless: Any = None
+        self._by_layout = False  # whether it has asked how an argument lies in memory
 
     def __repr__(self) -> str:
         return f"jit({display_name(self._function)})"
@@ -197,9 +198,10 @@ class JittedFunction(ByParts, Generic[P, R]):
     def _run_by_kind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Run the program for arguments of this kind; trace, and compile it, if there is none."""
         kind = self._statics.kind(args, kwargs)
-        found = self._programs.get(kind.key)
+        key = self._key(kind)
+        found = self._programs.get(key)
         if found is not None:
-            self._watches[kind.key].look()
+            self._watches[key].look()
             self._hits.count += isinstance(found, Straight)
         trace = self._try_to_record(args, kwargs, kind) if found is None else None
         if trace is not None and not trace.decisions:
@@ -216,16 +218,17 @@ class JittedFunction(ByParts, Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind, trace: Trace | None
     ) -> Any:
         """Run a function that decides by values; with a trace of this call, if there is one."""
-        found = self._programs.get(kind.key)
+        key, shortcuts = self._key(kind), self._direct
+        found = self._programs.get(key)
         if not isinstance(found, Guarded):
-            found = self._keep(kind, self._new_guards())
+            found = self._keep(key, self._new_guards())
         signature, _ = self._signature(args, kwargs)
         if signature is not None:
 
             def direct(leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return self._on_way(found, args, kwargs, leaves)
 
-            self._direct.setdefault(signature, self._watches[kind.key].around(direct))
+            shortcuts.setdefault(signature, self._watches[key].around(direct))
         if trace is not None:
             return found.enter(trace, kind.operands)
         return self._on_way(found, args, kwargs, kind.operands)
@@ -252,7 +255,11 @@ class JittedFunction(ByParts, Generic[P, R]):
         leaves: list[Any] = []
         signature = signature_of_call(args, kwargs, leaves)
         plain = current_builder() is None and self._statics.is_plain(leaves)
-        return signature if plain else None, leaves
+        return signature if plain and not self._by_layout else None, leaves
+
+    def _key(self, kind: Kind) -> tuple[Any, ...]:
+        """Return what tells programs apart: from the first that depends on them, layouts, too."""
+        return (*kind.key, *map(layout_of, kind.operands)) if self._by_layout else kind.key
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JittedFunction[P, R]: ...
@@ -310,7 +317,8 @@ class JittedFunction(ByParts, Generic[P, R]):
     # ---- tracing ---------------------------------------------------------------------------
 
     def _new_guards(self) -> Guarded:
-        return Guarded(FunctionName(self._function), Rolling, native=self._native)
+        name = FunctionName(self._function)
+        return Guarded(name, Rolling, native=self._native, by_layout=self._by_layout)
 
     def _try_to_record(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
@@ -327,7 +335,7 @@ class JittedFunction(ByParts, Generic[P, R]):
                 raise
             for builder, before in zip(enclosing, refused, strict=True):
                 builder.refused = before
-            self._keep(kind, self._new_guards())
+            self._keep(self._key(kind), self._new_guards())
             return None
 
     def _record(
@@ -355,7 +363,11 @@ class JittedFunction(ByParts, Generic[P, R]):
             types=whole.types,
             weak=whole.weak,
             decisions=decides,
+            as_given=True,
         )
+        if trace.by_layout and not self._by_layout:
+            self._by_layout = True
+            self._programs, self._direct = {}, {}
         if trace.calls is None and (by := drawn()) and "draw" not in self._warned:
             self._warned.add("draw")
             warn_of_draw(FunctionName(self._function), by)
@@ -383,18 +395,19 @@ class JittedFunction(ByParts, Generic[P, R]):
         execute = fastest_with(program, first, kept, native=self._native)
         # which runs here first, before it may run directly
         found = Straight(program, trace, with_check(program, execute, exact=False))
-        self._keep(kind, found)
+        key, shortcuts = self._key(kind), self._direct
+        self._keep(key, found)
         signature, leaves = self._signature(args, kwargs)
         if signature is not None:
             converts = any(type(x) is float for x in leaves)
             direct = shortcut(found, execute, self._hits, converts=converts)
-            self._direct[signature] = self._watches[kind.key].around(direct)
+            shortcuts[signature] = self._watches[key].around(direct)
         return found
 
-    def _keep(self, kind: Kind, found: Kept) -> Kept:
+    def _keep(self, key: tuple[Any, ...], found: Kept) -> Kept:
         """Keep what was compiled for a kind of arguments, and warn if there are too many."""
-        self._watches[kind.key] = Watch(self._function, self._say_changed)
-        self._programs[kind.key] = found  # which other threads may take at once
+        self._watches[key] = Watch(self._function, self._say_changed)
+        self._programs[key] = found  # which other threads may take at once
         count = len(self._programs)
         if count >= _MANY and "kinds" not in self._warned:
             self._warned.add("kinds")

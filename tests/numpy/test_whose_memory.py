@@ -173,6 +173,79 @@ def test_an_argument_lies_in_memory_as_what_was_given_for_it(
     np.testing.assert_allclose(np.ravel(of_gradient), slopes, rtol=1e-12)
 
 
+def _in_a_batch(transform: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that has `transform` see its argument as the second one of a batch."""
+
+    def f(x: Any) -> Any:
+        low, high = np.lib.array_utils.byte_bounds(x)
+        pool = np.ones((2, (high - low) // x.itemsize))
+        start = x.__array_interface__["data"][0] - low
+        batch: Any = np.ndarray((2, *x.shape), float, pool, start, (pool.strides[0], *x.strides))
+        batch[1] = x
+        return transform(batch)[1]
+
+    return f
+
+
+WAYS: dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = {
+    "grad": fd.grad,
+    "jit of grad": lambda f: fd.jit(fd.grad(f)),
+    "jit of grad with a branch": lambda f: fd.jit(
+        fd.grad(lambda x: f(x) if np.sum(x) > 0 else np.sum(x))
+    ),
+    "vmap of grad": lambda f: _in_a_batch(fd.vmap(fd.grad(f))),
+    "vmap of jit": lambda f: _in_a_batch(fd.vmap(fd.jit(fd.grad(f)))),
+    "jit of vmap": lambda f: _in_a_batch(fd.jit(fd.vmap(fd.grad(f)))),
+    "gradient of a gradient": lambda f: fd.grad(lambda x: np.sum(fd.grad(f)(x)) + f(x * 1.0) * 0.0),
+    "forward Jacobian": lambda f: fd.jacobian(f, mode="forward"),
+    "jit of Hessian": lambda f: fd.jit(fd.hessian(f)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    "write", [_flattened, _flattened_backwards, _made_contiguous, _copied_and_flattened]
+)
+def test_calls_with_other_layouts_are_other_calls(
+    way: Callable[[Any], Any], write: Callable[[Any], Any]
+) -> None:
+    def of(written: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def f(x: Any) -> Any:
+            written(x)
+            return np.sum(x * x * np.arange(1.0, x.size + 1).reshape(x.shape))
+
+        return way(f)
+
+    square = np.arange(1.0, 17.0).reshape(4, 4)
+    given = [
+        square[:2, :2].copy(), square[::2, ::2], square[:2, :2].copy("F"), square[1::-1, :2],
+        square[0], square.ravel()[::4], square.ravel()[3::-1],
+    ]  # fmt: skip
+    again = of(write)
+    for x in (*given, *reversed(given), *given):
+        # traced alone, with a function that is new
+        np.testing.assert_array_equal(again(x), of(lambda x: write(x))(x))
+
+
+def _of_the_value(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: fd.grad(lambda x: (np.sum(x), f(x)), has_aux=True)(x)[1]
+
+
+@pytest.mark.parametrize("way", [fd.jit, _in_a_batch, _of_the_value])
+def test_whether_memory_is_shared_is_asked_for_every_layout(way: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        made = (
+            x.ravel(), x.reshape(-1), x[::2], fnp.ascontiguousarray(x), x.ravel("K"),
+            x.reshape(2, 3, -1), x.T.reshape(-1),
+        )  # fmt: skip
+        return np.array([np.may_share_memory(x, y) for y in made])
+
+    again = _in_a_batch(fd.vmap(f)) if way is _in_a_batch else way(f)
+    rows = np.arange(1.0, 37.0).reshape(6, 6)
+    for x in (rows[0], rows[:, 0], rows.T[0], rows[0, ::-1], rows, rows.T, rows[::2], rows) * 2:
+        np.testing.assert_array_equal(again(x), f(x))
+
+
 _FLAGS: tuple[str, ...] = (
     "c_contiguous", "f_contiguous", "contiguous", "fnc", "forc", "fortran", "writeable", "aligned",
     "behaved", "carray", "farray", "writebackifcopy",

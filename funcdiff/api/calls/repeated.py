@@ -546,6 +546,7 @@ def _is_decided(trace: Trace) -> bool:
     """Whether types have decided all of a trace, and nothing else has happened."""
     return not (
         trace.asked
+        or trace.by_layout
         or trace.others
         or trace.aux
         or trace.calls

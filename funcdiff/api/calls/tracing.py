@@ -141,6 +141,7 @@ class Trace(NamedTuple):
     decisions: tuple[Decision, ...] = ()  # the outcomes for which the recording holds
     evaluated: Sequence[Any] = ()  # of the first variables, up to the last argument of `rule_calls`
     asked: bool = False  # whether the function asked for values of what is traced
+    by_layout: bool = False  # whether it depends on how arguments lie in memory
 
 
 class Aux(NamedTuple):
@@ -191,6 +192,7 @@ def record(
     taps: dict[str, Any] | None = None,
     weak: Sequence[bool] = (),
     decisions: Callable[[Builder, Sequence[Any]], Decisions] | None = None,
+    as_given: bool = False,
 ) -> Trace:
     """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
 
@@ -199,7 +201,8 @@ def record(
     `nested_policy`.  With `has_aux` the function returns a pair ``(result, aux)``, and if this
     `keeps_aux`, only what is traced in `aux` is an output.  Names given to values are noted in
     `taps`, or where the enclosing trace does.  ``decisions(builder, operands)`` answers what is
-    asked for where the policy has no values.
+    asked for where the policy has no values.  Inputs lie in memory as the operands that the caller
+    gave: where they have their values, or if they are told `as_given`.
     """
     answer_protocols()
     name = FunctionName(f)
@@ -215,7 +218,7 @@ def record(
         # if it is not eager, the operands are stacks or first values
         values = operands if policy.eager else [None for _ in operands]
         with builder:
-            tracers = _inputs(builder, given, values, weak, operands)
+            tracers = _inputs(builder, given, values, weak, operands, as_given=as_given)
             before = impression(operands)
             try:
                 returned = call(tracers)
@@ -231,13 +234,13 @@ def record(
                 ended, outputs = finish(builder, outputs)
             recording = ended.recording(outputs)
             made = () if builder.decisions is None else tuple(builder.decisions.made)
-            builder.decisions = None  # which has the values
+            builder.decisions = builder.given = None  # which have the values
         if (looking := reader.get()) is not None and types is None:
             looking.note_trace(builder, recording, operands)
 
         def repeat_call(again: Builder, others: Sequence[Any] | None) -> Recording:
             values = first_examples(others or operands, given)
-            returned = call(_inputs(again, given, values, weak, operands))
+            returned = call(_inputs(again, given, values, weak, operands, as_given=as_given))
             return again.recording(parts(again, returned)[0][0])
 
         return Trace(
@@ -245,6 +248,7 @@ def record(
             partial(place_in, builder, recording, repeat_call), outputs,
             calls_made(builder), builder.rule_calls, made,
             builder.values.first(builder.evaluated), builder.values.were_asked,
+            builder.decides_by_layout,
         )  # fmt: skip
 
     return run_isolated(run_traced)
@@ -256,6 +260,8 @@ def _inputs(
     values: Sequence[Any],
     weak: Sequence[bool],
     operands: Sequence[Any],
+    *,
+    as_given: bool,
 ) -> list[Tracer]:
     """Add inputs that stand for what the operands are: arrays, NumPy scalars or numbers."""
     flags = chain(weak, repeat(False))
@@ -264,8 +270,9 @@ def _inputs(
     for k, (t, x) in enumerate(zip(types, operands, strict=True)):
         if not (t.shape or inputs[k].weak) and is_array_without_axes(x):
             inputs[k] = views.as_array(inputs[k])
-        if values[k] is not None:
-            views.note_layout_of_argument(inputs[k], x)
+        if as_given or values[k] is not None:
+            views.note_argument(inputs[k], builder, k)
+    builder.given = operands
     return inputs
 
 

@@ -299,9 +299,14 @@ class Guarded:
     """
 
     def __init__(
-        self, name: object, rolling: Callable[[dict[Any, Any]], Rolling], *, native: bool | None
+        self,
+        name: object,
+        rolling: Callable[[dict[Any, Any]], Rolling],
+        *,
+        native: bool | None,
+        by_layout: bool,
     ) -> None:
-        self._name, self._native = name, native
+        self._name, self._native, self._by_layout = name, native, by_layout
         self._rolling = rolling
         self._loops: dict[Any, Any] | None = None
         self._looks = True
@@ -397,7 +402,9 @@ class Guarded:
         return trace.rebuild(returned[:count])
 
     def _keep(self, way: _Way) -> None:
-        """Graft a way that is new, unless it is one too many."""
+        """Graft a way that is new, unless it is one too many, or one of other arguments, too."""
+        if way.trace.by_layout and not self._by_layout:
+            return
         ways, runner = self._known
         nearest, count = None, 0
         for other in ways:

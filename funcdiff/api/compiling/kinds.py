@@ -17,6 +17,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.numpy.memory import views
 from funcdiff.pytree.registry import ContainerError, kinds
 from funcdiff.pytree.statics import static_key
 
@@ -29,6 +30,12 @@ class Kind(NamedTuple):
 
     key: tuple[Any, ...]
     operands: list[Any]
+
+
+def layout_of(x: Any) -> tuple[int, ...] | None:
+    """Return what tells apart how arguments of one type lie in memory, None if it is not known."""
+    known = views.layout(x, settle=True) if isinstance(x, Tracer) else x
+    return None if known is None else known.strides
 
 
 class Statics:

@@ -72,6 +72,10 @@ class Builder:
     """Calls of functions with rules that were made on values, if any: they live as long as this."""
     thread: int = 0
     """The thread in which this was opened, and which alone may record."""
+    given: Sequence[Any] | None = None
+    """What the caller gave for the arguments, as long as the function runs."""
+    decides_by_layout: bool = False
+    """Whether something was decided by how an argument lies in memory."""
     evaluated: int = 0
     """How many of the first variables had to be evaluated for the arguments of these calls."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import count
+from math import isqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -214,6 +216,21 @@ def layout_like(a: NDArray, dtype: Any) -> NDArray | None:
     ]
     first = sum((n - 1) * -min(s, 0) for s, n in zip(strides, a.shape, strict=True))
     return np.ndarray(a.shape, dtype, np.empty(end, dtype).data, first, strides)
+
+
+def with_gaps(type_: ArrayType) -> NDArray:
+    """Return an array without content whose views are views whatever the layout.
+
+    The strides of two axes have a prime number above the length as their ratio: however slices are
+    taken of it, no two axes can be made one, and no axis is contiguous.
+    """
+    spread = np.empty([*map(_prime_above, type_.shape), 2], type_.dtype)
+    whole: NDArray = spread[(*map(slice, type_.shape), 0)]
+    return whole
+
+
+def _prime_above(n: int) -> int:
+    return next(p for p in count(n + 1) if all(p % d for d in range(2, isqrt(p) + 1)))
 
 
 Noted: TypeAlias = Callable[[Any, ArrayType], "NDArray | None"]

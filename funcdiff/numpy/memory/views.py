@@ -21,7 +21,13 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.memory.layouts import NDArray, layout_like, layout_of_value, note_layout
+from funcdiff.numpy.memory.layouts import (
+    NDArray,
+    layout_like,
+    layout_of_value,
+    note_layout,
+    with_gaps,
+)
 
 Make: TypeAlias = Callable[[Any], Any]
 Write: TypeAlias = Callable[[Tracer, Tracer], Tracer]
@@ -29,16 +35,40 @@ Models: TypeAlias = tuple[NDArray, ...]
 """Arrays without content, laid out in memory as a handle's array may be: one, or in C and F.
 
 Another layout is one of several axes in another order, and such an array shares memory with what
-is made of it only where both of these do.
+is made of it only where both of these do.  An argument has one with gaps: what is a view of that is
+a view whatever the layout, and for all else it is asked for.
 """
+
+
+class Given(NamedTuple):
+    """What decides how an argument lies in memory: the trace, and the number of the operand."""
+
+    builder: Builder
+    number: int
+
+    def layout(self, type_: ArrayType) -> NDArray | None:
+        """Return an array laid out as what the caller gave, None if that is not known.
+
+        From now on the trace holds for this layout only.
+        """
+        if self.builder.given is None:  # the trace has ended
+            return None
+        self.builder.decides_by_layout = True
+        x = self.builder.given[self.number]
+        known = layout(x, settle=True) if isinstance(x, Tracer) else x
+        if known is None or not known.size:  # of an empty batch
+            return None
+        of_one = known if known.ndim == len(type_.shape) else known[0]
+        like = layout_like(of_one, type_.dtype)
+        return with_gaps(type_) if like is None else like  # where elements overlap, it is a copy
 
 
 class Memory:
     """What a handle knows about the handles that may share its memory."""
 
     __slots__ = (
-        "base", "exports", "index", "is_asked", "make", "models", "order", "origin", "views",
-        "write",
+        "base", "exports", "given", "index", "is_asked", "make", "models", "order", "origin",
+        "views", "write",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +92,7 @@ class Memory:
         self.order: str | None = None
         self.origin: Tracer | None = None
         self.models: Models = ()  # see `Models`; of an array that is no view
+        self.given: Given | None = None  # of an argument whose layout nobody has asked for
         self.is_asked = False  # whether its layout is being found
         # For each plain array that NumPy or others got for this one, what returns its holder, None
         # if it is not in use any more.
@@ -69,7 +100,7 @@ class Memory:
 
     def of_any(self) -> Memory | None:
         """Return a record of the same view of no array; None if it is one of this array only."""
-        of_this = self.write is not None or self.order is not None or self.models
+        of_this = self.write is not None or self.order is not None or self.models or self.given
         return None if of_this or self.make is None else Memory(make=self.make, index=self.index)
 
     def enter(self, base: Tracer, result: Tracer) -> None:
@@ -134,14 +165,10 @@ def as_array(x: Tracer) -> Tracer:
     return Builder.array_handle(x.builder, x.atom, x.type)
 
 
-def note_layout_of_argument(x: Tracer, given: Any) -> None:
-    """Note that an argument lies in memory as what the caller gave for it."""
-    if isinstance(given, Tracer):
-        given = layout(given) if getattr(given, "views", None) is not None else None
-    if isinstance(given, np.ndarray) and not given.flags.forc and given.shape == x.shape:
-        model = layout_like(given, x.dtype)
-        if model is not None:
-            memory(x).models = (model,)
+def note_argument(x: Tracer, builder: Builder, number: int) -> None:
+    """Note that an argument lies in memory as the operand of that number, which the caller gave."""
+    if x.type.size > 1 and isinstance(x, np.ndarray):
+        memory(x).given = Given(builder, number)
 
 
 def fresh_like(x: Tracer) -> Tracer:
@@ -189,7 +216,8 @@ def _shadow(x: Tracer) -> Tracer:
     record = getattr(x, "views", None)
     if record is not None:
         known = y.views = Memory(record.base, record.make, write=record.write)
-        known.order, known.origin, known.models = record.order, record.origin, record.models
+        known.order, known.origin = record.order, record.origin
+        known.models, known.given = record.models, record.given
     return y
 
 
@@ -205,16 +233,22 @@ def layout(x: Tracer, *, settle: bool = False) -> NDArray | None:
     """Return an array without content laid out as NumPy's would be, None if that is not known.
 
     It is known of copies in a given order, of arrays of one axis, and of the views of both.  To
-    `settle` it for others, their values are looked at, if there are any.
+    `settle` it for others, their values are looked at, if there are any, and arguments of the
+    caller's.
     """
     try:
         root, models = locate(x)
-        if len(models) > 1 and settle:
+        if settle and not _is_known(root):
             find_layout(root)
             models = locate(x).models
     except UnsupportedNumPyError:  # whether it is a view depends on what is not known
         return None
-    return models[0] if len(models) == 1 else None
+    return models[0] if _is_known(root) else None
+
+
+def _is_known(root: Tracer) -> bool:
+    """Whether the layout of an array, which is no view, is that of its only model."""
+    return len(models_of(root)) == 1 and memory(root).given is None
 
 
 # ---- whose memory, and where in it ---------------------------------------------------------------
@@ -223,6 +257,8 @@ def layout(x: Tracer, *, settle: bool = False) -> NDArray | None:
 def models_of(root: Tracer) -> Models:
     """Return arrays laid out as that of `root`, which is no view, may be."""
     record = memory(root)
+    if record.given is not None and not record.models:
+        record.models = (with_gaps(root.type),)
     if not record.models:
         orders = record.order if record.order in ("C", "F") else "CF"
         record.models = tuple(
@@ -242,6 +278,9 @@ def locate(x: Tracer) -> Place:
         return Place(x, models_of(x))
     assert record.make is not None
     root, models = locate(record.base)
+    if record.write is not None and memory(root).given is not None:
+        find_layout(root)
+        root, models = locate(record.base)
     made, shares = make_models(record.base, record.make, models, root)
     if not shares or record.write is not None:  # NumPy copied, or it is not known what it shares
         record.models = made
@@ -255,7 +294,7 @@ def make_models(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple
     shares = [np.may_share_memory(*pair) for pair in zip(made, models, strict=True)]
     if all(shares):
         return tuple(made), True
-    if not any(shares):
+    if not any(shares) and memory(root).given is None:
         return tuple(made), False
     find_layout(root)
     return make_models(base, make, locate(base).models, root)
@@ -268,6 +307,12 @@ def find_layout(root: Tracer) -> None:
         find_layout(locate(record.base).root)
         locate(root)
         return
+    if record.given is not None:
+        given, record.given = record.given, None
+        known = given.layout(root.type)
+        record.models = () if known is None else (known,)
+        if known is not None:
+            return
     own = record.order is None and record.origin is None
     model = layout_of_value(root, _model_of) if own else _model_of(record, root.type)
     if model is None:
@@ -281,6 +326,8 @@ def find_layout(root: Tracer) -> None:
 
 def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
     """Return an array laid out as a record has it, None if that is not known."""
+    if record.given is not None:
+        return record.given.layout(type_)
     if len(record.models) == 1:
         return record.models[0]
     order: Any = record.order or "K"
