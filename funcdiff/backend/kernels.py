@@ -38,7 +38,7 @@ from funcdiff.backend.code.source import (
     write_product,
 )
 from funcdiff.backend.native.flow import is_step
-from funcdiff.backend.native.machine import may_be_chosen
+from funcdiff.backend.native.machine import WEIGHT, may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.native.savings import pays
 from funcdiff.backend.native.ufunc_loops import (
@@ -212,6 +212,7 @@ class Kernel:
         writer = _Writer(program, limits, stored, constants, native=native)
         self.source = writer.source()
         self._places = writer.places
+        self.kept_weight = WEIGHT * writer.native_loops
         self._function: Any = self.source.function()
         self._keeps_memory = sum(_sizes(self._places).values()) <= KEPT
         self._idle: list[Callable[..., list[Any]]] = []
@@ -285,6 +286,11 @@ class _Writer:
     def places(self) -> _Places:
         """Where the results are that the kernel has memory for."""
         return {f"v{k}": (slot, self._variables[k]) for k, slot in self._slots.items()}
+
+    @property
+    def native_loops(self) -> int:
+        """How many steps are machine code."""
+        return sum(isinstance(step, Loop) for step in self._steps)
 
     def source(self) -> Source:
         program, calls = self._program, self._calls

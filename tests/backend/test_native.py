@@ -412,3 +412,26 @@ def raises_import_error(name: str) -> Any:
 def test_an_engine_that_there_is_not_is_refused() -> None:
     with pytest.raises(InputError, match="engine='cuda' is neither 'numpy' nor 'llvm'"):
         fd.jit(np.sin, engine="cuda")  # type: ignore[call-overload]
+
+
+def test_machine_code_that_was_not_used_for_long_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def chained(factor: int, x: Any) -> Any:
+        return np.tanh(np.exp(x * factor) * x)
+
+    def looped(factor: int, x: Any) -> Any:
+        return fd.fori_loop(0, 3, lambda _, y: np.sin(y) * factor, x[0])
+
+    fd.clear_caches()
+    monkeypatch.setattr(machine, "_MOST", 4)  # so often those are looked for that nobody has
+    for module in ("funcdiff.backend.native.routine", "funcdiff.backend.kernels"):
+        monkeypatch.setattr(sys.modules[module], "WEIGHT", 1 << 15)
+    before, alive = MachineCode.alive, []
+    x = np.linspace(0.0, 1.0, 5000)
+    for factor in range(30):
+        for f in (chained, looped):
+            fd.jit(partial(f, factor), engine="llvm")(x)
+            alive.append(MachineCode.alive - before)
+    assert max(alive) < 24
+    assert max(alive[30:]) <= max(alive[:30]) + 4

@@ -180,6 +180,28 @@ def test_threads_that_compute_the_same_at_once_weigh_it_once() -> None:
         discard(function)
 
 
+def test_memory_that_is_not_pythons_has_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Large:
+        kept_weight = 10
+
+    made: list[ref[Large]] = []
+
+    def make(_: Program) -> Large:
+        made.append(ref(large := Large()))
+        return large
+
+    function = memoised(make)
+    bound(monkeypatch, 30)
+    try:
+        for length in range(1, 9):
+            function(chain(length))
+            assert function.weight <= 30
+        assert sum(large() is not None for large in made) == len(function) > 0
+        assert function.weight > 10 * len(function)
+    finally:
+        discard(function)
+
+
 def test_threads_that_evict_each_others_results_keep_the_weight_right(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
@@ -39,6 +41,9 @@ def require() -> None:
 
 _MOST: Final = 256
 """Programs in machine code up to which it is chosen unasked: LLVM keeps 0.9 MB for each."""
+
+WEIGHT: Final = 1024
+"""What one weighs where results are kept, in equations of 1 kB."""
 
 
 def may_be_chosen() -> bool:
@@ -72,6 +77,9 @@ def _machine() -> Any:
     return llvm
 
 
+_made: Final = count(1)
+
+
 class MachineCode:
     """The machine code of a text, at the `address` of a function in it, as long as this lives."""
 
@@ -82,6 +90,8 @@ class MachineCode:
             engine = _engine(text)
             self.address: int = engine.get_function_address(name)
             MachineCode.alive += 1
+        if next(_made) % _MOST == 0:  # those that nobody has may be in cycles, which look small
+            gc.collect()
 
         def close() -> None:
             with compiling:

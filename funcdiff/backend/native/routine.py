@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.native.flow import FIRST_EXIT, Flow, begin_polling, is_step
 from funcdiff.backend.native.llvm import Vector
-from funcdiff.backend.native.machine import MachineCode
+from funcdiff.backend.native.machine import WEIGHT, MachineCode
 from funcdiff.backend.native.machine_arrays import (
     Exit,
     Function,
@@ -297,6 +297,7 @@ class Routine(Attempt):
         self.source = self._source(program, python_function(text.text))
         super().__init__(self.source.function(), lambda: _owning(sure()))
         self.warns = bool(text.steps)
+        self.kept_weight = WEIGHT
 
     def _source(self, program: Program, run: Callable[..., int]) -> Source:
         names: dict[str, Any] = {

@@ -77,7 +77,7 @@ class _Kept:
 
     def __init__(self, result: Any, weight: int, used: int) -> None:
         # Time of the last use, by the store's clock.
-        # 1 and the number of equations that it was derived from.
+        # 1, the number of equations that it was derived from, and the result's `kept_weight`.
         self.result, self.weight, self.used = result, weight, used
 
 
@@ -139,7 +139,8 @@ _store: Final = _Store()
 class Memoised(Generic[P, R]):
     """A function whose results are kept, the most recently used ones.
 
-    Its first argument is a program, a recording or an operation; that is what an entry weighs.
+    Its first argument is a program, a recording or an operation; that is what an entry weighs, with
+    the `kept_weight` of the result, if it has one: for memory that is not Python's.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -159,7 +160,7 @@ class Memoised(Generic[P, R]):
             return kept
         derive: Callable[[], R] = partial(self.__wrapped__, *args, **kwargs)
         result = copy_context().run(without_collection, derive)
-        _store.enter(key, result, _weight(args[0]))
+        _store.enter(key, result, _weight(args[0]) + getattr(result, "kept_weight", 0))
         return result
 
     def peek(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
