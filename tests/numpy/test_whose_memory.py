@@ -246,6 +246,73 @@ def test_whether_memory_is_shared_is_asked_for_every_layout(way: Callable[[Any],
         np.testing.assert_array_equal(again(x), f(x))
 
 
+def test_slices_that_leave_out_rows_are_not_taken_for_one_axis() -> None:
+    def f(x: Any) -> Any:
+        return np.array(np.may_share_memory(x, x[:, ::2].reshape(4, -1)))
+
+    x = np.arange(12.0).reshape(2, 3, 2)
+    for given in (x, np.repeat(x, 2, axis=1)[:, ::2], np.arange(16.0).reshape(2, 4, 2)[:, :3]):
+        assert fd.jit(f)(given) == _of_the_value(f)(given) == f(given)
+
+
+def test_a_part_at_a_traced_place_has_the_layout_of_the_argument() -> None:
+    def f(x: Any) -> Any:
+        row = x[np.argmax(x[:, 0])]
+        row.ravel()[0] = 5.0
+        return np.sum(row * row) + np.sum(x * 0.5)
+
+    x = np.arange(12.0).reshape(3, 4)
+    lay_outs: list[Callable[[Any], Any]] = [np.asarray, np.transpose, lambda y: y[:, ::2]]
+    for lay_out in lay_outs:
+        expected = f(lay_out(x.copy()))
+        for of in (fd.value_and_grad(f), fd.jit(fd.value_and_grad(f))):
+            assert of(lay_out(x))[0] == expected
+
+
+def test_elements_that_overlap_are_copied_into_one_axis() -> None:
+    def f(x: Any) -> Any:
+        y = x.ravel()
+        y[0] = 5.0
+        return np.sum(x) + np.sum(y * y)
+
+    row = np.arange(1.0, 5.0)
+    for x in (np.broadcast_to(row, (2, 4)), np.lib.stride_tricks.sliding_window_view(row, 2)):
+        for of in (fd.value_and_grad(f), fd.jit(fd.value_and_grad(f))):
+            assert of(x)[0] == f(x)
+
+
+def test_a_way_that_asks_for_the_layout_is_traced_once_for_each_layout() -> None:
+    traced = []
+
+    def f(x: Any) -> Any:
+        traced.append(x)
+        return x * 2.0 if np.sum(x) > 0 else x * np.may_share_memory(x, x.ravel())
+
+    jitted = fd.jit(f)
+    x = np.arange(1.0, 7.0)
+    given = [x[:3], -x[:3], -x[::2], x[::2]]
+    for y in given:
+        np.testing.assert_array_equal(jitted(y), f(y))
+    del traced[:]
+    for y in given * 3:
+        np.testing.assert_array_equal(jitted(y), f(y))
+    assert (
+        len(traced) <= 12 + 1
+    )  # by the plain calls, and for the layout that came before it counted
+
+
+def test_ways_that_hold_for_one_layout_are_kept_only_where_layouts_are_told_apart() -> None:
+    def f(x: Any) -> Any:
+        return x * np.may_share_memory(x, x.ravel()) if np.sum(x) > 0 else x
+
+    jitted, x = fd.jit(f), np.ones(3)
+    before = jitted._new_guards()  # which another thread may be running still
+    trace = jitted.trace_call(x).trace
+    for guards, count in [(before, 0), (jitted._new_guards(), 1)]:
+        np.testing.assert_array_equal(guards.enter(trace, [x]), x)
+        assert guards.leaves == count
+
+
 _FLAGS: tuple[str, ...] = (
     "c_contiguous", "f_contiguous", "contiguous", "fnc", "forc", "fortran", "writeable", "aligned",
     "behaved", "carray", "farray", "writebackifcopy",
