@@ -372,10 +372,10 @@ REMEMBERING = [
 POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5]
 
 
-@pytest.fixture
-def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for loops after the first way."""
-    monkeypatch.setattr(executables, "_FEW", 1)
+@pytest.fixture(name="early", params=["_FEW", "_LONG"])
+def _early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for loops after the first way, or in it."""
+    monkeypatch.setattr(executables, request.param, 1)
 
 
 def second(f: Any) -> Any:
@@ -398,6 +398,20 @@ def test_loops_give_what_python_gives(f: Any, transform: Any) -> None:
         warnings.simplefilter("ignore", RecompilationWarning)
         for a in [*POINTS, *POINTS[:4]]:
             np.testing.assert_allclose(compiled(a), plain(a), rtol=1e-8, atol=1e-10, err_msg=str(a))
+
+
+@pytest.mark.parametrize("f", [newton, bisection])
+def test_a_long_way_is_a_loop_from_the_first_call_on(f: Any) -> None:
+    def long(a: Any) -> Any:
+        while a < 1e6:
+            a = a * 1.3
+        return f(a)
+
+    compiled = FD.jit(FD.grad(long))
+    for a in (1e-3, 2e-3, 1e-4, 0.5):
+        np.testing.assert_allclose(compiled(a), FD.grad(long)(a), rtol=1e-10)
+    assert compiled.cache_info().leaves <= 2
+    assert sum(compiled.cache_info().misses.values()) <= 2
 
 
 def misses(f: Any, points: Any) -> int:

@@ -386,7 +386,11 @@ def test_long_loops_are_machine_code_where_it_is_installed(
         (400, "numpy", False),
         (16, None, False),
     ]
-    monkeypatch.setattr(machine, "_MOST", machine.MachineCode.alive + 9)  # of other tests, too
+    monkeypatch.setattr(machine, "_MOST", machine.MachineCode.alive + 12)  # of other tests, too
+    for length, is_native in [(60, True), (6, False)]:
+        repeated = fd.jit(lambda x, n=length: fd.while_loop(np.any, partial(steps, number=n), x))
+        assert ("run(" in repeated.lower(0.0).source) == is_native
+        assert repeated(0.0) == 0.0
     for number, engine, is_native in ways:
         f = fd.jit(fd.grad(partial(steps, number=number)), engine=engine)
         assert ("run(" in f.lower(x).source) == is_native

@@ -231,6 +231,9 @@ MOST_LEAVES: Final = 32
 _FEW: Final = 8
 """Ways from which on loops are looked for, which need one way for any number of iterations."""
 
+_LONG: Final = 32
+"""Decisions of one way from which on they are looked for at once: so many are those of a loop."""
+
 _WINDOW: Final = 128
 """Calls of which at most a tenth may take a new way."""
 
@@ -362,6 +365,12 @@ class Guarded:
         if failure is not None and is_asked_for():  # no error but that of rolling
             raise failure
         return returned
+
+    def looks_for_loops(self, trace: Trace) -> bool:
+        """Whether the first call is traced again for its loops, as a way that is long."""
+        if self._looks and self._loops is None and len(trace.decisions) >= _LONG:
+            self._loops = {}
+        return self._loops is not None
 
     def enter(self, trace: Trace, operands: Sequence[Any]) -> Any:
         """Return what the function does on a way that was just traced, and keep that."""

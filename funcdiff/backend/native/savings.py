@@ -6,15 +6,12 @@ from collections.abc import Callable
 from math import prod
 from typing import Final, NamedTuple
 
-from funcdiff.backend.numbers.estimates import estimate_time
+from funcdiff.backend.numbers.estimates import UNKNOWN, estimate_time
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running.walk import nested
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.products.contract import Contraction
-
-_UNKNOWN: Final = 10
-"""Iterations that a loop of unknown length is taken to have."""
 
 _MASKED: Final = 20
 """How much longer a product takes that a mask takes part in."""
@@ -55,7 +52,7 @@ def cost(program: Program, is_step: Callable[[Equation], bool]) -> Cost:
     for eq in program.equations:
         p, elements = eq.params, float(sum(v.type.size for v in eq.results))
         if inner := [cost(body, is_step) for body in nested(p)]:
-            times = p.length if isinstance(p, Scan) else _UNKNOWN if isinstance(p, While) else 1
+            times = p.length if isinstance(p, Scan) else UNKNOWN if isinstance(p, While) else 1
             parts = [*(Cost(*[times * n for n in part]) for part in inner), Cost(calls=1)]
         elif is_step(eq):
             parts = [Cost(steps=1, elements=2 * elements)]

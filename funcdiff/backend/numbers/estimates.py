@@ -18,6 +18,7 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard
 from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import concatenate_p
 
@@ -97,11 +98,22 @@ def is_handed_on(atom: Atom) -> bool:
     return _is_number(atom) or atom.type == ArrayType((), INT)
 
 
+UNKNOWN: Final = 30
+"""Iterations that a loop of unknown length is taken to have."""
+
+
 def estimate_time(program: Program) -> float:
     """Return the time of a program that is compiled, its loops included."""
+    loops = sum(
+        _time_of_while(eq.params) for eq in program.equations if isinstance(eq.params, While)
+    )
     if is_worth_unrolling(program):
-        return sum(times[0] for eq in program.equations if (times := _times(eq)))
-    return sum(map(_time_of_call, program.equations))
+        return loops + sum(times[0] for eq in program.equations if (times := _times(eq)))
+    return loops + sum(map(_time_of_call, program.equations))
+
+
+def _time_of_while(p: While) -> float:
+    return _LOOP + UNKNOWN * sum(map(estimate_time, (p.test, *p.sweeps)))
 
 
 def _time_of_call(eq: Equation) -> float:
