@@ -14,8 +14,8 @@ _FUSED: Final = (
     "element where NumPy's take 6 to 10."
 )
 _PRODUCTS: Final = (
-    "XLA's products of matrices have vectors of 512 bits in every setting, as the section on the "
-    "machine says; the rest is elementwise work that XLA fuses."
+    "XLA has products of matrices of its own, with vectors of 512 bits in every setting where the "
+    "processor has them; the rest is elementwise work that XLA fuses."
 )
 
 CAUSES: Final = {

@@ -112,6 +112,15 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
     return "\n".join(part for part in parts if part)
 
 
+_KERNELS: Final = """\
+With 512 bits each library chooses its kernels itself, with 256 bits they are kept to AVX2 by the
+variables shown, as they are on processors without AVX-512. Two exceptions: XLA's products of
+matrices are made by YNNPACK, which looks at the processor itself and knows no such variable, so at
+256 bits they still have 512, which favours JAX wherever products take most of the time; and
+PyTorch's BLAS is kept to AVX2 in both, on processors that are not Intel's.
+"""
+
+
 def machine(runs: Sequence[dict[str, Any]]) -> str:
     """Return the section of the machine and of what was in force in each setting."""
     first = runs[0]
@@ -119,13 +128,7 @@ def machine(runs: Sequence[dict[str, Any]]) -> str:
     text = (
         "## Machine and settings\n\n"
         f"{first['cpu']}, {first['cores']} cores, {first['system']}, with vectors of {width} bits"
-        f"{' (AVX-512)' if width == 512 else ''}.\nWith 512 bits each library chooses its kernels"
-        " itself, with 256 bits they are kept to AVX2 by the\nvariables shown, as they are on"
-        " processors without AVX-512. Two exceptions: XLA's products of\nmatrices are made by"
-        " YNNPACK, which looks at the processor itself and knows no such variable, so at\n256 bits"
-        " they still have 512 (on the machine of these figures 100 against 60 thousand million\n"
-        "operations a second of NumPy's BLAS), which favours JAX wherever products take most of the"
-        " time;\nand PyTorch's BLAS is kept to AVX2 in both, on processors that are not Intel's.\n"
+        f"{' (AVX-512)' if width == 512 else ''}.\n{_KERNELS if width == 512 else ''}"
         f"Versions: {', '.join(f'{name} {v}' for name, v in first['versions'].items())}.\n\n"
     )
     rows = [
