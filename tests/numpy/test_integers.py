@@ -68,6 +68,12 @@ def test_what_has_no_integer_raises(rounding: Callable[[Any], Any]) -> None:
     for value, error in ((np.nan, ValueError), (np.inf, OverflowError)):
         with pytest.raises(error, match="cannot convert float"):
             fd.grad(lambda x: x * rounding(x))(value)
+        with pytest.raises(error, match="cannot convert float"):
+            fd.jit(rounding)(value)
+        with pytest.raises(error, match="cannot convert float"):
+            fd.vmap(rounding)(np.array([1.0, value]))
+    with pytest.raises(OverflowError, match="beyond the 64 bits"):
+        fd.jit(rounding)(1e300)
     with pytest.raises(TypeError, match=r"takes a real number, not f64\[5\], at .*Use np\."):
         fd.grad(lambda x: np.sum(rounding(x)))(VALUES)
     with pytest.raises(TypeError, match=r"takes a real number, not c128\[\], at"):

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.primitive import Facts
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, INT
 from funcdiff.ops.families import Elementwise, elementwise
 
 _UNARY: Final = (
@@ -45,41 +47,49 @@ def same(x: Tracer, y: Tracer) -> Tracer:
     return logical_or(equal(x, y), logical_and(isnan(x), isnan(y)))
 
 
-# ---- Checked integer arithmetic: unbounded integers, with an error where 64 bits overflow --------
+# ---- Checked integers: Python's values and errors, and another error where 64 bits overflow ------
 #
-# ``exact_add``, ``exact_mul`` and the others are operators of integers without a derivative.
+# ``exact_add``, ``exact_mul`` and the others are operators without a derivative.
 
 
 _BITS: Final = 63
 
 
-def _exact(operation: Callable[..., Any], count: int) -> Elementwise:
-    """Declare an operator of so many integers by that of Python's."""
-    checked = partial(_apply_exactly, operation)
-    name = operation.__name__.strip("_")
-    return elementwise(f"exact_{name}", checked, *(None for _ in range(count)))
+def _exact(
+    operation: Callable[..., Any], count: int, *, name: str = "", dtype: Any = INT, raises: bool
+) -> Elementwise:
+    """Declare an operator of so many numbers by that of Python's.
+
+    `raises` says whether Python's may raise: beyond 64 bits it does not, and nobody is to catch.
+    """
+    return elementwise(
+        f"exact_{name or operation.__name__.strip('_')}",
+        partial(_apply_exactly, operation, dtype),
+        *(None for _ in range(count)),
+        dtypes=lambda *_: dtype,
+        facts=Facts(raises=raises),
+    )
 
 
-def _apply_exactly(operation: Callable[..., Any], *xs: Any) -> Any:
-    """Return what an operator of Python's makes of integers."""
+def _apply_exactly(operation: Callable[..., Any], dtype: np.dtype[Any], *xs: Any) -> Any:
+    """Return what an operator of Python's makes of numbers."""
     if not np.ndim(xs[0]):
-        return np.int64(_within(operation, *map(int, xs)))
-    results = [_within(operation, *numbers) for numbers in zip(*(x.flat for x in xs), strict=True)]
-    return np.array(results, np.int64).reshape(xs[0].shape)
+        return dtype.type(_within(operation, dtype, *(x.item() for x in xs)))
+    rows = zip(*(x.ravel().tolist() for x in xs), strict=True)
+    results = [_within(operation, dtype, *numbers) for numbers in rows]
+    return np.array(results, dtype).reshape(xs[0].shape)
 
 
-def _within(operation: Callable[..., Any], *numbers: Any) -> int:
-    """Return the result for numbers; raise if it is no integer of 64 bits."""
-    numbers = tuple(map(int, numbers))
-    is_power = operation is operator.pow
-    if is_power and numbers[1] < 0:
+def _within(operation: Callable[..., Any], dtype: np.dtype[Any], *numbers: Any) -> Any:
+    """Return the result for numbers; raise if it is no integer of 64 bits where it should be."""
+    if operation is operator.pow and dtype is INT and numbers[1] < 0:
         raise ValueError(
             f"{numbers[0]} ** {numbers[1]} is no integer, but it was traced where no value said so "
             "(in a scan, or for examples that differ). Make the base a float."
         )
-    if not (is_power and abs(numbers[0]) > 1 and numbers[1] > _BITS):
-        result: int = operation(*numbers)
-        if -(2**_BITS) <= result < 2**_BITS:
+    if not (operation in _LONG and dtype is INT and _LONG[operation](*numbers)):
+        result = operation(*numbers)
+        if dtype is not INT or -(2**_BITS) <= result < 2**_BITS:
             return result
     shown = ", ".join(map(str, numbers))
     raise OverflowError(
@@ -89,9 +99,24 @@ def _within(operation: Callable[..., Any], *numbers: Any) -> int:
     )
 
 
-exact_add: Final = _exact(operator.add, 2)
-exact_subtract: Final = _exact(operator.sub, 2)
-exact_multiply: Final = _exact(operator.mul, 2)
-exact_power: Final = _exact(operator.pow, 2)
-exact_negative: Final = _exact(operator.neg, 1)
-exact_absolute: Final = _exact(operator.abs, 1)
+_LONG: Final[dict[Any, Callable[[int, int], bool]]] = {
+    operator.pow: lambda x, n: abs(x) > 1 and n > _BITS,
+    operator.lshift: lambda x, n: x != 0 and n > _BITS,
+}
+"""Operators whose results may be too long even to be computed, and of which numbers they are."""
+
+exact_add: Final = _exact(operator.add, 2, raises=False)
+exact_subtract: Final = _exact(operator.sub, 2, raises=False)
+exact_multiply: Final = _exact(operator.mul, 2, raises=False)
+exact_power: Final = _exact(operator.pow, 2, raises=False)
+exact_negative: Final = _exact(operator.neg, 1, raises=False)
+exact_absolute: Final = _exact(operator.abs, 1, raises=False)
+exact_divide: Final = _exact(operator.truediv, 2, dtype=FLOAT, raises=True)
+exact_floor_divide: Final = _exact(operator.floordiv, 2, raises=True)
+exact_remainder: Final = _exact(operator.mod, 2, raises=True)
+exact_left_shift: Final = _exact(operator.lshift, 2, raises=True)
+exact_right_shift: Final = _exact(operator.rshift, 2, raises=True)
+exact_float_power: Final = _exact(operator.pow, 2, name="float_pow", dtype=FLOAT, raises=True)
+exact_round: Final = _exact(round, 2, raises=False)
+exact_decimals: Final = _exact(round, 2, name="decimals", dtype=FLOAT, raises=False)
+exact_integer: Final = _exact(int, 1, raises=True)
