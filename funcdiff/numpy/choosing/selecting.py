@@ -217,7 +217,13 @@ def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
 @implements(np.nonzero)
 def nonzero(a: Any) -> tuple[Any, ...]:
     """Return the positions of the elements that are not zero, which have no derivative."""
-    return tuple(true_places(_mask(a)))
+    mask = _mask(a)
+    if not mask.ndim:
+        raise ValueError(
+            f"nonzero, or where(condition), of a value without axes, at {user_location()}. Use "
+            "np.atleast_1d(x)."
+        )
+    return tuple(true_places(mask))
 
 
 def _mask(value: Any) -> Any:
