@@ -316,6 +316,10 @@ class _Refusing:
     def __init__(self, plain: Any, refuse: Callable[..., Any]) -> None:
         vars(self).update(_plain=plain, _refuse=refuse, __doc__=plain.__doc__)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._plain)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._refuse(self._plain.__call__)(*args, **kwargs)
 
