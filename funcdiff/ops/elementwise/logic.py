@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -53,18 +52,34 @@ def same(x: Tracer, y: Tracer) -> Tracer:
 
 
 _BITS: Final = 63
+_LIMIT: Final = 2.0**_BITS
+"""The first float that is no integer of 64 bits."""
 
 
 def _exact(
-    operation: Callable[..., Any], count: int, *, name: str = "", dtype: Any = INT, raises: bool
+    operation: Callable[..., Any],
+    count: int,
+    *,
+    raises: bool,
+    name: str = "",
+    dtype: Any = INT,
+    plain: Callable[..., Any] | None = None,
+    is_plain: Callable[..., Any] | None = None,
 ) -> Elementwise:
     """Declare an operator of so many numbers by that of Python's.
 
     `raises` says whether Python's may raise: beyond 64 bits it does not, and nobody is to catch.
+    `plain` is NumPy's function of arrays, which does the same where `is_plain` of all elements.
     """
+
+    def apply(*xs: Any) -> Any:
+        if plain is not None and is_plain is not None and np.ndim(xs[0]) and is_plain(*xs).all():
+            return plain(*xs)
+        return _apply_exactly(operation, dtype, *xs)
+
     return elementwise(
         f"exact_{name or operation.__name__.strip('_')}",
-        partial(_apply_exactly, operation, dtype),
+        apply,
         *(None for _ in range(count)),
         dtypes=lambda *_: dtype,
         facts=Facts(raises=raises),
@@ -111,12 +126,39 @@ exact_multiply: Final = _exact(operator.mul, 2, raises=False)
 exact_power: Final = _exact(operator.pow, 2, raises=False)
 exact_negative: Final = _exact(operator.neg, 1, raises=False)
 exact_absolute: Final = _exact(operator.abs, 1, raises=False)
-exact_divide: Final = _exact(operator.truediv, 2, dtype=FLOAT, raises=True)
-exact_floor_divide: Final = _exact(operator.floordiv, 2, raises=True)
-exact_remainder: Final = _exact(operator.mod, 2, raises=True)
+exact_divide: Final = _exact(
+    operator.truediv, 2, raises=True, dtype=FLOAT,
+    plain=np.divide, is_plain=lambda x, y: (y != 0) & _is_short(x) & _is_short(y),
+)  # fmt: skip
+exact_floor_divide: Final = _exact(
+    operator.floordiv, 2, raises=True,
+    plain=np.floor_divide, is_plain=lambda _, y: (y != 0) & (y != -1),
+)  # fmt: skip
+exact_remainder: Final = _exact(
+    operator.mod, 2, raises=True, plain=np.remainder, is_plain=lambda _, y: y != 0
+)
 exact_left_shift: Final = _exact(operator.lshift, 2, raises=True)
-exact_right_shift: Final = _exact(operator.rshift, 2, raises=True)
-exact_float_power: Final = _exact(operator.pow, 2, name="float_pow", dtype=FLOAT, raises=True)
+exact_right_shift: Final = _exact(
+    operator.rshift, 2, raises=True, plain=np.right_shift, is_plain=lambda _, n: n >= 0
+)
+exact_float_power: Final = _exact(operator.pow, 2, raises=True, name="float_pow", dtype=FLOAT)
 exact_round: Final = _exact(round, 2, raises=False)
-exact_decimals: Final = _exact(round, 2, name="decimals", dtype=FLOAT, raises=False)
-exact_integer: Final = _exact(int, 1, raises=True)
+exact_decimals: Final = _exact(round, 2, raises=False, name="decimals", dtype=FLOAT)
+
+
+def _is_short(n: Any) -> Any:
+    """Return which integers are floats."""
+    return (n <= 2**53) & (n >= -(2**53))
+
+
+def _to_integers(x: Any) -> Any:
+    """Return floats as integers, which int(x) is of whole ones."""
+    if isinstance(x, np.generic):
+        return np.int64(x) if -_LIMIT <= x < _LIMIT else _apply_exactly(int, INT, x)
+    fits = (x >= -_LIMIT) & (x < _LIMIT)
+    return x.astype(INT) if fits.all() else _apply_exactly(int, INT, x)
+
+
+exact_integer: Final = elementwise(
+    "exact_int", _to_integers, None, dtypes=lambda _: INT, facts=Facts(raises=True)
+)
