@@ -15,7 +15,7 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import Any, Final, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import MissingDependencyError, user_location
@@ -32,15 +32,13 @@ T = TypeVar("T")
 class computed(cached_property[T]):  # noqa: N801  (it reads as `property` does)
     """A method without arguments as an attribute that is kept by the instance."""
 
-    @overload
-    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type | None = None) -> T: ...
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        value = instance.__dict__[self.attrname] = self.func(instance)
-        return value
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 # ---- modules -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 from funcdiff.errors import UnsupportedNumPyError
 
 INTEGERS: Final = (
@@ -147,3 +148,35 @@ def test_a_shift_may_be_too_long_to_be_computed() -> None:
     assert shift(0, 2**62) == 0
     with pytest.raises(OverflowError, match=r"lshift\(1, 4611686018427387904\) is beyond the 64"):
         shift(1, 2**62)
+
+
+X8 = np.ones(2, np.int8)
+NARROW: Final[dict[str, Callable[[Any], Any]]] = {
+    "number": lambda n: np.int8(n), "of two": lambda n: np.uint8(1) + n, "array": lambda n: X8 * n,
+    "less": lambda n: n > X8, "greater": lambda n: np.uint8(7) >= n, "equal": lambda n: n == X8,
+    "full": lambda n: np.full(2, n, np.uint8), "traced full": lambda n: fnp.full(2, n, np.int8),
+    "like": lambda n: np.full_like(X8, n), "traced like": lambda n: fnp.full_like(X8, n),
+    "filled": lambda n: _filled(n, np.zeros(2, np.int8)), "list": lambda n: np.array([n], np.uint8),
+    "buffer": lambda n: _filled(n, fnp.zeros(2, np.int16)), "wide": lambda n: X8.astype(int) + n,
+}  # fmt: skip
+
+
+def _filled(n: Any, y: Any) -> Any:
+    y[0] = n
+    return y
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_an_integer_has_to_fit_where_it_becomes_one_of_fewer_bits(name: str) -> None:
+    f = NARROW[name]
+    jitted = fd.jit(lambda n: f(n))
+    mapped: Any = fd.vmap(lambda x: f(round(x)))
+    for n in (3, -1, 127, 300, -129, 10**10):
+        plain = _outcome(f, n)
+        for found in (_outcome(jitted, n), _outcome(lambda x: mapped(x)[0], np.full(2, float(n)))):
+            assert type(found) is type(plain) or isinstance(found, np.ndarray | np.generic)
+            if isinstance(plain, Exception):
+                assert str(plain) in str(found)
+            else:
+                np.testing.assert_array_equal(found, plain)
+                assert found.dtype == plain.dtype

@@ -353,10 +353,12 @@ def _into_traced(function: Callable[..., Any]) -> Callable[[Callable[..., Any]],
             if isinstance(signature.bind(*args, **kwargs).arguments[target], Tracer):
                 handler(*args, **kwargs)
                 return
-            concrete = [constant_value(v, what) if isinstance(v, Tracer) else v for v in args]
-            for keyword, v in kwargs.items():
-                kwargs[keyword] = constant_value(v, what) if isinstance(v, Tracer) else v
-            function(*concrete, **kwargs)
+            found = {k: concrete(v) for k, v in kwargs.items()}
+            function(*map(concrete, args), **found)
+
+        def concrete(v: Any) -> Any:
+            value = constant_value(v, what) if isinstance(v, Tracer) else v
+            return value.item() if isinstance(v, Tracer) and v.weak else value
 
         return handler
 

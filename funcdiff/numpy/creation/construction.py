@@ -189,7 +189,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **key
     6.0
     """
     if is_traced(fill_value):
-        return call(np.full, (shape, array(fill_value), dtype, order), without_like(keywords))
+        return call(np.full, (shape, join_traced(fill_value), dtype, order), without_like(keywords))
     y = np.full(shape, fill_value, dtype, order, **keywords)
     return like.full(shape, fill_value, y.dtype, _order(y)) if _is_buffer(y) else y
 
@@ -219,7 +219,7 @@ def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
     2.0
     """
     if is_traced([a, fill_value]):
-        return call(np.full_like, (array(a), array(fill_value), *args), keywords)
+        return call(np.full_like, (array(a), join_traced(fill_value), *args), keywords)
     y = np.full_like(a, fill_value, *args, **keywords)
     return call(np.full, (y.shape, fill_value, y.dtype, _order(y)), {}) if _is_buffer(y) else y
 

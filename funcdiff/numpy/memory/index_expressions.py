@@ -465,9 +465,13 @@ def resolve(shape: tuple[int, ...], items: Items) -> Advanced:
     positions = [_indices(expanded[k]) for k in places]
     common = _common_shape([i.shape for i in positions])
     for k, found in zip(places, positions, strict=True):
-        if not (0 in common and found.ndim):
-            check = _check_traced_bounds if isinstance(found, Tracer) else check_bounds
-            check(found, box.shape[k], sum(map(_consumes, expanded[:k])))
+        if 0 in common and found.ndim:
+            continue
+        axis = sum(map(_consumes, expanded[:k]))
+        if isinstance(found, Tracer):
+            _check_traced_bounds(found, box.shape[k], axis)
+        else:
+            check_bounds(found, box.shape[k], axis)
     gathered = (*common, *(n for k, n in enumerate(box.shape) if k not in places))
     inner, before, ndim = len(common), places[0], len(gathered)
     if places != tuple(range(before, before + len(places))):
@@ -509,7 +513,7 @@ def _indices(item: Any) -> Arrays:
     return np.zeros(int(item), np.intp) if _is_scalar_mask(item) else np.asarray(item)
 
 
-def _check_traced_bounds(positions: Any, length: int, axis: int) -> None:
+def _check_traced_bounds(positions: Tracer, length: int, axis: int) -> None:
     """Raise NumPy's IndexError now, where the user's code may catch it and somebody knows."""
     is_nested = innermost().parent is not None
     if positions.type.size and may_be_caught(is_nested=is_nested, by_with=True):

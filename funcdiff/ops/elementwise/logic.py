@@ -153,7 +153,7 @@ def _is_short(n: Any) -> Any:
 
 def _to_integers(x: Any) -> Any:
     """Return floats as integers, which int(x) is of whole ones."""
-    if isinstance(x, np.generic):
+    if type(x) is np.float64:
         return np.int64(x) if -_LIMIT <= x < _LIMIT else _apply_exactly(int, INT, x)
     fits = (x >= -_LIMIT) & (x < _LIMIT)
     return x.astype(INT) if fits.all() else _apply_exactly(int, INT, x)
@@ -162,3 +162,25 @@ def _to_integers(x: Any) -> Any:
 exact_integer: Final = elementwise(
     "exact_int", _to_integers, None, dtypes=lambda _: INT, facts=Facts(raises=True)
 )
+
+
+def _narrowing(dtype: np.dtype[Any]) -> Elementwise:
+    """Declare the conversion of integers to fewer bits, which raises NumPy's error."""
+    info = np.iinfo(dtype)
+
+    def narrow(x: Any) -> Any:
+        outside = (x < int(info.min)) | (x > int(info.max))
+        if outside.any():
+            dtype.type(int(np.extract(outside, x)[0]))  # raises
+        return x.astype(dtype)
+
+    return elementwise(
+        f"exact_{dtype.name}", narrow, None, dtypes=lambda _: dtype, facts=Facts(raises=True)
+    )
+
+
+exact_narrowings: Final = {
+    np.dtype(code): _narrowing(np.dtype(code))
+    for code in ("i1", "i2", "i4", "u1", "u2", "u4", "u8")
+}
+"""By dtype, what makes a Python integer one of NumPy's."""

@@ -21,6 +21,7 @@ from funcdiff.ops.elementwise.logic import (
     exact_integer,
     exact_left_shift,
     exact_multiply,
+    exact_narrowings,
     exact_negative,
     exact_power,
     exact_remainder,
@@ -135,6 +136,7 @@ SAMPLES: dict[str, list[Sample]] = {
         for op, count in EXACT.items()
     },
     **{op.primitive.name: [sample(op, *map(np.array, xs))] for op, xs in OF_OTHERS.items()},
+    **{op.primitive.name: [sample(op, np.array([7, 3]))] for op in exact_narrowings.values()},
     "exact_decimals": [sample(exact_decimals, real(3), np.array([1, 2, 0]))],
     "ldexp": [
         sample(ldexp, real(2, 3), np.array([[1, -2, 3], [0, 2, -1]])),
