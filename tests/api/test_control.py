@@ -294,7 +294,8 @@ X = np.array([0.5, 2.0, 0.0, 3.0, 0.3, 5.0])
 )
 def test_what_an_example_does_not_run_raises_nothing_under_vmap(f: Any, ks: list[Any]) -> None:
     k = np.array(ks)
-    for g in (f, fd.grad(f), fd.grad(fd.grad(f))):
+    orders: list[Any] = [f, fd.grad(f), fd.grad(fd.grad(f))]
+    for g in orders:
         expected = [g(*pair) for pair in zip(X, k, strict=True)]
         for mapped in (fd.vmap(g), fd.jit(fd.vmap(g))):
             np.testing.assert_allclose(mapped(X, k), expected, rtol=1e-12)
