@@ -111,8 +111,9 @@ def _difference(type_: ArrayType, y: Any, z: Any, tolerance: float) -> str | Non
     if tolerance and type_.differentiable:
         same |= np.abs(y - z) <= tolerance
     elif type_.differentiable:
-        same &= np.signbit(y.real) == np.signbit(z.real)
-        same &= np.signbit(y.imag) == np.signbit(z.imag)
+        signs = np.signbit(y.real) == np.signbit(z.real)
+        signs &= np.signbit(y.imag) == np.signbit(z.imag)
+        same &= signs | (y != y)
     if np.all(same):
         return None
     place = tuple(map(int, np.argwhere(~same)[0]))

@@ -11,11 +11,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import MissingDependencyError, user_location
@@ -29,19 +29,16 @@ from funcdiff.pytree.registry import homes
 T = TypeVar("T")
 
 
-class computed(Generic[T]):  # noqa: N801  (it reads as `property` does)
+class computed(cached_property[T]):  # noqa: N801  (it reads as `property` does)
     """A method without arguments as an attribute that is kept by the instance."""
 
-    def __init__(self, function: Callable[[Any], T]) -> None:
-        self._function = function
-        self._name = function.__name__
-        self.__doc__ = function.__doc__
+    if not TYPE_CHECKING:
 
-    def __get__(self, instance: Any, owner: type) -> T:
-        if instance is None:
-            return cast(T, self)  # as a property of its class is, of which nobody asks the type
-        value = instance.__dict__[self._name] = self._function(instance)
-        return value
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 # ---- modules -------------------------------------------------------------------------------------

@@ -135,6 +135,11 @@ class Program:
         """Whether an equation counts though nobody needs its results: a guard, or a check."""
         return any(eq.operation.ends for eq in self.equations)
 
+    @computed
+    def raises(self) -> bool:
+        """Whether an equation may raise for some values of its operands."""
+        return any(eq.primitive.facts.raises or eq.params.total("raises") for eq in self.equations)
+
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
         """Types of the inputs."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import exp, inf, log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.late import computed
 from funcdiff.densities.diagnostics import bulk_ess, of_each, rhat, tail_ess
 from funcdiff.errors import InputError, user_location
 
@@ -52,17 +52,17 @@ class Draws:
     steps: Any
     diverging: Any
 
-    @cached_property
+    @computed
     def rhat(self) -> Any:
         """Return R-hat of each element."""
         return of_each(rhat, self.params)
 
-    @cached_property
+    @computed
     def bulk_ess(self) -> Any:
         """Return the effective number of draws in the middle of each element."""
         return of_each(bulk_ess, self.params)
 
-    @cached_property
+    @computed
     def tail_ess(self) -> Any:
         """Return the effective number of draws in the tails of each element."""
         return of_each(tail_ess, self.params)

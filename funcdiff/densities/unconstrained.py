@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from inspect import signature
 from itertools import accumulate, pairwise
 from textwrap import shorten
@@ -17,7 +16,7 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.derivatives.gradient import value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import Engine, check_engine, jit
-from funcdiff.core.late import close_matches, late_import
+from funcdiff.core.late import close_matches, computed, late_import
 from funcdiff.core.tracebacks import public
 from funcdiff.densities import constrained
 from funcdiff.densities.diagnostics import warn
@@ -239,17 +238,17 @@ class Density:
     def _jit(self, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return jit(f, engine=self.engine)
 
-    @cached_property
+    @computed
     def value_and_grad(self) -> Callable[[Any], tuple[Any, Any]]:
         """Return the compiled function from ``z`` to the log-density and its gradient ``(n,)``."""
         return _Compiled(self._jit(value_and_grad(self._function)), gradient=True)
 
-    @cached_property
+    @computed
     def value(self) -> Callable[[Any], Any]:
         """Return the compiled function from ``z`` to the log-density."""
         return _Compiled(self._jit(self._function), gradient=False)
 
-    @cached_property
+    @computed
     def hessian(self) -> Callable[[Any], Any]:
         """Return the compiled function from ``z`` to the second derivatives ``(n, n)``."""
         return self._jit(hessian(self._function))

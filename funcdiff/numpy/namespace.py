@@ -37,6 +37,7 @@ from funcdiff.numpy.creation.construction import (
     full_like,
     identity,
     join_traced,
+    of_known_integers,
     r_,
     rfftfreq,
     sort,
@@ -58,8 +59,10 @@ OURS: Final[dict[str, Any]] = {
     "full": full,
     "full_like": full_like,
     "identity": identity,
+    "indices": of_known_integers(np.indices),
     "r_": r_,
     "sort": sort,
+    "tri": of_known_integers(np.tri),
 }
 """What NumPy cannot dispatch, or lacks keywords of the array API standard, and we can do."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from funcdiff.api.derivatives.queries import depends_on, sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.jit import jit
 from funcdiff.api.raveling import ravel_pytree
+from funcdiff.core.late import computed
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location
 
@@ -89,12 +89,12 @@ class Functions:
         value = factor * self.objective(z, *args)
         return value + multipliers @ self.constraints(z, *args) if self.m else value
 
-    @cached_property
+    @computed
     def plain(self) -> Callable[..., tuple[Any, Any]]:
         """Return the compiled function from ``z`` to objective and constraints."""
         return jit(lambda z, *args: (self.objective(z, *args), self.constraints(z, *args)))
 
-    @cached_property
+    @computed
     def _first(self) -> Callable[..., Any]:
         def first(z: Any, *args: Any) -> Any:
             value, gradient = value_and_grad(self.objective)(z, *args)
@@ -104,7 +104,7 @@ class Functions:
 
         return jit(first)
 
-    @cached_property
+    @computed
     def _second(self) -> Callable[..., Any]:
         def second(z: Any, *args: Any) -> Any:
             if _is_full(grad(self.lagrangian), z, *args):
@@ -229,7 +229,7 @@ class Functions:
             pass
         return False
 
-    @cached_property
+    @computed
     def linear(self) -> Any:
         """For each constraint whether its derivative is certainly the same everywhere.
 

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 import funcdiff.numpy
+from funcdiff.core.late import computed
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import array_api
@@ -331,7 +332,7 @@ def _member(value: Any, cells: dict[int, CellType]) -> Any:
         fget, fset, fdel = (part and _member(part, cells) for part in parts)
         return property(fget, fset, fdel, value.__doc__)
     if isinstance(value, cached_property):
-        found = cached_property(_member(value.func, cells))
+        found = computed(_member(value.func, cells))
         found.__set_name__(type, value.attrname or value.func.__name__)
         return found
     return value

@@ -293,10 +293,14 @@ def _pass_through(module: str, name: str, plain: Any) -> Any:
     ours = f"{opened[module]}.{name}"
     if isinstance(plain, ModuleType) and find_spec(ours) is not None:
         return import_module(ours)
-    is_called = name in refused[module] and callable(plain) and not isinstance(plain, type)
-    if not (is_called or inspect.isroutine(plain) or isinstance(plain, np.ufunc)):
-        return plain
+    refuse = partial(_refuse_traced, module, name)
+    if inspect.isroutine(plain) or isinstance(plain, np.ufunc):
+        return refuse(plain)
+    is_object = name in refused[module] and callable(plain) and not isinstance(plain, type)
+    return _Refusing(plain, refuse) if is_object else plain
 
+
+def _refuse_traced(module: str, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(plain)
     def refusing(*args: Any, **kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(kwargs):
@@ -304,6 +308,30 @@ def _pass_through(module: str, name: str, plain: Any) -> Any:
         return plain(*args, **kwargs)
 
     return refusing
+
+
+class _Refusing:
+    """An object of SciPy's whose calls and methods refuse traced arrays."""
+
+    def __init__(self, plain: Any, refuse: Callable[..., Any]) -> None:
+        vars(self).update(_plain=plain, _refuse=refuse, __doc__=plain.__doc__)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._plain)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._refuse(self._plain.__call__)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._plain, name)
+        return self._refuse(found) if inspect.isroutine(found) else found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._plain, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Refusing, (self._plain, self._refuse)
 
 
 def refusal(module: str, name: str) -> UnsupportedNumPyError:

@@ -17,11 +17,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.late import computed
 from funcdiff.testing.subject import Function, Layout, Values, is_smooth, precision
 
 # ---- Evaluates a function next to a point, and measures the noise of its values there ------------
@@ -77,7 +77,7 @@ class Neighbourhood:
         random = np.random.default_rng(k)
         return [_jitter(x, precision([x]), random) if is_smooth(x) else x for x in self.xs]
 
-    @cached_property
+    @computed
     def noise(self) -> Any:
         """How exactly the results are known, as a row.
 

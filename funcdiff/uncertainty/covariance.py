@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.late import scipy_function
+from funcdiff.core.late import computed, scipy_function
 from funcdiff.errors import InputError, user_location
 from funcdiff.uncertainty.coordinates import Coordinates
 
@@ -30,7 +29,7 @@ class Covariance:
     whole: Any = None
     root: Any = None  # of a matrix
 
-    @cached_property
+    @computed
     def factor(self) -> Any:
         """L of shape (n, r) with C = L·Lᵀ; of variances, the standard deviations."""
         if self.variances is not None:
@@ -45,7 +44,7 @@ class Covariance:
             )
         return _semidefinite(self.whole @ np.eye(self.at.size), self.at).root
 
-    @cached_property
+    @computed
     def groups(self) -> Any:
         """For each number that of its group, counted from 0, of which no other is correlated."""
         if self.variances is not None:

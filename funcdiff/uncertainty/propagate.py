@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import wraps
 from importlib.util import find_spec
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from funcdiff.api.calls.transformed import explains_calls
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
-from funcdiff.core.late import scipy_function
+from funcdiff.core.late import computed, scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConcreteValueError, InputError, UncertaintyWarning, user_location
@@ -87,7 +87,7 @@ class Propagated(Generic[R]):
     def __iter__(self) -> Iterator[Any]:
         return iter((self.value, self.cov))
 
-    @cached_property
+    @computed
     def cov(self) -> Any:
         """The covariance by leaf and leaf; computed when it is asked for."""
         _, _, J, C, _, to, _, second = self._linear
@@ -102,7 +102,7 @@ class Propagated(Generic[R]):
             total = scaled @ scaled.T
         return to.matrix(total + np.einsum("kij,lij->kl", second, second) / 2)
 
-    @cached_property
+    @computed
     def budget(self) -> dict[str, Any]:
         """The variances by leaf of the arguments."""
         _, _, J, C, at, to, first, second = self._linear
@@ -117,7 +117,7 @@ class Propagated(Generic[R]):
             found["second order"] = np.einsum("kij,kij->k", second, second) / 2
         return {name: to.vector(share) for name, share in found.items()}
 
-    @cached_property
+    @computed
     def lines(self) -> dict[str, Any]:
         """The variances by line that uses the arguments."""
         at = self._linear

@@ -263,3 +263,48 @@ def test_a_condition_that_changes_the_carry_in_place_is_refused() -> None:
 
     with pytest.raises(InputError, match=r"the condition .* changes leaf 0 of the carry in place"):
         fd.jvp(f, (np.ones(2),), (np.ones(2),))
+
+
+def _correlated(x: Any) -> Any:
+    one = 1.0 + 0 * x
+    return np.linalg.cholesky(np.stack([np.stack([one, x]), np.stack([x, one])]))[1, 1]
+
+
+def _chosen(x: Any, k: Any) -> Any:
+    def inverse(x: Any) -> Any:
+        return np.linalg.inv(x[None, None])[0, 0] * 3 // round(x)
+
+    return fd.switch(k, [_correlated, lambda x: x * 2.0, inverse], x)
+
+
+def _looped(x: Any, n: Any) -> Any:
+    def body(state: Any) -> Any:
+        k, total = state
+        z = x / k  # infinite for examples that have ended
+        return k - 1, total + z * _correlated(np.minimum(z * 0.1, 0.9 * k))
+
+    return fd.while_loop(lambda state: state[0] > 0, body, (n, 0.0 * x))[1]
+
+
+X = np.array([0.5, 2.0, 0.0, 3.0, 0.3, 5.0])
+
+
+@pytest.mark.parametrize(
+    ("f", "ks"), [(_chosen, [0, 1, 1, 2, -3, 9]), (_looped, [3.0, 1.0, 0.0, 2.0, 5.0, 1.0])]
+)
+def test_what_an_example_does_not_run_raises_nothing_under_vmap(f: Any, ks: list[Any]) -> None:
+    k = np.array(ks)
+    orders: list[Any] = [f, fd.grad(f), fd.grad(fd.grad(f))]
+    for g in orders:
+        expected = [g(*pair) for pair in zip(X, k, strict=True)]
+        for mapped in (fd.vmap(g), fd.jit(fd.vmap(g))):
+            np.testing.assert_allclose(mapped(X, k), expected, rtol=1e-12)
+    pairs = fd.vmap(fd.vmap(f))(X.reshape(2, 3), k.reshape(2, 3))
+    np.testing.assert_allclose(pairs.ravel(), fd.vmap(f)(X, k))
+    J = np.diag([fd.grad(f)(*pair) for pair in zip(X, k, strict=True)])
+    for mode in ("forward", "reverse"):
+        np.testing.assert_allclose(fd.jacobian(lambda x: fd.vmap(f)(x, k), mode=mode)(X), J)
+
+
+def test_a_branch_that_nobody_chooses_raises_nothing() -> None:
+    np.testing.assert_array_equal(fd.vmap(_chosen)(X, np.ones(6, int)), 2 * X)

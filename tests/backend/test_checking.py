@@ -37,6 +37,12 @@ def test_a_difference_is_an_internal_error(results: Any, exact: bool, message: s
         run(X)
 
 
+def test_the_sign_of_what_is_not_a_number_does_not_count() -> None:
+    program = fd.trace(lambda x: x)(1.0)
+    run = with_check(program, lambda _x: [np.float64(np.nan)], exact=True)
+    assert np.isnan(run(np.copysign(np.nan, -1.0))[0])
+
+
 def test_kernels_may_differ_by_rounding_and_only_the_first_run_is_compared() -> None:
     found = [RIGHT[0], np.nextafter(RIGHT[1], 0)]
     run = with_check(PROGRAM, lambda _x: found, exact=False)

@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import funcdiff as fd
+from funcdiff.core.late import computed
 
 COUNTED = """
 import sys
@@ -49,3 +52,25 @@ def test_a_program_that_is_derived_first_finds_numpys_front_end() -> None:
 
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in fd.__all__ if not hasattr(fd, name)] == []
+
+
+class Slow:
+    """Computes an attribute that two instances must be asked for at once."""
+
+    met = threading.Barrier(2, timeout=60)
+
+    @computed
+    def value(self) -> int:
+        """Return where this thread came in."""
+        return self.met.wait()
+
+
+def test_threads_that_compute_an_attribute_do_not_wait_for_each_other() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda slow: slow.value, [Slow(), Slow()])
+    assert sorted(found) == [0, 1]
+
+
+def test_no_attribute_of_the_package_takes_the_lock_of_cached_property() -> None:
+    sources = (ROOT / "funcdiff").rglob("*.py")
+    assert not [str(path) for path in sources if "@cached_property" in path.read_text()]

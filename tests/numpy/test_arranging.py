@@ -144,3 +144,12 @@ def test_the_conjugate_method_of_a_real_array_is_the_array() -> None:
 
     assert fd.value_and_grad(f)(np.ones(2))[0] == f(np.ones(2)) == 6.0
     np.testing.assert_array_equal(fd.grad(f)(np.ones(2)), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("f", [
+    np.nonzero, np.where, lambda x: x.nonzero(), lambda x: np.nonzero(x[()] > 0),
+])  # fmt: skip
+@pytest.mark.parametrize("transform", [fd.jit, fd.grad], ids=["jit", "grad"])
+def test_a_value_without_axes_has_no_places(f: Any, transform: Any) -> None:
+    with pytest.raises(ValueError, match=r"of a value without axes, at .*np\.atleast_1d\(x\)"):
+        transform(lambda x: x * len(f(x)))(np.array(2.0))

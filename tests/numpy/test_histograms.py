@@ -90,3 +90,13 @@ def test_what_numpy_refuses_is_refused(f: Function) -> None:
     for call in (f, fd.grad(lambda x: np.sum(f(x)[0]))):
         with pytest.raises(ValueError, match=r"range|bins|weights|dimension"):
             call(X)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint64", "int8", "bool"])
+def test_integers_of_every_width_are_counted_without_their_values(kind: str) -> None:
+    places, weights = np.array([0, 1, 1, 1]).astype(kind), np.arange(4.0)
+    np.testing.assert_array_equal(fd.jit(lambda i: np.bincount(i))(places), [1, 3])
+    found = fd.jit(lambda i, w: np.bincount(i, w, minlength=3))(places, weights)
+    np.testing.assert_array_equal(found, [0.0, 6.0, 0.0])
+    rows = fd.vmap(lambda i, w: np.bincount(i, w, minlength=3))(places[None], weights[None])
+    np.testing.assert_array_equal(rows, [[0.0, 6.0, 0.0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -293,3 +294,47 @@ def test_a_method_of_an_ordinary_array_names_the_function_to_use() -> None:
     with pytest.raises(TypeError, match=r"Write np.searchsorted\(a, y\)"):
         fd.vmap(lambda y: np.sort(A_KINDS[0]).searchsorted(y))(A_KINDS)
     np.testing.assert_allclose(fd.vmap(lambda y: np.dot(A_KINDS, y))(A_KINDS), A_KINDS @ A_KINDS.T)
+
+
+def _after_the_largest(x: Any) -> Any:
+    try:
+        return x[np.argmax(x) + 1] * 2
+    except IndexError as error:
+        return x[0] * str(error).count("index 3 is out of bounds for axis 0 with size 3")
+
+
+def _moved(x: Any) -> Any:
+    y = x * 1.0
+    with suppress(IndexError):
+        y[np.argsort(x) - 3 * (x[0] > x[1])] = x[0]
+        y[np.argmin(x) + np.array([1, 0])] += 1.0
+    return y @ np.arange(3.0)
+
+
+@pytest.mark.parametrize("f", [_after_the_largest, _moved])
+@pytest.mark.parametrize("transform", [
+    lambda f: lambda x: fd.value_and_grad(f)(x)[0],
+    fd.jit,
+    lambda f: fd.jit(lambda x: fd.value_and_grad(f)(x)[0]),
+    lambda f: lambda x: fd.vmap(f)(np.stack([x, x]))[1],
+    lambda f: lambda x: fd.jvp(f, (x,), (x,))[0],
+], ids=["grad", "jit", "jit of grad", "vmap", "jvp"])  # fmt: skip
+def test_an_index_that_is_out_of_bounds_can_be_caught(f: Any, transform: Any) -> None:
+    transformed = transform(f)
+    for x in ([0.5, 2.0, -1.0], [1.0, 1.0, 4.0], [3.0, 2.0, 1.0], [0.5, 2.0, -1.0]):
+        np.testing.assert_allclose(transformed(np.array(x)), f(np.array(x)))
+
+
+def test_what_nobody_could_catch_does_not_decide() -> None:
+    f = fd.jit(lambda x: x[np.argmax(x)])
+    assert (f(np.array([1.0, 2.0])), f(np.array([2.0, 1.0]))) == (2.0, 2.0)
+    assert "guard" not in str(f.lower(np.array([1.0, 2.0])).program)
+    rows = np.array([[1.0, 2.0], [2.0, 1.0]])
+    np.testing.assert_array_equal(fd.vmap(_picked)(rows), [2.0, 2.0])
+
+
+def _picked(x: Any) -> Any:
+    try:
+        return x[np.argmax(x)]
+    except IndexError:
+        return x[0]

@@ -68,6 +68,12 @@ def test_what_has_no_integer_raises(rounding: Callable[[Any], Any]) -> None:
     for value, error in ((np.nan, ValueError), (np.inf, OverflowError)):
         with pytest.raises(error, match="cannot convert float"):
             fd.grad(lambda x: x * rounding(x))(value)
+        with pytest.raises(error, match="cannot convert float"):
+            fd.jit(rounding)(value)
+        with pytest.raises(error, match="cannot convert float"):
+            fd.vmap(rounding)(np.array([1.0, value]))
+    with pytest.raises(OverflowError, match="beyond the 64 bits"):
+        fd.jit(rounding)(1e300)
     with pytest.raises(TypeError, match=r"takes a real number, not f64\[5\], at .*Use np\."):
         fd.grad(lambda x: np.sum(rounding(x)))(VALUES)
     with pytest.raises(TypeError, match=r"takes a real number, not c128\[\], at"):
@@ -86,3 +92,17 @@ def test_a_traced_python_number_is_a_number() -> None:
 
     assert f(3.0) == fd.jit(f)(3.0) == 6
     assert fd.grad(f)(3.0) == 2
+
+
+def test_many_integers_are_checked_as_one_is() -> None:
+    def f(x: Any, y: Any) -> Any:
+        n, d = round(x), round(y)
+        return n // d, n % d, n / d, n >> abs(d), round(x)
+
+    x, y = np.array([7.2, -3.6, 9e15, 5.0]), np.array([2.0, -1.2, 7.0, -3.0])
+    for found, *expected in zip(fd.vmap(f)(x, y), *map(f, x, y), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ZeroDivisionError):
+        fd.vmap(f)(x, np.array([2.0, 0.2, 7.0, 1.0]))
+    with pytest.raises(OverflowError, match=r"int\(1e\+19\) is beyond the 64 bits"):
+        fd.vmap(f)(np.array([1.0, 1e19]), np.ones(2))

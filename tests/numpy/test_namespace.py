@@ -195,8 +195,26 @@ def test_a_string_in_a_concatenator_is_refused_for_traced_parts() -> None:
         fd.vjp(lambda x: fnp.r_[0 : x[0] : 0.1], X)
 
 
+def test_the_length_of_a_range_decides_under_jit() -> None:
+    def f(x: Any, n: Any, step: Any) -> Any:
+        table = np.sum(fnp.tri(n, n + 1)) + np.sum(fnp.indices((n, 2)))
+        of_integers = fnp.arange(n, dtype=float) * fnp.arange(1, 2 * n, step=2)
+        return x * np.sum(of_integers) + np.sum(fnp.arange(x, 4.0, step)) + table
+
+    jitted, gradient = fd.jit(f), fd.jit(fd.grad(f))
+    for arguments in ((1.5, 3, 0.7), (1.5, 2, 0.7), (1.5, 3, 0.4), (1.5, 3, -1.0), (0.2, 3, 0.7)):
+        plain: Any = f(*arguments)
+        np.testing.assert_allclose(jitted(*arguments), plain)
+        np.testing.assert_allclose(fd.value_and_grad(f)(*arguments)[0], plain)
+        np.testing.assert_allclose(gradient(*arguments), fd.grad(f)(*arguments))
+    peak = fd.jit(fd.grad(lambda x: np.sum(x[0] * fnp.arange(np.argmax(x)))))
+    np.testing.assert_array_equal(peak(np.array([1.0, 2.0, 5.0])), [1.0, 0.0, 0.0])
+    with pytest.raises((ValueError, OverflowError)):
+        jitted(1.5, 3, 0.0)
+
+
 def test_the_length_of_a_range_needs_values() -> None:
-    with pytest.raises(ConcreteValueError):
+    with pytest.raises(ConcreteValueError, match=r"length of fnp\.arange.*fnp\.linspace"):
         fd.vmap(lambda stop: fnp.arange(0.0, stop))(X)
 
 

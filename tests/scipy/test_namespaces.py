@@ -125,6 +125,26 @@ def test_callable_objects_of_scipys_are_refused_as_functions_are() -> None:
     assert special.legendre_p(2, 0.3) == pytest.approx(-0.365)
 
 
+REFUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "multivariate_hypergeom": lambda urn, x: urn.pmf([1, 2], [3, 4], x),
+    "poisson_binom": lambda trials, x: trials([x / 9, 0.5, 0.7]).pmf(1),
+    "random_table": lambda tables, x: tables.mean([3, 2], [x, 2]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_objects_that_are_refused_are_scipys_own_where_nothing_is_traced(name: str) -> None:
+    f, plain, ours = REFUSED[name], getattr(scipy.stats, name), getattr(stats, name)
+    for found in (ours, pickle.loads(pickle.dumps(ours))):
+        np.testing.assert_array_equal(f(found, 3), f(plain, 3))
+    with pytest.raises(UnsupportedNumPyError, match=rf"scipy\.stats\.{name} of a traced array"):
+        fd.grad(lambda x: f(ours, x))(3.0)
+    before = plain.random_state
+    ours.random_state = np.random.RandomState(7)
+    assert plain.random_state is ours.random_state
+    plain.random_state = before
+
+
 # ---- pickles -------------------------------------------------------------------------------------
 
 X = np.arange(6.0)

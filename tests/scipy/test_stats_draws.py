@@ -96,6 +96,27 @@ def test_random_vectors_move_with_cholesky_factors() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("factor", [
+    np.array([[1.0], [2.0], [-1.0]]), np.array([[1.0, 0.0], [2.0, 1.0], [0.5, -1.0]]),
+    np.zeros((3, 1)),
+], ids=["rank 1", "rank 2", "rank 0"])  # fmt: skip
+def test_vectors_of_a_singular_covariance_move_within_its_range(factor: Any) -> None:
+    def draws(s: Any, scale: Any) -> Any:
+        return s.multivariate_normal.rvs(MEAN, scale * (factor @ factor.T), 4, random_state=2)
+
+    def total(scale: Any) -> Any:
+        return np.sum(draws(stats, scale) * np.arange(12.0).reshape(4, 3))
+
+    plain = draws(scipy.stats, 1.5)
+    deviation = np.sum((plain - MEAN) * np.arange(12.0).reshape(4, 3))
+    for f in (draws, fd.jit(draws, static_argnames="s")):
+        np.testing.assert_allclose(f(stats, 1.5), plain, atol=1e-7)
+    for derive in (fd.grad, lambda f: fd.jit(fd.grad(f)), fd.derivative):
+        np.testing.assert_allclose(derive(total)(1.5), deviation / 3, atol=1e-6)
+    second = fd.vmap(fd.grad(fd.grad(total)))(np.array([1.5, 1.5]))
+    np.testing.assert_allclose(second, -deviation / 9, atol=1e-6)
+
+
 def test_what_is_drawn_by_counting_is_refused() -> None:
     with pytest.raises(NotDifferentiableError, match=r"which points are drawn jumps"):
         fd.jacfwd(lambda w: stats.gaussian_kde(MEAN, weights=w).resample(2, seed=1))(SHARES)

@@ -45,6 +45,7 @@ _RAISING: Final = (
     "np.trace(np.linalg.inv({s}))", "np.sum(np.linalg.eigvalsh({e}))", "checked(v, {c})",
     "sum(each([{m}, {m}]))", "sum([np.trace(np.linalg.cholesky({m} + k)) for k in (0.0, 0.2)])",
     "np.linalg.norm({e}, 'nuc')", "v[[0, 1, 2].index(int(np.argmax(v)) + 1)] * a",
+    "a * (6 // round(v[{i}]))", "a * (8 >> round(v[{i}]))", "b * round(np.log(v[{i}] - {c}))",
 )  # fmt: skip
 _PLAIN: Final = ("a * v[{i}]", "np.sin(a) + v[{i}]", "np.sum(v * v) - a")
 _POSITIVE: Final = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.sparse_jacobians import Given, jacobian_patterns
 from funcdiff.api.derivatives.sparse_matrices import sparse_module
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
+from funcdiff.core.late import computed
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.entries import Recording, program_of
 from funcdiff.core.recording.quiet import quiet
@@ -259,7 +259,7 @@ class Sparsity:
         """Which part of all elements that is; 0.0 if there are none."""
         return self.nnz / max(self.shape[0] * self.shape[1], 1)
 
-    @cached_property
+    @computed
     def colors(self) -> np.ndarray[Any, Any]:
         """A colour for each column, counted from 0: columns of one colour share no row."""
         if self.nnz == self.shape[0] * self.shape[1] > 0:

@@ -15,10 +15,10 @@ import numpy as np
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.decisions import decided
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import FLOAT, INT
+from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, calling_frame, user_location
 from funcdiff.numpy.border.failures import fail_traces, is_shown
-from funcdiff.numpy.border.promotion import as_number
+from funcdiff.numpy.border.promotion import as_number, fit
 from funcdiff.numpy.border.values import (
     concrete_value,
     constant_value,
@@ -30,7 +30,13 @@ from funcdiff.numpy.border.values import (
     value_or_decision,
     without_value,
 )
-from funcdiff.ops.elementwise.logic import isfinite, isnan
+from funcdiff.ops.elementwise.logic import (
+    exact_decimals,
+    exact_integer,
+    exact_round,
+    isfinite,
+    isnan,
+)
 from funcdiff.ops.structure.structural import convert
 
 # ---- Rounding of traced numbers to Python integers: `round`, `math.floor`, `ceil`, `trunc` -------
@@ -46,16 +52,15 @@ _LIMIT: Final = 2.0**63
 def integer(x: Tracer, rounded: Callable[[Any], Any], name: str) -> Any:
     """Return a traced number of shape ``()``, rounded as NumPy does, as an integer of 64 bits.
 
-    Raises `TypeError` if it is no real scalar, `ValueError` and `OverflowError` if its value is
-    known, and NaN or an infinity; messages call the function `name`.
+    Raises `TypeError` if it is no real scalar, and where there are values, `ValueError` of NaN and
+    `OverflowError` of infinities; messages call the function `name`.
     """
     _refuse_others(x, rounded, name)
-    y = x
-    if x.type.dtype.kind == "f":
-        y = rounded(x)
-        with suppress(ConcreteValueError):
-            int(concrete_value(y))  # Python's own error for NaN and infinities
-    y = convert(y, np.dtype(np.int64))
+    if x.type.dtype.kind not in "fu":
+        return as_number(convert(x, INT))
+    y = exact_integer(rounded(x) if x.type.dtype.kind == "f" else x)
+    with suppress(ConcreteValueError):
+        concrete_value(y)
     return as_number(y)
 
 
@@ -98,8 +103,10 @@ def to_decimals(x: Tracer, decimals: int | None) -> Any:
     if decimals is None:
         return integer(x, np.round, "round")
     _refuse_others(x, np.round, "round")
-    y: Any = np.round(x, decimals)  # type: ignore[call-overload]
-    return as_number(y) if x.weak else y
+    if not x.weak:
+        return np.round(x, decimals)  # type: ignore[call-overload]
+    x, exact = (x, exact_decimals) if x.type.dtype is FLOAT else (convert(x, INT), exact_round)
+    return as_number(exact(x, fit(decimals, ArrayType((), INT))))
 
 
 def _refuse_others(x: Tracer, rounded: Callable[[Any], Any], name: str) -> None:
@@ -270,7 +277,7 @@ def _to_list(x: Any) -> Any:
 
 def _integer_ratio(x: Tracer) -> tuple[int, int]:
     ratio: tuple[int, int]
-    ratio = constant_value(x, "x.as_integer_ratio(), as in Fraction(x),").as_integer_ratio()
+    ratio = constant_value(x, "x.as_integer_ratio(), as in Fraction(x),").item().as_integer_ratio()
     return ratio
 
 
@@ -279,11 +286,13 @@ def _hex(x: Tracer) -> str:
 
 
 def _is_integer(x: Any) -> bool:
-    return truth(np.equal(x, np.floor(x)))
+    return truth(np.isfinite(x) & np.equal(x, np.floor(x)))
 
 
 OF_NUMBERS: Final[dict[str, Callable[[Tracer], Any]]] = {
     "as_integer_ratio": _integer_ratio,
+    "bit_count": lambda x: index_value(x).bit_count(),
+    "bit_length": lambda x: index_value(x).bit_length(),
     "hex": _hex,
     "is_integer": _is_integer,
 }

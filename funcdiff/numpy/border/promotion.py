@@ -16,10 +16,10 @@ from funcdiff.core.atoms import Literal, literal
 from funcdiff.core.recording.builder import Builder, aside, constant, current_builder, direct
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType, native
-from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import refusal_error
-from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.messages.foreign import describe_class, lost_by_tracing
+from funcdiff.ops.elementwise.logic import exact_narrowings
 from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.space import broadcast
 
@@ -176,18 +176,14 @@ def fit(value: Any, type_: ArrayType) -> Traced:
         value = innermost().capture(concrete(value))
     if value.type is type_:
         return value
-    if value.weak and value.type.dtype.kind == "i" and type_.dtype.kind in "iu":
-        _check_range(value, type_.dtype)
-    return broadcast_to(convert(value, type_.dtype), type_.shape)
+    return broadcast_to(convert_as_numpy(value, type_.dtype), type_.shape)
 
 
-def _check_range(x: Tracer, dtype: np.dtype[Any]) -> None:
-    """Let NumPy raise its own error if a traced Python integer does not fit an integer dtype."""
-    try:
-        value = concrete_value(x)
-    except ConcreteValueError:
-        return
-    dtype.type(int(value))
+def convert_as_numpy(x: Tracer, dtype: np.dtype[Any]) -> Traced:
+    """Convert to another dtype, into whose range a Python integer has to fit."""
+    if x.weak and x.type.dtype.kind == "i" and dtype in exact_narrowings:
+        return exact_narrowings[dtype](x)
+    return convert(x, dtype)
 
 
 def broadcast_to(x: Tracer, shape: Shape) -> Traced:

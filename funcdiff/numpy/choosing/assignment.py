@@ -19,7 +19,15 @@ from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_fra
 from funcdiff.numpy.border.deferring import without_labels
 from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.failures import fail_traces
-from funcdiff.numpy.border.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
+from funcdiff.numpy.border.promotion import (
+    WEAK,
+    Traced,
+    array,
+    broadcast_to,
+    concrete,
+    convert_as_numpy,
+    fit,
+)
 from funcdiff.numpy.border.values import is_constant, is_traced
 from funcdiff.numpy.memory import array_copies, index_expressions, mutation, views
 from funcdiff.numpy.memory.index_expressions import (
@@ -33,7 +41,7 @@ from funcdiff.numpy.memory.index_expressions import (
 )
 from funcdiff.numpy.messages.mistakes import explain
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
-from funcdiff.ops.structure.structural import convert, inverse, permute, reshape, select
+from funcdiff.ops.structure.structural import inverse, permute, reshape, select
 from funcdiff.space import broadcast
 
 
@@ -181,7 +189,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
         )
     if v.dtype.kind in "fc" and dtype.kind in "biu" and isinstance(value, Tracer | list | tuple):
         _check_keeps_derivative(v, dtype)
-    return convert(v, dtype)
+    return convert_as_numpy(v, dtype)
 
 
 def _check_keeps_derivative(v: Tracer, dtype: np.dtype[Any]) -> None:

@@ -217,7 +217,13 @@ def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
 @implements(np.nonzero)
 def nonzero(a: Any) -> tuple[Any, ...]:
     """Return the positions of the elements that are not zero, which have no derivative."""
-    return tuple(true_places(_mask(a)))
+    mask = _mask(a)
+    if not mask.ndim:
+        raise ValueError(
+            f"nonzero, or where(condition), of a value without axes, at {user_location()}. Use "
+            "np.atleast_1d(x)."
+        )
+    return tuple(true_places(mask))
 
 
 def _mask(value: Any) -> Any:
@@ -347,10 +353,12 @@ def _into_traced(function: Callable[..., Any]) -> Callable[[Callable[..., Any]],
             if isinstance(signature.bind(*args, **kwargs).arguments[target], Tracer):
                 handler(*args, **kwargs)
                 return
-            concrete = [constant_value(v, what) if isinstance(v, Tracer) else v for v in args]
-            for keyword, v in kwargs.items():
-                kwargs[keyword] = constant_value(v, what) if isinstance(v, Tracer) else v
-            function(*concrete, **kwargs)
+            found = {k: concrete(v) for k, v in kwargs.items()}
+            function(*map(concrete, args), **found)
+
+        def concrete(v: Any) -> Any:
+            value = constant_value(v, what) if isinstance(v, Tracer) else v
+            return value.item() if isinstance(v, Tracer) and v.weak else value
 
         return handler
 

@@ -9,6 +9,7 @@ being traced takes traced values, as ``out[0] = x``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import wraps
 from itertools import islice
 from typing import Any, Final
@@ -16,16 +17,19 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.recording.builder import Builder, constant, current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.calling import arrays, call
 from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import array as as_array
 from funcdiff.numpy.border.promotion import common_dtype, promote
-from funcdiff.numpy.border.values import concrete_value, is_traced
+from funcdiff.numpy.border.values import concrete_value, index_value, is_traced, value_for
 from funcdiff.numpy.creation import like
 from funcdiff.numpy.memory import array_copies
 from funcdiff.numpy.memory.views import copy_in_order
 from funcdiff.numpy.shapes.joining import concatenate
+from funcdiff.ops.elementwise.logic import exact_integer
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
 
@@ -185,7 +189,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **key
     6.0
     """
     if is_traced(fill_value):
-        return call(np.full, (shape, array(fill_value), dtype, order), without_like(keywords))
+        return call(np.full, (shape, join_traced(fill_value), dtype, order), without_like(keywords))
     y = np.full(shape, fill_value, dtype, order, **keywords)
     return like.full(shape, fill_value, y.dtype, _order(y)) if _is_buffer(y) else y
 
@@ -215,7 +219,7 @@ def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
     2.0
     """
     if is_traced([a, fill_value]):
-        return call(np.full_like, (array(a), array(fill_value), *args), keywords)
+        return call(np.full_like, (array(a), join_traced(fill_value), *args), keywords)
     y = np.full_like(a, fill_value, *args, **keywords)
     return call(np.full, (y.shape, fill_value, y.dtype, _order(y)), {}) if _is_buffer(y) else y
 
@@ -284,7 +288,7 @@ def arange(*bounds: Any, **keywords: Any) -> Any:
     *bounds
         ``stop``, ``start, stop`` or ``start, stop, step``, and then the dtype.  Where they are
         traced, the length of the result is taken from their values, and the elements follow start
-        and step.
+        and step.  Under `jit` the length decides, as an index of a list does.
     **keywords
         Those of `numpy.arange`; `start`, `stop`, `step` and `dtype` among them.
 
@@ -307,6 +311,8 @@ def arange(*bounds: Any, **keywords: Any) -> Any:
     """
     if current_builder() is None:
         return np.arange(*bounds, **keywords)
+    bounds = tuple(map(_known_integer, bounds))
+    keywords = {name: _known_integer(value) for name, value in keywords.items()}
     single = len(bounds) == 1 and "stop" not in keywords
     names = ("stop",) if single else ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, bounds, strict=False)), **keywords}
@@ -314,13 +320,47 @@ def arange(*bounds: Any, **keywords: Any) -> Any:
         return np.arange(*bounds, **keywords)
     dtype = given.get("dtype")
     start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))
-    length = len(np.arange(*(concrete_value(z) for z in (start, stop, step))))
+    length = _length(start, stop, step)
     first, second, _ = promote(start, np.add(start, step), stop)
     further = first + np.arange(length, dtype=first.dtype) * np.subtract(second, first)
     # as NumPy: the first two as they are, then on by their difference
     ends = [ops.reshape(z, (1,)) for z in (first, second)]
     numbers = slice_along(concatenate([*ends, further[2:]]), 0, 0, length)
     return numbers if dtype is None else ops.convert(numbers, np.dtype(dtype))
+
+
+def _known_integer(value: Any) -> Any:
+    """Return a traced integer's value, which nothing is differentiated by, others as they are."""
+    counts = isinstance(value, Tracer) and value.type.dtype.kind in "iu" and not value.type.shape
+    return index_value(value) if counts else value
+
+
+def _length(*bounds: Any) -> int:
+    """Return how many numbers there are from start to stop by steps."""
+    with suppress(ConcreteValueError):
+        return len(np.arange(*map(concrete_value, bounds)))
+    start, stop, step = bounds
+    count = exact_integer(np.ceil(np.divide(np.subtract(stop, start), step)))
+    what = "the length of fnp.arange(start, stop, step)"
+    return max(int(value_for(count, what, "Use fnp.linspace, of which the length is given.")), 0)
+
+
+def of_known_integers(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy that takes traced integers by their values, in tuples, too."""
+
+    @wraps(plain)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        found = [
+            type(x)(map(_known_integer, x)) if type(x) in (list, tuple) else _known_integer(x)
+            for x in given
+        ]
+        keywords = dict(zip(kwargs, found[len(args) :], strict=True))
+        return plain(*found[: len(args)], **keywords)
+
+    make.__module__ = "funcdiff.numpy.namespace"  # where pickle finds it
+    make.__qualname__ = f"numpy.{plain.__name__}"
+    return make
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) -> Any:

@@ -114,7 +114,7 @@ def full(
 ) -> Traced:
     """Return an array filled with a (traced) value."""
     on_cpu("np.full", device)
-    value = traced(fill_value)
+    value = fill_value if isinstance(fill_value, Tracer) else traced(fill_value)
     filled = fit(value, _type(shape, value.dtype if dtype is None else dtype))
     return views.copy_in_order(filled, order)
 

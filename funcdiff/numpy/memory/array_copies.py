@@ -170,15 +170,16 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
     value = np.asarray(
         constant_value(x, "np.asarray(x), or a function that NumPy cannot dispatch,")
     )
+    given = value.item() if x.weak else value  # a number has to fit
     if copy:
-        return np.array(value, dtype)
+        return np.array(given, dtype)
     if copy is False:
         raise ValueError(
             "Unable to avoid copy while creating an array as requested: a traced array stands for "
             f"a value without memory, at {user_location()}. {_CURE}"
         )
     if dtype is not None and np.dtype(dtype) != x.dtype:
-        return np.array(value, dtype)
+        return np.array(given, dtype)
     if _is_asked_for_writing():
         raise UnsupportedNumPyError(
             f"np.require(x, requirements='W') of a traced array, at {user_location()}: NumPy would "

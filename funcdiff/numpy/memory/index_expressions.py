@@ -7,6 +7,8 @@ they take is a view.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from operator import index as as_int
 from types import EllipsisType
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeGuard
@@ -17,7 +19,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
-from funcdiff.errors import user_location
+from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border.failures import may_be_caught
 from funcdiff.numpy.border.masks import find_true_places, true_places
 from funcdiff.numpy.border.promotion import (
     array,
@@ -26,7 +29,7 @@ from funcdiff.numpy.border.promotion import (
     innermost,
     remember,
 )
-from funcdiff.numpy.border.values import constant_value, is_traced
+from funcdiff.numpy.border.values import constant_value, fact, is_traced
 from funcdiff.numpy.memory import array_copies, views
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
@@ -462,8 +465,13 @@ def resolve(shape: tuple[int, ...], items: Items) -> Advanced:
     positions = [_indices(expanded[k]) for k in places]
     common = _common_shape([i.shape for i in positions])
     for k, found in zip(places, positions, strict=True):
-        if not isinstance(found, Tracer) and not (0 in common and found.ndim):
-            check_bounds(found, box.shape[k], sum(map(_consumes, expanded[:k])))
+        if 0 in common and found.ndim:
+            continue
+        axis = sum(map(_consumes, expanded[:k]))
+        if isinstance(found, Tracer):
+            _check_traced_bounds(found, box.shape[k], axis)
+        else:
+            check_bounds(found, box.shape[k], axis)
     gathered = (*common, *(n for k, n in enumerate(box.shape) if k not in places))
     inner, before, ndim = len(common), places[0], len(gathered)
     if places != tuple(range(before, before + len(places))):
@@ -503,6 +511,20 @@ def _indices(item: Any) -> Arrays:
     if isinstance(item, Tracer):
         return item
     return np.zeros(int(item), np.intp) if _is_scalar_mask(item) else np.asarray(item)
+
+
+def _check_traced_bounds(positions: Tracer, length: int, axis: int) -> None:
+    """Raise NumPy's IndexError now, where the user's code may catch it and somebody knows."""
+    is_nested = innermost().parent is not None
+    if positions.type.size and may_be_caught(is_nested=is_nested, by_with=True):
+        with suppress(ConcreteValueError):
+            check_bounds(np.array(fact(positions, partial(_outside, length))), length, axis)
+
+
+def _outside(length: int, positions: Any) -> Any:
+    """Return a position that is out of bounds, or 0."""
+    most, least = np.max(positions), np.min(positions)
+    return np.where(most >= length, most, np.where(least < -length, least, 0))
 
 
 def check_bounds(positions: np.ndarray[Any, Any], length: int, axis: int) -> None:

@@ -52,7 +52,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
             f"Cannot cast array data from {positions.dtype!r} to {INT!r} according to the rule "
             "'safe'"
         )
-    end = fact(x, _end) if positions.type.size else 0
+    positions = convert(positions, INT)
+    end = fact(positions, _end) if positions.type.size else 0
     # NumPy's own errors, also for numbers that are negative
     counts = np.bincount(np.full(positions.shape, end - 1 if end else 0), minlength=minlength)
     if not positions.type.size:  # NumPy's zeros are integers even so
@@ -60,7 +61,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     amounts = None if weights is None else _as_double(weights)
     if amounts is not None and amounts.shape != positions.shape:
         raise ValueError("The weights and list don't have the same length")
-    return _add_up(convert(positions, INT), amounts, len(counts))
+    return _add_up(positions, amounts, len(counts))
 
 
 def _end(positions: Any) -> Any:

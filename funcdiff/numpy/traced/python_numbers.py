@@ -1,15 +1,16 @@
 """The traced Python number, whose dtype gives way to that of an array, as NEP 50 has it.
 
 What Python's operators make of Python numbers alone is such a number again, a bool where they
-compare; what a function of NumPy returns is an array.  The values are NumPy's: ``a / 0`` is an
-infinity and ``(-8.0) ** (1 / 3)`` is NaN, where Python would raise or return a complex number.
-Integers have 64 bits, and a result that needs more is an error.
+compare; what a function of NumPy returns is an array.  The values of floats are NumPy's: ``a / 0``
+is an infinity and ``(-8.0) ** (1 / 3)`` is NaN, where Python would raise or return a complex
+number.  Integers raise what Python's do.  They have 64 bits, and one that needs more is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from operator import index
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.recording.quiet import errors_are_heard, without_warnings
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
+from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border import deferring
 from funcdiff.numpy.border.promotion import as_number, fit, is_weak, remember
@@ -28,9 +29,15 @@ from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
+    exact_divide,
+    exact_float_power,
+    exact_floor_divide,
+    exact_left_shift,
     exact_multiply,
     exact_negative,
     exact_power,
+    exact_remainder,
+    exact_right_shift,
     exact_subtract,
 )
 from funcdiff.ops.structure.structural import convert
@@ -127,7 +134,8 @@ def _remember(key: Any, result: Number, operands: tuple[Any, ...]) -> None:
     if builder is None or builder.policy.shares or not isinstance(atom, int):
         return
     op, *refs = builder.entries[atom]
-    if atom == len(builder.entries) - 1 and tuple(refs) == operands:
+    is_alone = atom == len(builder.entries) - 1 and tuple(refs) == operands
+    if is_alone and not op.may_raise:  # which may have to be found out at once
         remember(key, op)
 
 
@@ -197,10 +205,9 @@ def _is_integer(x: Any) -> bool:
 def _power(base: Any, exponent: Any) -> Any:
     """Return a power of numbers: that of an integer by a negative one is a float."""
     base, exponent = _as_integer(base), _as_integer(exponent)
-    if _is_integer(base) and _is_integer(exponent) and _is_negative(exponent):
-        base = as_number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
     if _is_integer(base) and _is_integer(exponent):
-        return _of_integers(exact_power, base, exponent)
+        exact = exact_float_power if _is_negative(exponent) else exact_power
+        return _of_integers(exact, base, exponent)
     if isinstance(base, Tracer):
         return as_number(power_operator(base, exponent))
     return as_number(Array.__rpow__(exponent, base))
@@ -235,21 +242,28 @@ class Number(Array):
     __rsub__ = _reflect(Array.__rsub__, exact_subtract)
     __mul__ = _of_numbers(Array.__mul__, exact=exact_multiply)
     __rmul__ = _reflect(Array.__rmul__, exact_multiply)
-    __truediv__, __rtruediv__ = _of_numbers(Array.__truediv__), _reflect(Array.__rtruediv__)
-    __floordiv__, __rfloordiv__ = _of_numbers(Array.__floordiv__), _reflect(Array.__rfloordiv__)
-    __mod__, __rmod__ = _of_numbers(Array.__mod__), _reflect(Array.__rmod__)
+    __truediv__ = _of_numbers(Array.__truediv__, exact=exact_divide)
+    __rtruediv__ = _reflect(Array.__rtruediv__, exact_divide)
+    __floordiv__ = _of_numbers(Array.__floordiv__, exact=exact_floor_divide)
+    __rfloordiv__ = _reflect(Array.__rfloordiv__, exact_floor_divide)
+    __mod__ = _of_numbers(Array.__mod__, exact=exact_remainder)
+    __rmod__ = _reflect(Array.__rmod__, exact_remainder)
     __and__, __rand__ = map(_of_bits, (Array.__and__, Array.__rand__))
     __or__, __ror__ = map(_of_bits, (Array.__or__, Array.__ror__))
     __xor__, __rxor__ = map(_of_bits, (Array.__xor__, Array.__rxor__))
-    __lshift__, __rlshift__ = _of_numbers(Array.__lshift__), _reflect(Array.__rlshift__)
-    __rshift__, __rrshift__ = _of_numbers(Array.__rshift__), _reflect(Array.__rrshift__)
+    __lshift__ = _of_numbers(Array.__lshift__, exact=exact_left_shift)
+    __rlshift__ = _reflect(Array.__rlshift__, exact_left_shift)
+    __rshift__ = _of_numbers(Array.__rshift__, exact=exact_right_shift)
+    __rrshift__ = _reflect(Array.__rrshift__, exact_right_shift)
     __lt__, __le__ = map(_order, (Array.__lt__, Array.__le__))
     __gt__, __ge__ = map(_order, (Array.__gt__, Array.__ge__))
     __eq__, __ne__ = map(_comparison, (Array.__eq__, Array.__ne__))
     __neg__, __pos__ = _of_number(Array.__neg__, exact_negative), _of_number(Array.__pos__)
     __abs__, __invert__ = _of_number(Array.__abs__, exact_absolute), _of_number(Array.__invert__)
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return pow(*map(index, (self, exponent, modulus)))
         if isinstance(exponent, _LISTS):
             return NotImplemented
         return _power(self, exponent) if _is_number(exponent) else Array.__pow__(self, exponent)

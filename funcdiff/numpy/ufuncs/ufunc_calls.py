@@ -17,7 +17,7 @@ from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.recording.builder import Builder, constant, current_builder
 from funcdiff.core.recording.quiet import error_state
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
+from funcdiff.core.types import BOOL, DTYPE_NAMES, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.calling import Call
 from funcdiff.numpy.border.dispatch import by_types, refusal_error, ufuncs
@@ -169,12 +169,19 @@ def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> 
     integers = [(x, d) for x, d in zip(operands, dtypes, strict=True) if type(x) is int]
     if integers and any(starmap(_is_beyond, integers)):
         return _beyond(ufunc, operands, dtypes, shape)
+    if ufunc in OPERATORS and any(map(_is_python_integer, operands)):
+        dtypes = tuple(INT if d.kind in "iu" and d != np.uint64 else d for d in dtypes)
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
     if y.builder is None and len(shape) > 1 and innermost().layouts:
         views.note_layout_of_ufunc(y, operands)
     _remember(op, ufunc, operands, xs)
     return y
+
+
+def _is_python_integer(x: Any) -> bool:
+    """Whether it stands for a Python integer, which NumPy compares beyond the range of a dtype."""
+    return isinstance(x, Tracer) and x.weak and x.type.dtype.kind == "i"
 
 
 def _is_beyond(number: int, dtype: np.dtype[Any]) -> bool:

@@ -7,6 +7,7 @@ the values hands residuals to a cond of the tangents.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Final
 
 from funcdiff.core.implementation import Implementation
@@ -19,9 +20,11 @@ from funcdiff.core.running.evaluate import Runner, executable
 from funcdiff.core.running.walk import inline, with_a_result
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.ops.elementwise.logic import operations
+from funcdiff.ops.axes.indexing import gather
+from funcdiff.ops.axes.reductions import argmax, reduce_any
+from funcdiff.ops.elementwise.logic import logical_and, logical_not, operations
 from funcdiff.ops.families import several
-from funcdiff.ops.structure.structural import select
+from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import align, broadcast, zeros
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
@@ -139,17 +142,47 @@ def _cond_batch(p: Cond, size: int, xs: Tracers, batched: Sequence[bool]) -> Tra
         return cond(xs[0], branches, xs[1:])
     # every example chooses for itself: run all branches and select
     index, *operands = align(size, xs, batched)
-    flags = (True,) * len(operands)
-    results, *others = [
-        inline(batch_outputs(branch, size, flags), operands) for branch in p.branches
+    beyond = [
+        operations["greater_equal"](index, constant(k, index.type))
+        for k in range(1, len(p.branches))
     ]
-    for k, candidate in enumerate(others, 1):
-        chosen = operations["greater_equal"](index, constant(k, index.type))
-        results = [
-            select(broadcast(chosen, y.shape, (0,)), y, z)
-            for y, z in zip(candidate, results, strict=True)
-        ]
+    results: Tracers = []
+    for k, branch in enumerate(p.branches):
+        program = batch_outputs(branch, size, (True,) * len(operands))
+        if branch.raises:
+            here = [*beyond[k - 1 : k], *(logical_not(x) for x in beyond[k : k + 1])]
+            found = _apply_where(reduce(logical_and, here), program, operands)
+        else:
+            found = inline(program, operands)
+        results = (
+            [
+                select(broadcast(beyond[k - 1], y.shape, (0,)), y, z)
+                for y, z in zip(found, results, strict=True)
+            ]
+            if k
+            else found
+        )
     return results
+
+
+def _apply_where(chosen: Tracer, program: Program, operands: Tracers) -> Tracers:
+    """Apply a batched program to chosen examples, and those in the place of the others, if any."""
+    with Builder("none", SHARED) as builder:
+        for t in program.input_types:
+            builder.input(t)
+        nothing = builder.program([zeros(t) for t in program.output_types])
+    given = [in_place_of_others(chosen, x) for x in operands]
+    return cond(convert(reduce_any(chosen, (0,)), INT), (nothing, program), given)
+
+
+def in_place_of_others(chosen: Tracer, x: Tracer) -> Tracer:
+    """Return examples with the first chosen one in place of those that are not chosen.
+
+    What raises for them would not raise in a loop over the examples.
+    """
+    first = gather(x, (argmax(chosen, 0),), (0,))
+    mask, others = broadcast(chosen, x.shape, (0,)), tuple(range(1, x.ndim))
+    return select(mask, x, broadcast(first, x.shape, others))
 
 
 def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:

@@ -10,6 +10,7 @@ inner loop at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, Final, TypeAlias, TypeVar
 
 from funcdiff.core.implementation import Implementation
@@ -22,6 +23,7 @@ from funcdiff.core.running.walk import rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.reductions import reduce_any
+from funcdiff.ops.control.cond import in_place_of_others
 from funcdiff.ops.control.scan import Scan, varying_residuals
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply, input_flags, transpose_sweeps
 from funcdiff.ops.families import several
@@ -263,7 +265,9 @@ def _while_batch(p: While, size: int, operands: Tracers, batched: Sequence[bool]
         after = flags[k][p.constants : p.constants + n]
         wanted = (*after, *(False for _ in body.outputs[n:]))
         mapped, _ = vmap(body, size, flags[k], wanted)
-        step = _step_of_running(mapped, n, test if k == 0 else None) if ragged else _step(mapped, n)
+        chooses = flags[k] if body.raises else ()
+        ends = test if k == 0 else None
+        step = _step_of_running(mapped, n, ends, chooses) if ragged else _step(mapped, n)
         carry = mapped.input_types[p.constants : p.constants + n]
         carries[k] = [
             align(size, [x], [False])[0] if flag and x.type is not t else x
@@ -287,12 +291,18 @@ def _step(body: Program, n: int) -> Step:
     return step
 
 
-def _step_of_running(body: Program, n: int, test: Program | None) -> Step:
-    """Return what a sweep does to the examples that have not ended; the first row says which."""
+def _step_of_running(body: Program, n: int, test: Program | None, flags: Sequence[bool]) -> Step:
+    """Return what a sweep does to the examples that have not ended; the first row says which.
+
+    If it may raise, `flags` are those of the operands that differ.
+    """
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         goes_on = r[0] if test is None else apply(test, c, s)[0]
-        results = apply(body, c, s, r[1:])
+        given = [*c, *s, *r[1:]]
+        for k in compress(range(len(given)), flags):
+            given[k] = in_place_of_others(goes_on, given[k])
+        results = apply(body, given)
         after = [
             select(broadcast(goes_on, y.shape, (0,)), y, x)
             for x, y in zip(s, results[:n], strict=True)

@@ -18,7 +18,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.user.python_call import Batches, add_batch_axes, map_batches
 
-KINDS: Final = (np.linalg.LinAlgError, ValueError, FloatingPointError)
+KINDS: Final = (np.linalg.LinAlgError, ValueError, FloatingPointError, ZeroDivisionError)
 """Exceptions that have an outcome, from 1 on; it is 0 where nothing is raised."""
 
 _OUTCOME: Final = ArrayType((), np.dtype(np.int8))

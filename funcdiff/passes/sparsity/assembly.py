@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from funcdiff.core.late import computed
 from funcdiff.core.recording.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -61,7 +61,7 @@ class Pattern:
         missing = np.setdiff1d(self.keys, other.keys)
         return divmod(int(missing[0]), self.shape[1]) if len(missing) else None
 
-    @cached_property
+    @computed
     def _contents(self) -> Any:
         return self.shape, self.rows.tobytes(), self.columns.tobytes()
 
@@ -89,12 +89,12 @@ class FullPattern(Pattern):
     def __init__(self, height: int, width: int) -> None:
         object.__setattr__(self, "shape", (height, width))
 
-    @cached_property
+    @computed
     def rows(self) -> Array:
         """The number of each row, as often as there are columns."""
         return np.repeat(np.arange(self.shape[0]), self.shape[1])
 
-    @cached_property
+    @computed
     def columns(self) -> Array:
         """The numbers of all columns, row by row."""
         return np.tile(np.arange(self.shape[1]), self.shape[0])
@@ -116,7 +116,7 @@ class FullPattern(Pattern):
         later = np.flatnonzero(other.keys != np.arange(other.nnz))
         return divmod(int(later[0]) if len(later) else other.nnz, self.shape[1])
 
-    @cached_property
+    @computed
     def _contents(self) -> Any:
         return self.shape
 

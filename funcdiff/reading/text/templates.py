@@ -21,9 +21,19 @@ from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
+    exact_decimals,
+    exact_divide,
+    exact_float_power,
+    exact_floor_divide,
+    exact_integer,
+    exact_left_shift,
     exact_multiply,
+    exact_narrowings,
     exact_negative,
     exact_power,
+    exact_remainder,
+    exact_right_shift,
+    exact_round,
     exact_subtract,
 )
 from funcdiff.ops.families import by_ufunc
@@ -162,6 +172,14 @@ _OF_INTEGERS: Final = {
     exact_power: "{} ** {}",
     exact_negative: "-{}",
     exact_absolute: "abs({})",
+    exact_divide: "{} / {}",
+    exact_floor_divide: "{} // {}",
+    exact_remainder: "{} % {}",
+    exact_left_shift: "{} << {}",
+    exact_right_shift: "{} >> {}",
+    exact_float_power: "np.float_power({}, {})",
+    exact_round: "np.round({}, {})",
+    exact_decimals: "np.round({}, {})",
 }
 """Operators of Python's integers, which in the text have no bounds."""
 
@@ -175,6 +193,7 @@ TEMPLATES: Final[dict[str, Template]] = {
     "real": lambda _eq, xs: attribute(xs[0], "real"),
     "imag": lambda _eq, xs: attribute(xs[0], "imag"),
     "convert": _convert,
+    **{op.primitive.name: _convert for op in (exact_integer, *exact_narrowings.values())},
     "select": lambda _eq, xs: call("np.where", *xs),
     "sum_from": _sum_from,
     "sort": _sort,

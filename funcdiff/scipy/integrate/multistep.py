@@ -8,7 +8,7 @@ times a number.  So the Jacobians of g are all that is found by products, one pe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.calls.inputs import as_tracers
 from funcdiff.api.derivatives.jacobian import jacfwd
 from funcdiff.api.derivatives.linear_maps import jvp
+from funcdiff.core.late import computed
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
@@ -167,7 +168,7 @@ class _System:
         x, _ = load("scipy.linalg.lapack").dtbtrs(self._band, flat, uplo="L", diag="U")
         return x.reshape(steps, n, rows).transpose(0, 2, 1)[order]
 
-    @cached_property
+    @computed
     def _coupling(self) -> tuple[Any, Any, Any]:
         """The vectors whose product couples components, and Gᵀ, in the order of the band."""
         steps, rows = self._adds.shape
@@ -181,7 +182,7 @@ class _System:
         """The moves to the steps behind, backwards; what the last one meets is nothing."""
         return np.concatenate([self._moves[1:], self._moves[:1]])[::-1]
 
-    @cached_property
+    @computed
     def _band(self) -> Any:
         ends, starts, turned_g = self._coupling
         kinds = self._ahead if self._turned else self._moves.transpose(0, 2, 1)

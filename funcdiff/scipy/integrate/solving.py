@@ -11,7 +11,6 @@ equations, by Radau.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from funcdiff.backend.kernels import kernel
 from funcdiff.backend.numbers.unrolling import Unrolled, keeps_bits, unroll
+from funcdiff.core.late import computed
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
@@ -146,7 +146,7 @@ class Solution:
         self.result, self.is_twin = result, is_twin
         self._method, self._take = method, take
 
-    @cached_property
+    @computed
     def steps(self) -> list[Step]:
         """The steps."""
         return self._take()

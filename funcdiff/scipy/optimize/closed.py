@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import unwrap
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.hessian import hessian, hvp
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.inspection import stop_gradient
+from funcdiff.core.late import computed
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.recording.entries import program_of
@@ -53,7 +54,7 @@ class Closed:
             return run(self.program, operands)[0]
         return copy_aliased(quiet(self._execute, *operands), operands)[0]
 
-    @cached_property
+    @computed
     def _execute(self) -> Any:
         """What runs the program, found once: solvers call it often."""
         return executable(self.program)

@@ -15,6 +15,7 @@ from funcdiff.scipy.places import place, requirements_of
 from funcdiff.scipy.stats.closed_forms import _log_gauss_mass, formulas
 from funcdiff.scipy.stats.frames import Continuous, Discrete
 from funcdiff.scipy.stats.leaves import objects
+from funcdiff.scipy.stats.refusals import REFUSED
 
 
 def _lazyselect(
@@ -37,7 +38,8 @@ def cover_distributions() -> None:
         with requirements_of("scipy.stats", ""):  # what is not there has no user
             stand_in(place("scipy.stats._continuous_distns", function.__name__), function)
     for name, plain in vars(load("scipy.stats")).items():
-        if hasattr(plain, "freeze") and not isinstance(plain, type):
+        is_object = hasattr(plain, "freeze") and not isinstance(plain, type)
+        if is_object and name not in REFUSED:
             with requirements_of("scipy.stats", name):
                 found = _make(name, plain)
                 objects[name] = found

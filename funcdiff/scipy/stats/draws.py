@@ -202,7 +202,8 @@ STATEMENTS[draw_p.name] = from_outside(
 #
 # SciPy's own code draws them from a generator that answers traced parameters, too.  A normal vector
 # moves with the Cholesky factor L of its covariance, x = μ + L·(L₀⁻¹x₀), whatever factor NumPy drew
-# it with; gamma variates, of which others are made, move as those of `draws`.
+# it with.  Of a singular one that is the factor in its range, which is taken to stay the same.
+# Gamma variates, of which others are made, move as those of `draws`.
 
 
 class Variates:
@@ -249,9 +250,10 @@ class Variates:
         root: Any = np.sqrt(s)[:, None] * (vh if legacy else u.T)
         drawn: Any = normal @ root
         columns: Any = np.reshape(drawn, (-1, drawn.shape[-1])).T
-        white: Any = triangular_solve(array(np.linalg.cholesky(fixed)), array(columns), lower=True)
-        moved: Any = np.linalg.cholesky(array(cov)) @ white
-        return mean + np.reshape(moved.T, drawn.shape)
+        basis, is_within = _range_of(u, s)
+        before, after = (_cholesky_within(x, basis, is_within) for x in (fixed, array(cov)))
+        white: Any = triangular_solve(before, array(basis.T @ columns), lower=True)
+        return mean + np.reshape((basis @ (after @ white)).T, drawn.shape)
 
     def chisquare(self, df: Any, size: Any = None) -> Any:
         """Draw from χ²."""
@@ -287,6 +289,22 @@ class Variates:
         except ConcreteValueError:
             forgive()
             return draw(name, [parameter], 0.0, 1.0, size, self._plain, self._before)
+
+
+def _range_of(u: Any, s: Any) -> tuple[Any, Any]:
+    """Return a basis that has one of the range of a covariance, and which of its vectors that is.
+
+    It is that of the unit vectors where the covariance has full rank.
+    """
+    size = len(s)
+    is_within = s > size * np.finfo(s.dtype).eps * np.max(s)
+    return np.where(np.all(is_within), np.eye(size), u), is_within
+
+
+def _cholesky_within(cov: Any, basis: Any, is_within: Any) -> Any:
+    """Return the Cholesky factor of a covariance in its range, and ones beside it."""
+    in_range = is_within[:, None] & is_within
+    return array(np.linalg.cholesky(np.where(in_range, basis.T @ cov @ basis, np.eye(len(basis)))))
 
 
 def _lengths(size: Any) -> tuple[int, ...]:

@@ -50,6 +50,10 @@ REFUSED: Final = {
     "Binomial Logistic Mixture Normal Uniform abs exp log make_distribution order_statistic "
     "truncate": _OBJECTS,
     "rv_continuous rv_discrete rv_histogram": _MAKERS,
+    "poisson_binom": (
+        "SciPy computes it by compiled code. The masses are the coefficients of a product: "
+        "functools.reduce(np.convolve, [np.stack([1 - q, q]) for q in p])."
+    ),
     "multivariate_hypergeom ortho_group random_correlation random_table special_ortho_group "
     "uniform_direction unitary_group": _RANDOM,
     "ansari brunnermunzel bws_test chatterjeexi fligner friedmanchisquare kendalltau kruskal "

@@ -14,9 +14,19 @@ from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.logic import (
     exact_absolute,
     exact_add,
+    exact_decimals,
+    exact_divide,
+    exact_float_power,
+    exact_floor_divide,
+    exact_integer,
+    exact_left_shift,
     exact_multiply,
+    exact_narrowings,
     exact_negative,
     exact_power,
+    exact_remainder,
+    exact_right_shift,
+    exact_round,
     exact_subtract,
     operations,
 )
@@ -109,6 +119,13 @@ def _heaviside_at_zero(h: Any) -> Any:
 EXACT = {
     exact_add: 2, exact_subtract: 2, exact_multiply: 2, exact_negative: 1, exact_absolute: 1,
 }  # fmt: skip
+OF_OTHERS = {
+    exact_power: ([2, -3, 0], [5, 3, 0]), exact_float_power: ([2, -3, 1], [-2, -1, -3]),
+    exact_divide: ([7, -3, 0], [2, 7, -5]), exact_floor_divide: ([7, -3, 0], [2, 2, -5]),
+    exact_remainder: ([7, -3, 0], [2, 2, -5]), exact_left_shift: ([7, -3, 0], [2, 0, 5]),
+    exact_right_shift: ([7, -3, 0], [2, 1, 5]), exact_round: ([175, -36, 4], [-1, -2, 1]),
+    exact_integer: ([2.7, -3.2, 0.0],),
+}  # fmt: skip
 ELEMENTWISE = frozenset(
     {op.primitive.name for op in (*by_ufunc.values(), *operations.values())} | NOT_UFUNCS
 )
@@ -118,7 +135,9 @@ SAMPLES: dict[str, list[Sample]] = {
         op.primitive.name: [sample(op, *(integers(2, 3, start=1 + k) for k in range(count)))]
         for op, count in EXACT.items()
     },
-    "exact_pow": [sample(exact_power, np.array([2, -3, 0]), np.array([5, 3, 0]))],
+    **{op.primitive.name: [sample(op, *map(np.array, xs))] for op, xs in OF_OTHERS.items()},
+    **{op.primitive.name: [sample(op, np.array([7, 3]))] for op in exact_narrowings.values()},
+    "exact_decimals": [sample(exact_decimals, real(3), np.array([1, 2, 0]))],
     "ldexp": [
         sample(ldexp, real(2, 3), np.array([[1, -2, 3], [0, 2, -1]])),
         sample(ldexp, np.float32(0.7), np.int64(-2), order=1),
