@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.derivatives.queries import sparsity
+from funcdiff.api.jit import Engine, check_engine
 from funcdiff.api.raveling import ravel_pytree
 from funcdiff.api.signatures.variables import X
 from funcdiff.core.late import late_import, scipy_function
@@ -35,6 +36,8 @@ def nlp(
     bounds: Any = None,
     cbounds: Any = None,
     args: Sequence[Any] = (),
+    *,
+    engine: Engine | None = None,
 ) -> NonlinearProgram[X]:
     """Return the program: minimise ``f(x, *args)`` with `x` and ``c(x, *args)`` between bounds.
 
@@ -57,6 +60,9 @@ def nlp(
         make equations: ``(0, 0)`` is ``c(x) = 0``, and ``(0, None)`` is ``c(x) >= 0``.
     args
         Further arguments of `f` and `c`: arrays and containers, as `jit` takes them.
+    engine
+        As for `jit`. ``"llvm"`` takes a fraction of a second to compile, and is several times as
+        fast then: for programs that are solved again and again, or take thousands of iterations.
 
     Returns
     -------
@@ -67,7 +73,7 @@ def nlp(
     ------
     InputError
         If `x0` is not real and floating, or not within bounds; if bounds do not fit or cross; if
-        there is `c` without `cbounds`, or the other way round.
+        there is `c` without `cbounds`, or the other way round; if the engine is not installed.
     OutputError
         If `f` does not return a real scalar, or `c` no real numbers.
 
@@ -94,6 +100,7 @@ def nlp(
             f"nlp: args is {args!r}, not a tuple, at {user_location()}. Write args=(value,), with "
             "the comma."
         )
+    check_engine(engine)
     _check_real(x0, "x0", InputError)
     z0, unravel = ravel_pytree(x0)
     if not len(z0):
@@ -124,7 +131,8 @@ def nlp(
                 "cbounds are for, or give c=None."
             )
     back = ravel_pytree(found)[1]
-    return NonlinearProgram(Functions(f, c, (unravel, back), args, z0, (low, high), limits))
+    functions = Functions(f, c, (unravel, back), args, z0, (low, high), limits, engine)
+    return NonlinearProgram(functions)
 
 
 def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, ...]) -> Any:

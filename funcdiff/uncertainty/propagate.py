@@ -21,6 +21,7 @@ from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConcreteValueError, InputError, UncertaintyWarning, user_location
+from funcdiff.passes.sparsity.assembly import Pattern
 from funcdiff.reading.provenance import jacobians_by_line
 from funcdiff.uncertainty.checks import doubts
 from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
@@ -95,7 +96,7 @@ class Propagated(Generic[R]):
             total = J @ (C.whole @ J.T)
             total = (total + total.T) / 2
         elif isinstance(J, Entries) and find_spec("scipy") is not None:
-            scaled = J._replace(data=J.data * C.factor[J.columns]).sparse()
+            scaled = J._replace(data=J.data * C.factor[J.pattern.columns]).sparse()
             total = (scaled @ scaled.T).toarray()
         else:
             scaled = _dense(J) * C.factor
@@ -260,8 +261,8 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, 
         pattern = sparsity(g)(x)
         if pattern.nnz * 10 < np.prod(pattern.shape):
             alone = bool(np.max(np.bincount(pattern.rows), initial=0) <= 1)
-            data, (rows, columns) = jacobian(g, sparse=True, format="coo")(x)
-            return Entries(data, rows, columns, pattern.shape), alone
+            data, places = jacobian(g, sparse=True, format="coo")(x)
+            return Entries(data, Pattern(*places, pattern.shape)), alone
     return jacobian(g)(x), False
 
 
@@ -276,7 +277,8 @@ def _variances(J: Any, C: Covariance, weights: Any = 1.0) -> Any:
 def _powers(J: Any, k: int, weights: Any) -> Any:
     """Return the sum of weighted powers in each row of a Jacobian."""
     if isinstance(J, Entries):
-        return np.bincount(J.rows, J.data**k * weights[J.columns], J.shape[0])
+        rows, columns = J.pattern.rows, J.pattern.columns
+        return np.bincount(rows, J.data**k * weights[columns], J.pattern.shape[0])
     return J**k @ weights
 
 

@@ -169,8 +169,8 @@ def test_where_a_matrix_is_singular_everything_is_undefined() -> None:
                 p.functions.hessian(np.zeros(4), 1, np.ones(3)),
             )
             assert here.gradient.shape == (4,)
-            assert here.jacobian.shape == (3, 4)
-            assert curved.shape == (4, 4)
+            assert here.jacobian.pattern.shape == (3, 4)
+            assert curved.pattern.shape == (4, 4)
             for part in (
                 here.value,
                 here.gradient,
@@ -216,3 +216,47 @@ def test_a_program_that_has_run_and_its_callbacks_are_pickled() -> None:
     for copy in (pickle.loads(pickle.dumps(p)).problem(), pickle.loads(pickle.dumps(callbacks))):
         found = copy.jacobian(z), copy.hessian(z, np.ones(4), 1.0)
         np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+
+
+def test_places_are_one_object_whatever_asks_for_them() -> None:
+    def c(x: Any) -> Any:
+        return x[1:] * x[:-1] if x[0] > 0 else x[1:] ** 2
+
+    p = fd.nlp(lambda x: np.sum(x**3), c, np.ones(8), cbounds=(0, None))
+    first, again = p.functions.at(p.start).jacobian, p.functions.at(2 * p.start).jacobian
+    assert first.pattern is again.pattern
+    assert p.functions.at(-p.start).jacobian.pattern is not first.pattern
+    assert p.functions.at(3 * p.start).jacobian.pattern is first.pattern
+    q = fd.nlp(lambda x: np.sum(x**3), lambda x: x[1:] * x[:-1], np.ones(8), cbounds=(0, None))
+    assert q.functions.at(q.start).jacobian.pattern is q.functions.places("Jacobian")
+    curved = q.functions.hessian(q.start, 1.0, np.ones(7))
+    assert curved.pattern is q.functions.places("Hessian")
+
+
+def test_what_callbacks_return_may_be_written_into() -> None:
+    callbacks = program().problem()
+    z, weights = np.array([1.0, 2.0, 3.0, 0.5]), np.ones(4)
+
+    def all_of_them() -> list[Any]:
+        parts = callbacks.gradient(z), callbacks.constraints(z), callbacks.jacobian(z)
+        return [*parts, callbacks.hessian(z, weights, 1.0)]
+
+    first = all_of_them()
+    kept = [x.copy() for x in first]
+    for x in (*first, *callbacks.jacobianstructure(), *callbacks.hessianstructure()):
+        x[...] = 7
+    for one, other in zip(all_of_them(), kept, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert callbacks.jacobianstructure()[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
+
+
+def test_an_engine_is_chosen() -> None:
+    p, z = program(), np.array([1.0, 2.0, 3.0, 0.5])
+    for engine in ("numpy", "llvm"):
+        chosen = program(engine=engine)
+        for one, other in zip(p.functions.at(z), chosen.functions.at(z), strict=True):
+            a, b = (x.data if hasattr(x, "pattern") else x for x in (one, other))
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+        assert chosen.functions.engine == engine
+    with pytest.raises(InputError, match="engine='fast' is neither"):
+        program(engine="fast")
