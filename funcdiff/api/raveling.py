@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -97,16 +96,6 @@ class _Unravel:
                 piece = _convert(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
         return rebuild(self.structure, self.numeric, pieces, self.others)
-
-
-def element_name(paths: Sequence[str], shapes: Sequence[tuple[int, ...]], k: int) -> str:
-    """Return the path of element `k` of a vector that has leaves of these paths and shapes."""
-    for path, shape in zip(paths, shapes, strict=True):
-        if k < prod(shape):
-            place = ", ".join(map(str, np.unravel_index(k, shape)))
-            return f"{path}[{place}]" if place else path
-        k -= prod(shape)
-    raise IndexError(k)
 
 
 def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:

@@ -352,7 +352,8 @@ class _Writer:
     def _is_written_out(self, eq: Equation) -> bool:
         """Whether a broadcast is no view, of which `np.broadcast_to` takes ten times as long."""
         v = eq.results[0]
-        is_small = eq.primitive is broadcast_p and v.type.size <= _WRITTEN_OUT
+        few = eq.primitive.implementation.of_few
+        is_small = few is not None and v.type.size <= _WRITTEN_OUT
         return is_small and v.number not in self._calls.views
 
     def _to_add_to(self, eq: Equation) -> str | None:

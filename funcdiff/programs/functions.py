@@ -137,7 +137,7 @@ class Functions:
         found = self._compute(self._first, z)
         if found is None:
             value, gradient, constraints = np.nan, np.full(self.n, np.nan), np.full(self.m, np.nan)
-            return At(value, gradient, constraints, _undefined(self.places("Jacobian")))
+            return At(value, gradient, constraints, _nan_at(self.places("Jacobian")))
         value, gradient, constraints, data, places = found
         if self.factors is not None:
             of, each = self.factors
@@ -159,7 +159,7 @@ class Functions:
         z = np.asarray(z, dtype=float)
         found = self._compute(self._second, z, float(of * factor), weights)
         if found is None:
-            return _undefined(self.places("Hessian"))
+            return _nan_at(self.places("Hessian"))
         data, places = found
         return Entries(data, places.pattern)
 
@@ -277,5 +277,5 @@ def _value_and_jacobian(c: Callable[..., Any], z: Any, *args: Any) -> tuple[Any,
     return value, data, Pattern(*places, pattern.shape)
 
 
-def _undefined(pattern: Pattern) -> Entries:
+def _nan_at(pattern: Pattern) -> Entries:
     return Entries(np.full(pattern.nnz, np.nan), pattern)

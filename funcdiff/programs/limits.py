@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.raveling import element_name
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.errors import InputError, user_location
 
 
@@ -26,54 +26,34 @@ def bound_vectors(bounds: Any, tree: Any, name: str, of: str) -> tuple[Any, Any]
             f"nlp: {name} is {bounds!r}, at {user_location()}. Give a pair (low, high) of numbers, "
             f"of containers, or of None where there is no bound.{cure}"
         )
+    at, what = Coordinates.of(tree), f"nlp: {name} of {of}"
     low, high = (
-        _spread(end, tree, name, default)
+        at.numbers([default if x is None else x for x in _by_leaf(end, tree, name)], what)
         for end, default in zip(bounds, (-np.inf, np.inf), strict=True)
     )
     crossed = ~(low <= high) | (low == np.inf) | (high == -np.inf)
     if np.any(crossed):
         k = int(np.argmax(crossed))
         raise InputError(
-            f"nlp: {name} of {element(tree, k, of)} are {low[k]} and {high[k]}, at "
-            f"{user_location()}: no number is between them. Give the lower one first; "
-            "equal ones fix the value."
+            f"{what}{at.name(k)} are {low[k]} and {high[k]}, at {user_location()}: no number is "
+            "between them. Give the lower one first; equal ones fix the value."
         )
     return low, high
 
 
-def element(tree: Any, k: int, name: str = "x") -> str:
-    """Return the name of an element of the vector of a container, for messages."""
-    leaves, structure = pytree.flatten(tree)
-    return name + element_name(pytree.paths(structure), list(map(np.shape, leaves)), k)
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
-def _spread(end: Any, tree: Any, name: str, default: float) -> Any:
+def _by_leaf(end: Any, tree: Any, name: str) -> list[Any]:
+    """Return the bound of each leaf, which may be None; so may be what is no leaf."""
     leaves, structure = pytree.flatten(tree, is_leaf=_is_none)
-    if end is None or np.isscalar(end):
-        ends = [end] * len(leaves)
-    elif structure == pytree.LEAF:
-        ends = [end]  # a list of numbers is an array of them
-    else:
+    ends = [end] * len(leaves)  # a list of numbers is an array of them
+    if end is not None and not np.isscalar(end) and structure != pytree.LEAF:
         ends, found = pytree.flatten(end, is_leaf=_is_none)
         if found != structure:
             raise InputError(
                 f"nlp: {name} have the structure {found}, not {structure}, at {user_location()}. "
                 "Give one number for all, or a container with a number, an array or None per leaf."
             )
-    parts = [np.zeros(0)]
-    for value, leaf, path in zip(ends, leaves, pytree.paths(structure), strict=True):
-        if leaf is None:
-            continue
-        x = np.asarray(default if value is None else value)
-        if x.shape not in ((), np.shape(leaf)) or x.dtype.kind not in "fiu":
-            raise InputError(
-                f"nlp: {name} of {path or 'the array'} has shape {x.shape} and dtype {x.dtype}, "
-                f"but the leaf has shape {np.shape(leaf)}, at {user_location()}. Give a real "
-                "number for all elements, or one for each."
-            )
-        parts.append(np.broadcast_to(x, np.shape(leaf)).ravel().astype(float))
-    return np.concatenate(parts)
+    return [bound for bound, leaf in zip(ends, leaves, strict=True) if leaf is not None]
+
+
+def _is_none(x: Any) -> bool:
+    return x is None

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.coordinates import Coordinates, check_dtypes
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.jit import Engine, check_engine
 from funcdiff.api.raveling import ravel_pytree
@@ -22,10 +23,15 @@ from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.programs.functions import Functions
 from funcdiff.programs.ipopt import Callbacks
-from funcdiff.programs.limits import bound_vectors, element
+from funcdiff.programs.limits import bound_vectors
 from funcdiff.programs.scipy_solvers import default_method, default_options, minimize_arguments
 from funcdiff.programs.sensitivity import derivatives
 from funcdiff.programs.solutions import Solution, finish, violation
+
+_REAL: Final = (
+    ": solvers vary and bound real floating numbers. Make it a float, or leave it out of the "
+    "container."
+)
 
 
 @public
@@ -101,18 +107,13 @@ def nlp(
             "the comma."
         )
     check_engine(engine)
-    _check_real(x0, "x0", InputError)
+    check_dtypes(x0, "nlp: x0", _REAL, InputError)
     z0, unravel = ravel_pytree(x0)
     if not len(z0):
         raise InputError(f"nlp: x0 has no numbers, at {user_location()}. Give what to vary.")
     low, high = bound_vectors(bounds, x0, "bounds", "x")
-    outside = ~((low <= z0) & (z0 <= high))
-    if np.any(outside):
-        k = int(np.argmax(outside))
-        raise InputError(
-            f"nlp: {element(x0, k)} of x0 is {z0[k]}, not between its bounds {low[k]} and "
-            f"{high[k]}, at {user_location()}. Start within bounds: np.clip(x0, low, high)."
-        )
+    cure = "Start within bounds: np.clip(x0, low, high)."
+    Coordinates.of(x0).check_within(z0, low, high, ("nlp: x", " of x0", cure))
     z0, args = z0.astype(float), tuple(args)
     value: Any = _first_value(f, unravel, z0, args)
     found = None if c is None else _first_value(c, unravel, z0, args)
@@ -123,7 +124,7 @@ def nlp(
         )
     limits = np.zeros(0), np.zeros(0)
     if c is not None:
-        _check_real(found, "c(x0)", OutputError)
+        check_dtypes(found, "nlp: c(x0)", _REAL, OutputError)
         limits = bound_vectors(cbounds, found, "cbounds", "c")
         if not len(limits[0]):
             raise OutputError(
@@ -150,17 +151,6 @@ def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, .
 
     sparsity(blank)(z)  # it has no need of values
     return found[0]
-
-
-def _check_real(tree: Any, name: str, error: type[InputError | OutputError]) -> None:
-    leaves, structure = pytree.flatten(tree)
-    for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
-        dtype = np.asarray(leaf).dtype
-        if dtype.kind != "f":
-            raise error(
-                f"nlp: {name}{path} is of dtype {dtype}, at {user_location()}: solvers vary and "
-                "bound real floating numbers. Make it a float, or leave it out of the container."
-            )
 
 
 @dataclass(frozen=True, eq=False)

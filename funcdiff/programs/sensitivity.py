@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.derivatives.sparse_matrices import Entries
@@ -24,7 +25,6 @@ from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import ConvergenceError, user_location
 from funcdiff.programs.functions import LARGE, Functions
-from funcdiff.programs.limits import element
 from funcdiff.programs.solutions import Solution, active_sides, violation
 
 _WEAK: Final = 1e-5
@@ -95,7 +95,7 @@ def _check(
             continue
         weak = (np.abs(side) == 1) & (ravel_pytree(weights)[0] * side <= _WEAK * size)
         if np.any(weak):
-            place = element(tree, int(np.argmax(weak)), name)
+            place = name + Coordinates.of(tree).name(int(np.argmax(weak)))
             warnings.warn(
                 f"nlp.sensitivity: the multiplier of {place}, which is at its bound, is "
                 f"near 0 or has the wrong sign, at {user_location()}: on one side of the "

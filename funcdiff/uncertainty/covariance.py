@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.core.late import scipy_function
 from funcdiff.errors import InputError, user_location
-from funcdiff.uncertainty.coordinates import Coordinates
 
 _LARGEST: Final = 5_000
 """Numbers up to which an operator is factorized as a matrix."""

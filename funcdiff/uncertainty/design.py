@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from funcdiff.api.coordinates import on_vectors
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
-from funcdiff.uncertainty.coordinates import on_vectors
 from funcdiff.uncertainty.standard_errors import SINGULAR, whiten
 
 __all__ = ["criterion"]

@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.transformed import explains_calls
+from funcdiff.api.coordinates import Coordinates, check_output, on_vectors
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
@@ -24,7 +25,6 @@ from funcdiff.errors import ConcreteValueError, InputError, UncertaintyWarning, 
 from funcdiff.passes.sparsity.assembly import Pattern
 from funcdiff.reading.provenance import jacobians_by_line
 from funcdiff.uncertainty.checks import doubts
-from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
 
 R = TypeVar("R")

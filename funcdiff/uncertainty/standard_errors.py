@@ -10,13 +10,13 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from funcdiff.api.calls.transformed import explains_calls
+from funcdiff.api.coordinates import Coordinates, check_output, on_vectors
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import ConvergenceError, InputError, UncertaintyWarning, user_location
-from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
 
 Kind = Literal["hessian", "opg", "sandwich", "cluster"]
 
@@ -100,13 +100,8 @@ def _bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
     """Return bounds as vectors, infinite where there are none; parameters outside are refused."""
     pairs = ((lower, -np.inf), (upper, np.inf))
     low, high = (np.full(at.size, e) if b is None else at.flat(b, "a bound") for b, e in pairs)
-    outside = ~((low <= x) & (x <= high))
-    if np.any(outside):
-        k = int(np.argmax(outside))
-        raise InputError(
-            f"x{at.name(k)} is {x[k]}, not between its bounds {low[k]} and {high[k]}, at "
-            f"{user_location()}. Give parameters within bounds: np.clip(params, lower, upper)."
-        )
+    cure = "Give parameters within bounds: np.clip(params, lower, upper)."
+    at.check_within(x, low, high, ("x", "", cure))
     return low, high
 
 

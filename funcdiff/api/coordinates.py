@@ -1,16 +1,17 @@
-"""A function of containers as one of real vectors, and matrices between vectors as containers."""
+"""Containers as real vectors: names of elements, numbers alike, matrices, functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.raveling import element_name, ravel_pytree
+from funcdiff.api.raveling import ravel_pytree
 from funcdiff.errors import InputError, OutputError, user_location
 
 
@@ -32,17 +33,22 @@ class Coordinates:
     @property
     def places(self) -> list[tuple[slice, tuple[int, ...]]]:
         """The part of the vector that belongs to each leaf, and the shape of the leaf."""
-        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)]).tolist()
+        ends = np.cumsum([0, *map(prod, self.shapes)]).tolist()
         return [(slice(a, b), s) for (a, b), s in zip(pairwise(ends), self.shapes, strict=True)]
 
     @property
     def size(self) -> int:
         """Length of the vector."""
-        return sum(int(np.prod(shape)) for shape in self.shapes)
+        return sum(map(prod, self.shapes))
 
     def name(self, k: int) -> str:
-        """Return the name of an element of the vector."""
-        return element_name(self.paths, self.shapes, k)
+        """Return the path of an element of the vector."""
+        for path, shape in zip(self.paths, self.shapes, strict=True):
+            if k < prod(shape):
+                place = ", ".join(map(str, np.unravel_index(k, shape)))
+                return f"{path}[{place}]" if place else path
+            k -= prod(shape)
+        raise IndexError(k)
 
     def flat(self, tree: Any, what: str, *, least: float = -np.inf) -> Any:
         """Return numbers alike, one for each leaf or element, as a vector; messages say `what`."""
@@ -54,16 +60,7 @@ class Coordinates:
                 "Give one entry per leaf of the point, 0.0 for an exact number."
                 f"{listed if isinstance(tree, list) else ''}"
             )
-        found = np.zeros(self.size)
-        for leaf, path, (part, shape) in zip(leaves, self.paths, self.places, strict=True):
-            given = np.asarray(leaf)
-            if given.shape not in ((), shape) or given.dtype.kind not in "fiu":
-                raise InputError(
-                    f"{what} of x{path} has shape {given.shape} and dtype {given.dtype}, but the "
-                    f"leaf has shape {shape}, at {user_location()}. Give one real number for all "
-                    "elements, or one for each."
-                )
-            found[part] = np.reshape(leaf, -1)
+        found = self.numbers(leaves, f"{what} of x")
         if not np.all(found >= least):
             k = int(np.argmin(found >= least))
             raise InputError(
@@ -71,6 +68,30 @@ class Coordinates:
                 f"{least:g} on."
             )
         return found
+
+    def numbers(self, leaves: Sequence[Any], what: str) -> Any:
+        """Return real numbers of each leaf, one or as many as it has, as a vector."""
+        found = np.zeros(self.size)
+        for leaf, path, (part, shape) in zip(leaves, self.paths, self.places, strict=True):
+            given = np.asarray(leaf)
+            if given.shape not in ((), shape) or given.dtype.kind not in "fiu":
+                raise InputError(
+                    f"{what}{path} has shape {given.shape} and dtype {given.dtype}, but the leaf "
+                    f"has shape {shape}, at {user_location()}. Give one real number for all "
+                    "elements, or one for each."
+                )
+            found[part] = np.reshape(given, -1)
+        return found
+
+    def check_within(self, x: Any, low: Any, high: Any, words: tuple[str, str, str]) -> None:
+        """Refuse a vector with an element outside of bounds; `words` begin and end the message."""
+        outside = ~((low <= x) & (x <= high))
+        if np.any(outside):
+            k = int(np.argmax(outside))
+            raise InputError(
+                f"{words[0]}{self.name(k)}{words[1]} is {x[k]}, not between its bounds {low[k]} "
+                f"and {high[k]}, at {user_location()}. {words[2]}"
+            )
 
     def vector(self, flat: Any) -> Any:
         """Return a container with the numbers of a vector."""
@@ -93,14 +114,20 @@ def real_vector(tree: Any) -> Any:
     return np.concatenate(flat) if flat else np.zeros(0)
 
 
+def check_dtypes(
+    tree: Any, what: str, cure: str, error: type[InputError | OutputError], *, kinds: str = "f"
+) -> None:
+    """Refuse leaves of which derivatives would mean something else, or nothing."""
+    for path, leaf in pytree.flatten_with_paths(tree)[0]:
+        dtype = np.asarray(leaf).dtype
+        if dtype.kind not in kinds:
+            raise error(f"{what}{path} is of dtype {dtype}, at {user_location()}{cure}")
+
+
 def check_output(value: Any, name: str, kinds: str) -> None:
-    """Refuse results of which the derivatives would mean something else, or nothing."""
-    for path, leaf in pytree.flatten_with_paths(value)[0]:
-        if np.asarray(leaf).dtype.kind not in kinds:
-            raise OutputError(
-                f"fd.{name}: the result{path} is of dtype {np.asarray(leaf).dtype}, at "
-                f"{user_location()}. Return floating {'' if 'c' in kinds else 'real '}numbers only."
-            )
+    """Refuse results that are not floating, nor complex where `kinds` has no "c"."""
+    cure = f". Return floating {'' if 'c' in kinds else 'real '}numbers only."
+    check_dtypes(value, f"fd.{name}: the result", cure, OutputError, kinds=kinds)
 
 
 def on_vectors(
