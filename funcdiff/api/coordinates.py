@@ -114,6 +114,47 @@ def real_vector(tree: Any) -> Any:
     return np.concatenate(flat) if flat else np.zeros(0)
 
 
+def bound_vectors(
+    ends: tuple[Any, Any], tree: Any, what: str = "bounds", of: str = "x"
+) -> tuple[Any, Any]:
+    """Return the lower and the upper bounds of all elements of a container, as vectors.
+
+    Each end is None, a number for all, or a container like `tree` with None, a number or an array
+    for each leaf.
+    """
+    at = Coordinates.of(tree)
+    low, high = (
+        at.numbers([none if x is None else x for x in _by_leaf(end, tree, what)], f"{what} of {of}")
+        for end, none in zip(ends, (-np.inf, np.inf), strict=True)
+    )
+    crossed = ~(low <= high) | (low == np.inf) | (high == -np.inf)
+    if np.any(crossed):
+        k = int(np.argmax(crossed))
+        raise InputError(
+            f"{what} of {of}{at.name(k)} are {low[k]} and {high[k]}, at {user_location()}: no "
+            "number is between them. Give the lower one first; equal ones fix the value."
+        )
+    return low, high
+
+
+def _by_leaf(end: Any, tree: Any, what: str) -> list[Any]:
+    """Return the bound of each leaf, which may be None; so may be what is no leaf."""
+    leaves, structure = pytree.flatten(tree, is_leaf=_is_none)
+    ends = [end] * len(leaves)  # a list of numbers is an array of them
+    if end is not None and not np.isscalar(end) and structure != pytree.LEAF:
+        ends, found = pytree.flatten(end, is_leaf=_is_none)
+        if found != structure:
+            raise InputError(
+                f"{what} have the structure {found}, not {structure}, at {user_location()}. Give "
+                "one number for all, or a container with a number, an array or None per leaf."
+            )
+    return [bound for bound, leaf in zip(ends, leaves, strict=True) if leaf is not None]
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
 def check_dtypes(
     tree: Any, what: str, cure: str, error: type[InputError | OutputError], *, kinds: str = "f"
 ) -> None:

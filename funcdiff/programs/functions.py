@@ -137,7 +137,8 @@ class Functions:
         found = self._compute(self._first, z)
         if found is None:
             value, gradient, constraints = np.nan, np.full(self.n, np.nan), np.full(self.m, np.nan)
-            return At(value, gradient, constraints, _nan_at(self.places("Jacobian")))
+            pattern = self.places("Jacobian")
+            return At(value, gradient, constraints, Entries(np.full(pattern.nnz, np.nan), pattern))
         value, gradient, constraints, data, places = found
         if self.factors is not None:
             of, each = self.factors
@@ -159,7 +160,8 @@ class Functions:
         z = np.asarray(z, dtype=float)
         found = self._compute(self._second, z, float(of * factor), weights)
         if found is None:
-            return _nan_at(self.places("Hessian"))
+            pattern = self.places("Hessian")
+            return Entries(np.full(pattern.nnz, np.nan), pattern)
         data, places = found
         return Entries(data, places.pattern)
 
@@ -244,22 +246,17 @@ class Functions:
         whether entries depend on ``z`` otherwise, as those of ``np.abs``.  If Python looks at
         values, no row is certain.
         """
-        linear, z = np.zeros(self.m, bool), self.start
+        linear, candidates = np.zeros(self.m, bool), np.ones(self.m, bool)
         if not self.m or self._branches(self.constraints):
             return linear
 
         def entries(z: Any, start: int, end: int) -> Any:
-            def part(z: Any) -> Any:
-                return self.constraints(z, *self.args)[start:end]
+            return _value_and_jacobian(lambda z: self.constraints(z, *self.args)[start:end], z)[1]
 
-            return _value_and_jacobian(part, z)[1]
-
-        varying = sparsity(lambda z: entries(z, 0, self.m))(z).rows
-        linear[:] = True
-        linear[self.places("Jacobian").rows[varying]] = False
-        changes = np.flatnonzero(np.diff(linear, prepend=False, append=False))
+        z, pattern = self.start, self.places("Jacobian")
+        candidates[pattern.rows[sparsity(lambda z: entries(z, 0, self.m))(z).rows]] = False
+        changes = np.flatnonzero(np.diff(candidates, prepend=False, append=False))
         runs = changes.reshape(-1, 2).tolist()
-        linear[:] = False
         if runs and len(runs) <= _RUNS:
             moved = depends_on(lambda z: [entries(z, *run) for run in runs])(z)
             for (start, end), depends in zip(runs, moved, strict=True):
@@ -275,7 +272,3 @@ def _value_and_jacobian(c: Callable[..., Any], z: Any, *args: Any) -> tuple[Any,
         return value, np.ravel(J), FullPattern(*J.shape)
     value, (data, places) = value_and_jacobian(c, sparse=True, format="coo")(z, *args)
     return value, data, Pattern(*places, pattern.shape)
-
-
-def _nan_at(pattern: Pattern) -> Entries:
-    return Entries(np.full(pattern.nnz, np.nan), pattern)

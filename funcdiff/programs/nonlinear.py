@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.coordinates import Coordinates, check_dtypes
+from funcdiff.api.coordinates import Coordinates, bound_vectors, check_dtypes
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.jit import Engine, check_engine
 from funcdiff.api.raveling import ravel_pytree
@@ -21,17 +21,13 @@ from funcdiff.api.signatures.variables import X
 from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.programs.functions import Functions
+from funcdiff.programs.functions import LARGE, Functions
 from funcdiff.programs.ipopt import Callbacks
-from funcdiff.programs.limits import bound_vectors
-from funcdiff.programs.scipy_solvers import default_method, default_options, minimize_arguments
+from funcdiff.programs.scipy_solvers import default_options, minimize_arguments
 from funcdiff.programs.sensitivity import derivatives
 from funcdiff.programs.solutions import Solution, finish, violation
 
-_REAL: Final = (
-    ": solvers vary and bound real floating numbers. Make it a float, or leave it out of the "
-    "container."
-)
+_REAL: Final = ": solvers vary and bound real floating numbers. Make it a float, or leave it out."
 
 
 @public
@@ -111,7 +107,7 @@ def nlp(
     z0, unravel = ravel_pytree(x0)
     if not len(z0):
         raise InputError(f"nlp: x0 has no numbers, at {user_location()}. Give what to vary.")
-    low, high = bound_vectors(bounds, x0, "bounds", "x")
+    low, high = bound_vectors(_pair(bounds, "bounds"), x0, "nlp: bounds")
     cure = "Start within bounds: np.clip(x0, low, high)."
     Coordinates.of(x0).check_within(z0, low, high, ("nlp: x", " of x0", cure))
     z0, args = z0.astype(float), tuple(args)
@@ -125,7 +121,7 @@ def nlp(
     limits = np.zeros(0), np.zeros(0)
     if c is not None:
         check_dtypes(found, "nlp: c(x0)", _REAL, OutputError)
-        limits = bound_vectors(cbounds, found, "cbounds", "c")
+        limits = bound_vectors(_pair(cbounds, "cbounds"), found, "nlp: cbounds", "c")
         if not len(limits[0]):
             raise OutputError(
                 f"nlp: c returned {found!r}, without numbers, at {user_location()}. Return what "
@@ -134,6 +130,20 @@ def nlp(
     back = ravel_pytree(found)[1]
     functions = Functions(f, c, (unravel, back), args, z0, (low, high), limits, engine)
     return NonlinearProgram(functions)
+
+
+def _pair(bounds: Any, name: str) -> tuple[Any, Any]:
+    """Return lower and upper bounds; SciPy's pairs for each element are told how they become so."""
+    if bounds is None:
+        return None, None
+    pairs = isinstance(bounds, list) and all(isinstance(x, tuple) for x in bounds)
+    if pairs or not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        cure = " Of a pair for each element make it by tuple(np.transpose(pairs))." if pairs else ""
+        raise InputError(
+            f"nlp: {name} is {bounds!r}, at {user_location()}. Give a pair (low, high) of numbers, "
+            f"of containers, or of None where there is no bound.{cure}"
+        )
+    return bounds[0], bounds[1]
 
 
 def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, ...]) -> Any:
@@ -252,7 +262,7 @@ class NonlinearProgram(Generic[X]):
         MissingDependencyError
             If Pyomo is not installed.
         """
-        return late_import("funcdiff.programs.pyomo").GreyBox(self.functions, objective=objective)
+        return late_import("funcdiff.interop.pyomo").GreyBox(self.functions, objective=objective)
 
     @public
     def solve(
@@ -292,7 +302,7 @@ class NonlinearProgram(Generic[X]):
         MissingDependencyError
             If SciPy is not installed.
         """
-        method = method or default_method(self.functions)
+        method = method or ("SLSQP" if self.functions.n < LARGE else "trust-constr")
         functions = self.functions.with_factors() if scaling else self.functions
         arguments = minimize_arguments(functions, method)
         numbers = count(1)

@@ -20,11 +20,6 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 """Options of each method where SciPy's own stop at six digits or less."""
 
 
-def default_method(program: Functions) -> str:
-    """Return the method for a program: that of dense matrices as long as they are small."""
-    return "SLSQP" if len(program.start) < LARGE else "trust-constr"
-
-
 def default_options(program: Functions, method: str) -> dict[str, Any]:
     """Return the options from which `solve` starts.
 
@@ -86,7 +81,7 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
         exists = np.isfinite(here.value) and np.all(np.isfinite(here.constraints))
         return float(here.value) if exists else np.inf
 
-    as_matrix = Entries.sparse if len(program.start) >= LARGE else Entries.dense
+    as_matrix = Entries.sparse if program.n >= LARGE else Entries.dense
     found = {
         **_objective(program),
         "fun": value_or_inf,

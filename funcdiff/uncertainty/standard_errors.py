@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from funcdiff.api.calls.transformed import explains_calls
-from funcdiff.api.coordinates import Coordinates, check_output, on_vectors
+from funcdiff.api.coordinates import Coordinates, bound_vectors, check_output, on_vectors
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
@@ -47,8 +47,9 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
         - ``"sandwich"``: ``H⁻¹·SᵀS·H⁻¹``, right under heteroskedasticity;
         - ``"cluster"``: the same with scores summed within `groups`, labels of shape ``(n,)``.
 
-        Parameters on a bound, a container `lower` or `upper` like `params`, count as known: their
-        errors are 0, and a warning names them.
+        Parameters on a bound count as known: their errors are 0, and a warning names them.
+        `lower` and `upper` are a number for all, or containers like `params` with a number, an
+        array or None for each leaf.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     ) -> tuple[Any, Any]:
         g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "standard_errors")
         check_output(loglike(*args), "standard_errors", "f")
-        low, high = _bounds(x, at, lower, upper)
+        low, high = _bounds(x, at, args[0], (lower, upper))
         free = (x > low) & (x < high)
         _tell(
             ~free, at, "parameters on their bounds count as known, and have no errors",
@@ -96,10 +97,9 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     return errors
 
 
-def _bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
+def _bounds(x: Any, at: Coordinates, params: Any, ends: tuple[Any, Any]) -> Any:
     """Return bounds as vectors, infinite where there are none; parameters outside are refused."""
-    pairs = ((lower, -np.inf), (upper, np.inf))
-    low, high = (np.full(at.size, e) if b is None else at.flat(b, "a bound") for b, e in pairs)
+    low, high = bound_vectors(ends, params)
     cure = "Give parameters within bounds: np.clip(params, lower, upper)."
     at.check_within(x, low, high, ("x", "", cure))
     return low, high
@@ -248,7 +248,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         upper=None)`` returns ``(low, high)``, each like `params`, the maximum.  ``kind="wald"`` is
         the estimate and its standard error times a normal quantile; ``"profile"`` has the values
         where twice the log-likelihood, maximised over all others, is a quantile of χ² below its
-        maximum.  Within bounds, containers like `params`, intervals may end there.
+        maximum.  Intervals may end at bounds, which are as for `standard_errors`.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
             )
         g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "confidence_intervals")
         check_output(loglike(*args), "confidence_intervals", "f")
-        low, high = _bounds(x, at, lower, upper)
+        low, high = _bounds(x, at, args[0], (lower, upper))
         free = (x > low) & (x < high)
         F, slope = (-d(lambda z: np.sum(g(z)))(x) for d in (hessian, grad))
         cov = inverse_information(F, at, free)

@@ -122,7 +122,11 @@ def test_bounds_are_numbers_containers_or_none() -> None:
     [
         ({"bounds": 3}, InputError, "bounds is 3, at .*Give a pair"),
         ({"bounds": [(0, 1), (0, 5)]}, InputError, r"pair for each .* tuple\(np\.transpose"),
-        ({"bounds": ({"u": np.ones(2), "v": 0}, None)}, InputError, r"bounds of x\['u'\] has shape"),
+        (
+            {"bounds": ({"u": np.ones(2), "v": 0}, None)},
+            InputError,
+            r"bounds of x\['u'\] has shape",
+        ),
         ({"bounds": ({"u": "a", "v": 0}, None)}, InputError, "dtype <U1"),
         ({"bounds": ({"u": 0.0}, None)}, InputError, "bounds have the structure"),
         ({"bounds": (4.0, 1.0)}, InputError, r"bounds of x\['u'\]\[0\] are 4.0 and 1.0"),

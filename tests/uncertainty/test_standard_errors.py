@@ -221,3 +221,22 @@ def test_weights_count_repetitions() -> None:
     weighted = fd.design.criterion("A", line, P, weights=np.array([2.0, 1.0]))(xi)
     repeated = fd.design.criterion("A", line, P)(np.array([-1.0, -1.0, 0.5]))
     assert np.isclose(weighted, repeated, rtol=1e-13)
+
+
+def test_bounds_are_numbers_or_containers_with_none() -> None:
+    def loglike(p: Any) -> Any:
+        rest = p["rest"]
+        return -np.sum((B - p["mean"]) ** 2 + rest[0] ** 2) / 2 - rest[1] ** 2
+
+    params = {"mean": float(np.mean(B)), "rest": np.zeros(2)}
+    of = fd.standard_errors(loglike)
+    plain, _ = of(params)
+    for lower in (-5.0, {"mean": None, "rest": -5.0}, {"mean": -5.0, "rest": np.array([-1, -2.0])}):
+        found, _ = of(params, lower=lower)
+        np.testing.assert_array_equal(found["rest"], plain["rest"])
+    with pytest.warns(errors.UncertaintyWarning, match=r"x\['rest'\]\[1\]"):
+        of(params, lower={"mean": None, "rest": np.array([-1.0, 0.0])})
+    with pytest.raises(errors.InputError, match="bounds have the structure"):
+        of(params, lower={"mean": 0.0})
+    with pytest.raises(errors.InputError, match=r"bounds of x\['mean'\] are 9.0 and 1.0"):
+        fd.confidence_intervals(loglike)(params, lower=9.0, upper=1.0)
