@@ -12,7 +12,9 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.raveling import ravel_pytree
+from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.pytree.structure import MismatchError, leaves_like
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,15 @@ class Coordinates:
 
     def flat(self, tree: Any, what: str, *, least: float = -np.inf) -> Any:
         """Return numbers alike, one for each leaf or element, as a vector; messages say `what`."""
-        leaves, structure = pytree.flatten(tree)
-        if structure != self.structure:
+        try:
+            leaves = leaves_like(self.structure, tree)
+        except MismatchError:
             listed = " A list is a container: the numbers of an array go into np.array([...])."
             raise InputError(
-                f"{what} is {structure}, but the point is {self.structure}, at {user_location()}. "
-                "Give one entry per leaf of the point, 0.0 for an exact number."
+                f"{what} is {pytree.flatten(tree)[1]}, but the point is {self.structure}, at "
+                f"{user_location()}. Give one entry per leaf of the point, 0.0 for an exact number."
                 f"{listed if isinstance(tree, list) else ''}"
-            )
+            ) from None
         found = self.numbers(leaves, f"{what} of x")
         if not np.all(found >= least):
             k = int(np.argmin(found >= least))
@@ -85,7 +88,7 @@ class Coordinates:
 
     def check_within(self, x: Any, low: Any, high: Any, words: tuple[str, str, str]) -> None:
         """Refuse a vector with an element outside of bounds; `words` begin and end the message."""
-        outside = ~((low <= x) & (x <= high))
+        outside = ~((low <= x) & (x <= high) & np.isfinite(x))
         if np.any(outside):
             k = int(np.argmax(outside))
             raise InputError(
@@ -142,12 +145,14 @@ def _by_leaf(end: Any, tree: Any, what: str) -> list[Any]:
     leaves, structure = pytree.flatten(tree, is_leaf=_is_none)
     ends = [end] * len(leaves)  # a list of numbers is an array of them
     if end is not None and not np.isscalar(end) and structure != pytree.LEAF:
-        ends, found = pytree.flatten(end, is_leaf=_is_none)
-        if found != structure:
+        try:
+            ends = leaves_like(structure, end, _is_none)
+        except MismatchError:
+            found = pytree.flatten(end, _is_none)[1]
             raise InputError(
                 f"{what} have the structure {found}, not {structure}, at {user_location()}. Give "
                 "one number for all, or a container with a number, an array or None per leaf."
-            )
+            ) from None
     return [bound for bound, leaf in zip(ends, leaves, strict=True) if leaf is not None]
 
 
@@ -160,9 +165,20 @@ def check_dtypes(
 ) -> None:
     """Refuse leaves of which derivatives would mean something else, or nothing."""
     for path, leaf in pytree.flatten_with_paths(tree)[0]:
-        dtype = np.asarray(leaf).dtype
+        dtype = leaf.dtype if isinstance(leaf, Tracer) else np.asarray(leaf).dtype
         if dtype.kind not in kinds:
             raise error(f"{what}{path} is of dtype {dtype}, at {user_location()}{cure}")
+
+
+def is_fraction(level: Any) -> bool:
+    """Whether an argument is a number between 0 and 1."""
+    return isinstance(level, float | np.floating) and bool(0 < level < 1)
+
+
+def refuse_traced(tree: Any, what: str, cure: str) -> None:
+    """Refuse traced numbers where values are needed."""
+    if any_traced(pytree.flatten(tree)[0]):
+        raise InputError(f"{what} needs values, but is traced at {user_location()}: {cure}")
 
 
 def check_output(value: Any, name: str, kinds: str) -> None:
@@ -180,13 +196,13 @@ def on_vectors(
             f"fd.{name} was called without a point, at {user_location()}: write "
             f"fd.{name}(f)(x, ...)."
         )
-    point, unravel = ravel_pytree(args[0] if len(args) == 1 else tuple(args))
-    if point.dtype.kind != "f":
-        raise InputError(
-            f"fd.{name} takes real floating numbers, got {point.dtype}, at {user_location()}. Make "
-            "integers floats, close over what is exact, and give the real and the imaginary part "
-            "of a complex number as two leaves."
-        )
+    whole = args[0] if len(args) == 1 else tuple(args)
+    cure = (
+        f". fd.{name} takes real floating numbers: make integers floats, close over what is exact, "
+        "and give the real and the imaginary part of a complex number as two leaves."
+    )
+    check_dtypes(whole, f"fd.{name}: x", cure, InputError)
+    point, unravel = ravel_pytree(whole)
 
     def on_vector(z: Any) -> Any:
         return real_vector(f(unravel(z)) if len(args) == 1 else f(*unravel(z)))

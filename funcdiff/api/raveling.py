@@ -17,6 +17,7 @@ from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
+from funcdiff.pytree.structure import MismatchError, Structure, leaves_like
 
 
 @public
@@ -62,13 +63,13 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     pairs = zip(numbers.leaves, numbers.flags, strict=True)
     others = [leaf for leaf, flag in pairs if not flag]
     structure = pytree.flatten(tree)[1]
-    return vector, _Unravel(
+    return vector, Unravel(
         structure, numbers.flags, others, types, paths, vector.shape, vector.dtype
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Unravel:
+class Unravel:
     """The way back from a vector; it keeps no arrays, and can be pickled."""
 
     structure: Any
@@ -96,6 +97,29 @@ class _Unravel:
                 piece = _convert(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
         return rebuild(self.structure, self.numeric, pieces, self.others)
+
+    def ravel(self, tree: Any) -> Any:
+        """Return the vector of a container like the first one, with keys in any order."""
+        leaves = leaves_in_order(self.structure, tree, "the container")
+        vector, unravel = ravel_pytree(pytree.unflatten(self.structure, leaves))
+        for found, own, path in zip(unravel.types, self.types, self.paths, strict=True):
+            if found.shape != own.shape:
+                raise InputError(
+                    f"the container{path} has the shape {found.shape}, not {own.shape}, at "
+                    f"{user_location()}. Give one of the same shapes."
+                )
+        return vector
+
+
+def leaves_in_order(structure: Structure, tree: Any, name: str) -> list[Any]:
+    """Return the leaves of a container that has a structure, with keys in any order."""
+    try:
+        return leaves_like(structure, tree)
+    except MismatchError as error:
+        raise InputError(
+            f"{name}{error.path} is {error.found}, not {error.expected}, at {user_location()}. "
+            "Give a container of the same structure."
+        ) from None
 
 
 def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from funcdiff.api.derivatives.jacobian import value_and_jacobian
 from funcdiff.api.derivatives.queries import Sparsity, depends_on, sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.jit import Engine, jit
-from funcdiff.api.raveling import ravel_pytree
+from funcdiff.api.raveling import Unravel
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location
 from funcdiff.passes.sparsity.assembly import FullPattern, Pattern, pattern_of_keys
@@ -49,7 +49,7 @@ class Functions:
 
     f: Callable[..., Any]
     c: Callable[..., Any] | None
-    containers: tuple[Callable[[Any], Any], Callable[[Any], Any]]  # of x and of c(x), of vectors
+    containers: tuple[Unravel, Unravel]  # of x and of c(x), of vectors
     args: tuple[Any, ...]
     start: Any
     bounds: tuple[Any, Any]
@@ -76,14 +76,15 @@ class Functions:
         return len(self.cbounds[0])
 
     def objective(self, z: Any, *args: Any) -> Any:
-        """Return the objective."""
-        return self.f(self.containers[0](z), *args)
+        """Return the objective; a constant may be an integer."""
+        value = self.f(self.containers[0](z), *args)
+        return float(value) if isinstance(value, int) else value
 
     def constraints(self, z: Any, *args: Any) -> Any:
         """Return the vector of constraints."""
         if self.c is None:
             return np.zeros(0)
-        return ravel_pytree(self.c(self.containers[0](z), *args))[0]
+        return self.containers[1].ravel(self.c(self.containers[0](z), *args))
 
     def lagrangian(self, z: Any, factor: Any, multipliers: Any, *args: Any) -> Any:
         """Return ``factor·f + multipliers·c``."""
@@ -137,8 +138,7 @@ class Functions:
         found = self._compute(self._first, z)
         if found is None:
             value, gradient, constraints = np.nan, np.full(self.n, np.nan), np.full(self.m, np.nan)
-            pattern = self.places("Jacobian")
-            return At(value, gradient, constraints, Entries(np.full(pattern.nnz, np.nan), pattern))
+            return At(value, gradient, constraints, Entries.undefined(self.places("Jacobian")))
         value, gradient, constraints, data, places = found
         if self.factors is not None:
             of, each = self.factors
@@ -157,11 +157,15 @@ class Functions:
         """Return the second derivatives of the Lagrangian, both triangles."""
         of, each = self.factors or (1.0, 1.0)
         weights = each * np.asarray(multipliers, dtype=float)
+        if weights.shape != (self.m,):
+            raise InputError(
+                f"nlp: multipliers have shape {weights.shape}, not ({self.m},), at "
+                f"{user_location()}. Give one for each constraint."
+            )
         z = np.asarray(z, dtype=float)
         found = self._compute(self._second, z, float(of * factor), weights)
         if found is None:
-            pattern = self.places("Hessian")
-            return Entries(np.full(pattern.nnz, np.nan), pattern)
+            return Entries.undefined(self.places("Hessian"))
         data, places = found
         return Entries(data, places.pattern)
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Generic
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.coordinates import Coordinates, bound_vectors, check_dtypes
+from funcdiff.api.calls.arguments import check_function, ints_of, is_int
+from funcdiff.api.coordinates import Coordinates, bound_vectors, check_dtypes, refuse_traced
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.jit import Engine, check_engine
 from funcdiff.api.raveling import ravel_pytree
@@ -103,6 +103,8 @@ def nlp(
             "the comma."
         )
     check_engine(engine)
+    within = "pass what varies in args=, and differentiate the solution by program.sensitivity."
+    refuse_traced((x0, args, bounds, cbounds), "fd.nlp", within)
     check_dtypes(x0, "nlp: x0", _REAL, InputError)
     z0, unravel = ravel_pytree(x0)
     if not len(z0):
@@ -113,7 +115,9 @@ def nlp(
     z0, args = z0.astype(float), tuple(args)
     value: Any = _first_value(f, unravel, z0, args)
     found = None if c is None else _first_value(c, unravel, z0, args)
-    if np.shape(value) != () or np.asarray(value).dtype.kind not in "fiu":
+    refuse_traced((value, found), "fd.nlp", f"f or c closes over a traced number; {within}")
+    value = float(value) if isinstance(value, int) else value  # where any solution will do
+    if np.shape(value) != () or np.asarray(value).dtype.kind != "f":
         raise OutputError(
             f"nlp: f returned an array of shape {np.shape(value)} and dtype "
             f"{np.asarray(value).dtype}, at {user_location()}. Return a real scalar: np.sum(terms)."
@@ -202,7 +206,7 @@ class NonlinearProgram(Generic[X]):
 
     def vector(self, x: X) -> Any:
         """Return the vector ``(n,)`` of a container."""
-        return ravel_pytree(x)[0].astype(float)
+        return self.functions.containers[0].ravel(x).astype(float)
 
     def container(self, z: Any) -> X:
         """Return the container that a vector ``(n,)`` stands for."""
@@ -379,9 +383,8 @@ class NonlinearProgram(Generic[X]):
         array([[ 0.5, -0.5],
                [-0.5,  0.5]])
         """
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        most = len(self.functions.args)
-        if not all(isinstance(k, int) and -most <= k < most for k in chosen):
+        chosen, most = ints_of(argnums), len(self.functions.args)
+        if chosen is None or not all(-most <= k < most for k in chosen):
             raise InputError(
                 f"nlp.sensitivity: argnums={argnums!r} for a program with {most} arguments, at "
                 f"{user_location()}. Count them from 0, without x."
@@ -390,7 +393,7 @@ class NonlinearProgram(Generic[X]):
         @public
         def at(*args: Any) -> Any:
             found = derivatives(self.functions, solution, chosen, args or self.functions.args)
-            return found[0] if isinstance(argnums, int) else tuple(found)
+            return found[0] if is_int(argnums) else tuple(found)
 
         return at
 

@@ -64,12 +64,9 @@ def _slsqp(program: Functions) -> dict[str, Any]:
 
     parts = ("eq", equal, 1.0, low), ("ineq", above, 1.0, low), ("ineq", below, -1.0, high)
     found = [part(*given) for given in parts if np.any(given[1])]
-    return {**_objective(program), "constraints": found}
-
-
-def _objective(program: Functions) -> dict[str, Any]:
-    at = program.at
-    return {"fun": lambda z: float(at(z).value), "jac": lambda z: at(z).gradient}
+    return {
+        "fun": lambda z: float(at(z).value), "jac": lambda z: at(z).gradient, "constraints": found
+    }  # fmt: skip
 
 
 def _trust_constr(program: Functions) -> dict[str, Any]:
@@ -83,8 +80,8 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
 
     as_matrix = Entries.sparse if program.n >= LARGE else Entries.dense
     found = {
-        **_objective(program),
         "fun": value_or_inf,
+        "jac": lambda z: program.at(z).gradient,
         "hess": lambda z: as_matrix(program.hessian(z, 1.0, none)),
         "constraints": [],
     }

@@ -13,14 +13,20 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.calls.arguments import is_int
 from funcdiff.api.calls.transformed import explains_calls
-from funcdiff.api.coordinates import Coordinates, check_output, on_vectors
+from funcdiff.api.coordinates import (
+    Coordinates,
+    check_output,
+    is_fraction,
+    on_vectors,
+    refuse_traced,
+)
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
-from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConcreteValueError, InputError, UncertaintyWarning, user_location
 from funcdiff.passes.sparsity.assembly import Pattern
 from funcdiff.reading.provenance import jacobians_by_line
@@ -145,7 +151,7 @@ class Propagated(Generic[R]):
         any
             Expanded uncertainties, like `std`.
         """
-        if not 0 < level < 1:
+        if not is_fraction(level):
             raise InputError(f"level must lie between 0 and 1, got {level}, at {user_location()}.")
         p = (1 + level) / 2
         if self.dof is None:
@@ -222,17 +228,15 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
         rng: int | np.random.Generator | None = None, dof: Any = None, check: bool = True,
     ) -> Propagated[R]:  # fmt: skip
-        if order not in (1, 2) or samples in (1, True) or samples < 0:
+        if order not in (1, 2) or not is_int(samples) or samples == 1 or samples < 0:
             got = f"order={order!r}, samples={samples!r}, at {user_location()}"
             raise InputError(f"order must be 1 or 2, and samples 0 or more than 1; got {got}.")
-        if any_traced(pytree.flatten((args, cov, std))[0]):
-            raise InputError(
-                f"fd.propagate needs values, but is traced at {user_location()}: call it outside "
-                "of jit, vmap and derivatives."
-            )
+        outside = "call it outside of jit, vmap and derivatives."
+        refuse_traced((args, cov, std, dof), "fd.propagate", outside)
         g, x, at = on_vectors(f, args, "propagate")
         C = covariance(cov, std, at)
         value = f(*args)
+        refuse_traced(value, "fd.propagate", f"f closes over a traced number; {outside}")
         check_output(value, "propagate", "fc")
         to = Coordinates.of(value)
         J, alone = _jacobian(g, x, diagonal=C.variances is not None)

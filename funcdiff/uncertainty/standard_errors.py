@@ -10,7 +10,13 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from funcdiff.api.calls.transformed import explains_calls
-from funcdiff.api.coordinates import Coordinates, bound_vectors, check_output, on_vectors
+from funcdiff.api.coordinates import (
+    Coordinates,
+    bound_vectors,
+    check_output,
+    is_fraction,
+    on_vectors,
+)
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
@@ -281,7 +287,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         *args: Any, level: float = 0.95, kind: Literal["wald", "profile"] = "wald",
         lower: Any = None, upper: Any = None,
     ) -> tuple[Any, Any]:  # fmt: skip
-        if kind not in ("wald", "profile") or not 0 < level < 1:
+        if kind not in ("wald", "profile") or not is_fraction(level):
             raise InputError(
                 f"kind must be 'wald' or 'profile' and level lie between 0 and 1, got {kind!r} and "
                 f"{level!r}, at {user_location()}."

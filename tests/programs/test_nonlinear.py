@@ -264,3 +264,62 @@ def test_an_engine_is_chosen() -> None:
         assert chosen.functions.engine == engine
     with pytest.raises(InputError, match="engine='fast' is neither"):
         program(engine="fast")
+
+
+def test_keys_may_stand_in_another_order() -> None:
+    def c(x: Any) -> Any:
+        parts = {"low": x["a"] - 1.0, "high": x["a"] * x["b"]}
+        return parts if x["a"] > 0 else dict(reversed(parts.items()))
+
+    x0 = {"a": 1.0, "b": 2.0}
+    bounds = {"b": 0.0, "a": -5.0}, {"b": 9.0, "a": None}
+    p = fd.nlp(lambda x: x["a"] ** 2 + x["b"], c, x0, bounds, ({"high": -9.0, "low": None}, None))
+    assert p.bounds[0].tolist() == [-5.0, 0.0]
+    assert p.bounds[1].tolist() == [np.inf, 9.0]
+    assert p.cbounds[0].tolist() == [-np.inf, -9.0]
+    assert p.vector({"b": 3.0, "a": 4.0}).tolist() == [4.0, 3.0]
+    assert p.functions.at(np.array([-1.0, 2.0])).constraints.tolist() == [-2.0, -2.0]
+    with pytest.raises(InputError, match=r"container is \{'a': \*\}, not \{'a': \*, 'b': \*\}"):
+        p.vector({"a": 4.0})
+    with pytest.raises(InputError, match=r"container\['a'\] has the shape \(2,\), not \(\)"):
+        p.vector({"a": np.ones(2), "b": 1.0})
+
+
+def test_any_solution_is_asked_for_by_a_constant() -> None:
+    p = fd.nlp(lambda x: 0, lambda x: np.sum(x**2), np.ones(2), cbounds=(4.0, 4.0))
+    for method in ("SLSQP", "trust-constr", "COBYQA"):
+        found = p.solve(method)
+        assert found.success
+        assert abs(np.sum(found.x**2) - 4) < 1e-5
+    with pytest.raises(OutputError, match="dtype int64"):
+        fd.nlp(lambda x: np.argmax(x), None, np.ones(2))
+
+
+def test_arguments_that_solvers_cannot_use_are_refused_in_words() -> None:
+    p = fd.nlp(lambda x, a: np.sum((x - a) ** 2), lambda x, a: x, np.zeros(2), None, (None, 3.0),
+               args=(1.0,))  # fmt: skip
+    with pytest.raises(InputError, match=r"x\[0\] of x0 is inf"):
+        fd.nlp(np.sum, None, np.array([np.inf, 1.0]))
+    with pytest.raises(InputError, match=r"multipliers have shape \(3,\), not \(2,\)"):
+        p.problem().hessian(np.zeros(2), np.ones(3), 1.0)
+    solution = p.solve()
+    np.testing.assert_allclose(p.sensitivity(solution, np.int64(0))(), [1.0, 1.0], atol=1e-6)
+    for wrong in (1, -2, 0.5, "a"):
+        with pytest.raises(InputError, match="argnums="):
+            p.sensitivity(solution, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda a: fd.nlp(lambda x: np.sum((x - a) ** 2), None, np.zeros(2)).solve().value,
+        lambda a: fd.nlp(np.sum, lambda x: x - a, np.zeros(2), cbounds=(0, 1)).solve().value,
+        lambda a: fd.nlp(np.sum, None, a).solve().value,
+        lambda a: fd.nlp(lambda x, a: np.sum(x - a), None, np.zeros(2), args=(a,)).solve().value,
+        lambda a: fd.nlp(np.sum, None, np.zeros(2), (a, None)).solve().value,
+    ],
+)
+def test_what_is_differentiated_by_goes_into_arguments(of: Any) -> None:
+    for transform in (fd.grad, fd.jit):
+        with pytest.raises(InputError, match=r"fd\.nlp needs values.*program\.sens"):
+            transform(of)(-np.ones(2))

@@ -48,6 +48,11 @@ class Entries(NamedTuple):
     data: Any
     pattern: Pattern
 
+    @classmethod
+    def undefined(cls, pattern: Pattern) -> Entries:
+        """Return a matrix of NaN."""
+        return cls(np.full(pattern.nnz, np.nan), pattern)
+
     def dense(self) -> Any:
         """Return the matrix as an array."""
         found = np.zeros(prod(self.pattern.shape), self.data.dtype)
