@@ -181,16 +181,13 @@ def refuse_traced(tree: Any, what: str, cure: str) -> None:
         raise InputError(f"{what} needs values, but is traced at {user_location()}: {cure}")
 
 
-def check_output(value: Any, name: str, kinds: str) -> None:
-    """Refuse results that are not floating, nor complex where `kinds` has no "c"."""
-    cure = f". Return floating {'' if 'c' in kinds else 'real '}numbers only."
-    check_dtypes(value, f"fd.{name}: the result", cure, OutputError, kinds=kinds)
-
-
 def on_vectors(
-    f: Callable[..., Any], args: Sequence[Any], name: str
+    f: Callable[..., Any], args: Sequence[Any], name: str, *, kinds: str = "fc"
 ) -> tuple[Callable[[Any], Any], Any, Coordinates]:
-    """Return a function as one of vectors, the point as a vector, and its coordinates."""
+    """Return a function as one of vectors, the point as a vector, and its coordinates.
+
+    The function refuses results of other kinds, and those that are not floating.
+    """
     if not args:
         raise InputError(
             f"fd.{name} was called without a point, at {user_location()}: write "
@@ -204,7 +201,11 @@ def on_vectors(
     check_dtypes(whole, f"fd.{name}: x", cure, InputError)
     point, unravel = ravel_pytree(whole)
 
+    returned = f". Return floating {'' if 'c' in kinds else 'real '}numbers only."
+
     def on_vector(z: Any) -> Any:
-        return real_vector(f(unravel(z)) if len(args) == 1 else f(*unravel(z)))
+        value = f(unravel(z)) if len(args) == 1 else f(*unravel(z))
+        check_dtypes(value, f"fd.{name}: the result", returned, OutputError, kinds=kinds)
+        return real_vector(value)
 
     return on_vector, point, Coordinates.of(unravel(point))

@@ -101,6 +101,7 @@ class Unravel:
     def ravel(self, tree: Any) -> Any:
         """Return the vector of a container like the first one, with keys in any order."""
         leaves = leaves_in_order(self.structure, tree, "the container")
+        unravel: Any
         vector, unravel = ravel_pytree(pytree.unflatten(self.structure, leaves))
         for found, own, path in zip(unravel.types, self.types, self.paths, strict=True):
             if found.shape != own.shape:

@@ -16,7 +16,6 @@ from funcdiff.api.derivatives.jacobian import value_and_jacobian
 from funcdiff.api.derivatives.queries import Sparsity, depends_on, sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.jit import Engine, jit
-from funcdiff.api.raveling import Unravel
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import FuncdiffError, InputError, user_location
 from funcdiff.passes.sparsity.assembly import FullPattern, Pattern, pattern_of_keys
@@ -49,7 +48,7 @@ class Functions:
 
     f: Callable[..., Any]
     c: Callable[..., Any] | None
-    containers: tuple[Unravel, Unravel]  # of x and of c(x), of vectors
+    containers: tuple[Any, Any]  # of x and of c(x): what makes them of vectors, and back
     args: tuple[Any, ...]
     start: Any
     bounds: tuple[Any, Any]
@@ -117,8 +116,8 @@ class Functions:
             if pattern.is_half_full:  # then an array is cheaper
                 full = np.ravel(hessian(self.lagrangian)(z, *args))
                 return full, self._is(FullPattern(self.n, self.n))
-            data, places = hessian(self.lagrangian, sparse=True, format="coo")(z, *args)
-            return data, self._is(Pattern(*places, pattern.shape))
+            data, (rows, columns) = hessian(self.lagrangian, sparse=True, format="coo")(z, *args)
+            return data, self._is(Pattern(rows, columns, pattern.shape))
 
         return self._jit(second)
 
@@ -274,5 +273,5 @@ def _value_and_jacobian(c: Callable[..., Any], z: Any, *args: Any) -> tuple[Any,
     if pattern.is_half_full:  # then an array is cheaper
         value, J = value_and_jacobian(c)(z, *args)
         return value, np.ravel(J), FullPattern(*J.shape)
-    value, (data, places) = value_and_jacobian(c, sparse=True, format="coo")(z, *args)
-    return value, data, Pattern(*places, pattern.shape)
+    value, (data, (rows, columns)) = value_and_jacobian(c, sparse=True, format="coo")(z, *args)
+    return value, data, Pattern(rows, columns, pattern.shape)

@@ -79,7 +79,7 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
         return float(here.value) if exists else np.inf
 
     as_matrix = Entries.sparse if program.n >= LARGE else Entries.dense
-    found = {
+    found: dict[str, Any] = {
         "fun": value_or_inf,
         "jac": lambda z: program.at(z).gradient,
         "hess": lambda z: as_matrix(program.hessian(z, 1.0, none)),

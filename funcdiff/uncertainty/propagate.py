@@ -15,13 +15,7 @@ from funcdiff import pytree
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import is_int
 from funcdiff.api.calls.transformed import explains_calls
-from funcdiff.api.coordinates import (
-    Coordinates,
-    check_output,
-    is_fraction,
-    on_vectors,
-    refuse_traced,
-)
+from funcdiff.api.coordinates import Coordinates, is_fraction, on_vectors, refuse_traced
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
@@ -237,7 +231,6 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         C = covariance(cov, std, at)
         value = f(*args)
         refuse_traced(value, "fd.propagate", f"f closes over a traced number; {outside}")
-        check_output(value, "propagate", "fc")
         to = Coordinates.of(value)
         J, alone = _jacobian(g, x, diagonal=C.variances is not None)
         first = _variances(J, C)
@@ -265,8 +258,8 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, 
         pattern = sparsity(g)(x)
         if pattern.nnz * 10 < np.prod(pattern.shape):
             alone = bool(np.max(np.bincount(pattern.rows), initial=0) <= 1)
-            data, places = jacobian(g, sparse=True, format="coo")(x)
-            return Entries(data, Pattern(*places, pattern.shape)), alone
+            data, (rows, columns) = jacobian(g, sparse=True, format="coo")(x)
+            return Entries(data, Pattern(rows, columns, pattern.shape)), alone
     return jacobian(g)(x), False
 
 

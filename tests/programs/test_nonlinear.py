@@ -271,7 +271,7 @@ def test_keys_may_stand_in_another_order() -> None:
         parts = {"low": x["a"] - 1.0, "high": x["a"] * x["b"]}
         return parts if x["a"] > 0 else dict(reversed(parts.items()))
 
-    x0 = {"a": 1.0, "b": 2.0}
+    x0: Any = {"a": 1.0, "b": 2.0}
     bounds = {"b": 0.0, "a": -5.0}, {"b": 9.0, "a": None}
     p = fd.nlp(lambda x: x["a"] ** 2 + x["b"], c, x0, bounds, ({"high": -9.0, "low": None}, None))
     assert p.bounds[0].tolist() == [-5.0, 0.0]
@@ -303,10 +303,12 @@ def test_arguments_that_solvers_cannot_use_are_refused_in_words() -> None:
     with pytest.raises(InputError, match=r"multipliers have shape \(3,\), not \(2,\)"):
         p.problem().hessian(np.zeros(2), np.ones(3), 1.0)
     solution = p.solve()
-    np.testing.assert_allclose(p.sensitivity(solution, np.int64(0))(), [1.0, 1.0], atol=1e-6)
-    for wrong in (1, -2, 0.5, "a"):
+    numbers: list[Any] = [np.int64(0), 1, -2, 0.5, "a"]
+    first, *wrong = numbers
+    np.testing.assert_allclose(p.sensitivity(solution, first)(), np.ones(2), atol=1e-6)
+    for number in wrong:
         with pytest.raises(InputError, match="argnums="):
-            p.sensitivity(solution, wrong)  # type: ignore[arg-type]
+            p.sensitivity(solution, number)
 
 
 @pytest.mark.parametrize(

@@ -298,13 +298,16 @@ def test_keys_of_uncertainties_may_stand_in_another_order() -> None:
         fd.propagate(power)(x, cov={"V": {"V": 0.09, "I": 0.0}, "I": {"V": 0.0, "I": 0.01}})
 
 
+WRONG: Any = ["0.9", 0.5]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: fd.propagate(np.sum)(np.ones(2), std=0.1, samples=10.5), "samples=10.5"),
         (lambda: fd.propagate(np.sum)(np.ones(2), std=0.1, samples=True), "samples=True"),
-        (lambda: fd.propagate(np.sin)(1.0, std=0.1).half_width(np.ones(2)), "level must lie"),
-        (lambda: fd.propagate(np.sin)(1.0, std=0.1).half_width("a"), "level must lie"),
+        (lambda: fd.propagate(np.sin)(1.0, std=0.1).half_width(WRONG), "level must lie"),
+        (lambda: fd.propagate(np.sin)(1.0, std=0.1).half_width(WRONG[:1]), "level must lie"),
         (
             lambda: fd.propagate(lambda m: m["a"])({"a": 1.0, "unit": "V"}, std=0.1),
             r"x\['unit'\] is of dtype <U1",
