@@ -1,7 +1,7 @@
 """A pendulum that is swung up, beside CasADi: equal derivatives, and the time that they take.
 
-``python -m pytest tests/programs/in_casadi.py`` with the extra ``bench``.  ``python -m`` of it prints
-how many times as long CasADi takes for what a solver asks for at a point.
+``python -m pytest tests/programs/in_casadi.py`` with the extra ``bench``.  ``python -m`` of it
+prints how many times as long CasADi takes for what a solver asks for at a point.
 """
 
 from __future__ import annotations
