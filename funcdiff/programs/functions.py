@@ -137,7 +137,7 @@ class Functions:
         found = self._compute(self._first, z)
         if found is None:
             value, gradient, constraints = np.nan, np.full(self.n, np.nan), np.full(self.m, np.nan)
-            return At(value, gradient, constraints, Entries.undefined(self.places("Jacobian")))
+            return At(value, gradient, constraints, Entries.of_nan(self.places("Jacobian")))
         value, gradient, constraints, data, places = found
         if self.factors is not None:
             of, each = self.factors
@@ -164,7 +164,7 @@ class Functions:
         z = np.asarray(z, dtype=float)
         found = self._compute(self._second, z, float(of * factor), weights)
         if found is None:
-            return Entries.undefined(self.places("Hessian"))
+            return Entries.of_nan(self.places("Hessian"))
         data, places = found
         return Entries(data, places.pattern)
 

@@ -227,21 +227,15 @@ def whiten(J: Any, noise: Any) -> Any:
         with suppress(np.linalg.LinAlgError):
             return np.linalg.solve(np.linalg.cholesky(noise), J)
     fits = given == () or (given != (rows, rows) and np.prod(given) == rows)
-    if not fits or not _is_positive(noise):
+    known = np.ones(1) if isinstance(noise, Tracer) else np.asarray(noise)
+    positive = known.dtype.kind in "fiu" and np.all((known > 0) & (known < np.inf))
+    if not fits or not positive:
         raise InputError(
             f"noise= of shape {given} does not fit {rows} data, or is not positive and finite, at "
             f"{user_location()}. Give one standard deviation, one for each, or their covariance "
             "matrix, which is symmetric and positive definite."
         )
     return J / np.reshape(noise, (-1, 1))
-
-
-def _is_positive(x: Any) -> bool:
-    """Whether numbers are positive and finite; traced ones are believed to be."""
-    if isinstance(x, Tracer):
-        return True
-    x = np.asarray(x)
-    return x.dtype.kind in "fiu" and bool(np.all((x > 0) & (x < np.inf)))
 
 
 @explains_calls

@@ -49,7 +49,7 @@ class Entries(NamedTuple):
     pattern: Pattern
 
     @classmethod
-    def undefined(cls, pattern: Pattern) -> Entries:
+    def of_nan(cls, pattern: Pattern) -> Entries:
         """Return a matrix of NaN."""
         return cls(np.full(pattern.nnz, np.nan), pattern)
 
