@@ -252,6 +252,10 @@ def test_what_callbacks_return_may_be_written_into() -> None:
     for one, other in zip(all_of_them(), kept, strict=True):
         np.testing.assert_array_equal(one, other)
     assert callbacks.jacobianstructure()[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
+    here = program().functions.at(z).jacobian
+    for name, part in (("data", 7.0), ("indices", 0), ("indptr", 0)):
+        getattr(here.sparse(), name)[...] = part
+    np.testing.assert_array_equal(here.sparse().toarray(), here.dense())
 
 
 def test_an_engine_is_chosen() -> None:

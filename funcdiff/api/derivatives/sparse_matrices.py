@@ -61,7 +61,7 @@ class Entries(NamedTuple):
 
     def sparse(self) -> Any:
         """Return the matrix as an array of SciPy's."""
-        return matrix(self.pattern, self.data, "csr")
+        return matrix(self.pattern, self.data.copy(), "csr")
 
 
 class Sparse(NamedTuple):
