@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.raveling import ravel_pytree
+from funcdiff.api.raveling import leaves_in_order, ravel_pytree
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.pytree.structure import MismatchError, leaves_like
@@ -186,7 +186,8 @@ def on_vectors(
 ) -> tuple[Callable[[Any], Any], Any, Coordinates]:
     """Return a function as one of vectors, the point as a vector, and its coordinates.
 
-    The function refuses results of other kinds, and those that are not floating.
+    The function refuses results of other kinds, and those that are not floating. Keys of results
+    have the order of the first one, whatever branches there are.
     """
     if not args:
         raise InputError(
@@ -200,12 +201,14 @@ def on_vectors(
     )
     check_dtypes(whole, f"fd.{name}: x", cure, InputError)
     point, unravel = ravel_pytree(whole)
-
+    first: dict[str, Any] = {}
     returned = f". Return floating {'' if 'c' in kinds else 'real '}numbers only."
 
     def on_vector(z: Any) -> Any:
         value = f(unravel(z)) if len(args) == 1 else f(*unravel(z))
         check_dtypes(value, f"fd.{name}: the result", returned, OutputError, kinds=kinds)
-        return real_vector(value)
+        structure = first.setdefault("structure", pytree.flatten(value)[1])
+        leaves = leaves_in_order(structure, value, f"fd.{name}: the result of another branch")
+        return real_vector(leaves)
 
     return on_vector, point, Coordinates.of(unravel(point))

@@ -331,3 +331,16 @@ def test_units_far_apart_do_not_overflow() -> None:
     C = np.array([[1e-300, 0.0], [0.0, 1e300]])
     found = fd.propagate(lambda x: x)(np.array([1e-150, 1e150]), cov=C, check=False)
     np.testing.assert_allclose(found.std, [1e-150, 1e150])
+
+
+def test_branches_may_return_keys_in_another_order() -> None:
+    def f(x: Any) -> Any:
+        parts = {"a": x, "b": 10.0 + x}
+        return parts if x > 0 else dict(reversed(parts.items()))
+
+    found = fd.propagate(f)(0.01, std=1.0, samples=1000, rng=0, check=False)
+    mean, _ = found.sampled or ({}, {})
+    np.testing.assert_allclose(mean["b"] - mean["a"], 10.0)
+    other = fd.propagate(lambda x: {"a": x} if x < 1 else {"b": x})
+    with pytest.raises(errors.InputError, match=r"another branch is \{'a': \*\}, not"):
+        other(1.0, std=1.0, samples=9, rng=0, check=False)
