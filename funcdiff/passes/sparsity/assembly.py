@@ -41,7 +41,7 @@ class Pattern:
     columns: Array
     shape: tuple[int, int]
 
-    @cached_property
+    @property
     def keys(self) -> Array:
         """The places as numbers, counted row by row."""
         return self.rows * self.shape[1] + self.columns
@@ -104,6 +104,11 @@ class FullPattern(Pattern):
     def columns(self) -> Array:
         """The numbers of all columns, row by row."""
         return np.tile(np.arange(self.shape[1]), self.shape[0])
+
+    @property
+    def keys(self) -> Array:
+        """The places as numbers, counted row by row."""
+        return np.arange(self.nnz)
 
     @property
     def nnz(self) -> int:
