@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
+from funcdiff.pytree.structure import MismatchError, Structure, leaves_like
 
 
 @public
@@ -63,13 +63,13 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     pairs = zip(numbers.leaves, numbers.flags, strict=True)
     others = [leaf for leaf, flag in pairs if not flag]
     structure = pytree.flatten(tree)[1]
-    return vector, _Unravel(
+    return vector, Unravel(
         structure, numbers.flags, others, types, paths, vector.shape, vector.dtype
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Unravel:
+class Unravel:
     """The way back from a vector; it keeps no arrays, and can be pickled."""
 
     structure: Any
@@ -98,15 +98,29 @@ class _Unravel:
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
         return rebuild(self.structure, self.numeric, pieces, self.others)
 
+    def ravel(self, tree: Any) -> Any:
+        """Return the vector of a container like the first one, with keys in any order."""
+        leaves = leaves_in_order(self.structure, tree, "the container")
+        unravel: Any
+        vector, unravel = ravel_pytree(pytree.unflatten(self.structure, leaves))
+        for found, own, path in zip(unravel.types, self.types, self.paths, strict=True):
+            if found.shape != own.shape:
+                raise InputError(
+                    f"the container{path} has the shape {found.shape}, not {own.shape}, at "
+                    f"{user_location()}. Give one of the same shapes."
+                )
+        return vector
 
-def element_name(paths: Sequence[str], shapes: Sequence[tuple[int, ...]], k: int) -> str:
-    """Return the path of element `k` of a vector that has leaves of these paths and shapes."""
-    for path, shape in zip(paths, shapes, strict=True):
-        if k < prod(shape):
-            place = ", ".join(map(str, np.unravel_index(k, shape)))
-            return f"{path}[{place}]" if place else path
-        k -= prod(shape)
-    raise IndexError(k)
+
+def leaves_in_order(structure: Structure, tree: Any, name: str) -> list[Any]:
+    """Return the leaves of a container that has a structure, with keys in any order."""
+    try:
+        return leaves_like(structure, tree)
+    except MismatchError as error:
+        raise InputError(
+            f"{name}{error.path} is {error.found}, not {error.expected}, at {user_location()}. "
+            "Give a container of the same structure."
+        ) from None
 
 
 def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:

@@ -22,7 +22,13 @@ from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Grouped as Step
 from funcdiff.backend.blocks.schedule import Limits, Loop, Region, group, schedule
 from funcdiff.backend.code.columns import turn
-from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
+from funcdiff.backend.code.formulas import (
+    OPERATORS,
+    index,
+    is_ufunc,
+    reduction_ufunc,
+    with_new_axes,
+)
 from funcdiff.backend.code.lower import hoist_constants, lower
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.scipy_routines import row_adder, solver, triangles
@@ -180,6 +186,9 @@ KEPT: Final = 1 << 28
 _MANY: Final = 2000
 """Elements from which on memory that is kept is quicker than memory that is new."""
 
+_WRITTEN_OUT: Final = 4096
+"""Elements of a broadcast up to which it is written out, sooner than NumPy makes a view."""
+
 _MOST_LOOPS: Final = 64
 """Loops of machine code in a program, each of which takes 10 ms to compile and 1 MB of memory."""
 
@@ -279,7 +288,9 @@ class _Writer:
         self._parameters = [*inputs[:count], *(f"o{k}" for k in range(len(stored)))]
         self._constants = inputs[count:]
         calls.names.update(zip(self._constants, constants, strict=True))
-        self._slots, self._dying = between_calls(ordered, steps, _takes_memory, _is_seen_by_user)
+        self._slots, self._dying = between_calls(
+            ordered, steps, self._takes_memory, _is_seen_by_user
+        )
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
@@ -322,7 +333,12 @@ class _Writer:
             return [calls.view(eq)]
         names = ", ".join(map(calls.own_name, eq.results))
         placed = v.number in self._given or v.number in self._slots
-        if placed and _takes_memory(eq):
+        if self._is_written_out(eq):
+            made = [] if placed else [f"{calls.name(v)} = {self._allocation('empty', v.type)}"]
+            x = calls.operand(eq.operands[0])
+            spread = with_new_axes(eq, x, v.type.ndim) if eq.operands[0].type.shape else x
+            return [*made, f"{calls.name(v)}[...] = {spread}"]
+        if placed and self._takes_memory(eq):
             if _is_padding(eq):
                 return [f"{calls.name(v)}.fill(0)", self._put(eq, calls.name(v))]
             return [self._write(eq, calls.name(v))]
@@ -331,6 +347,20 @@ class _Writer:
             if begun:  # written out, because derivatives of indexing are full of it
                 return [f"{names} = {begun}", self._put(eq, names)]
         return [f"{names} = {self._call(eq)}", *self._copies_to_given(eq.results)]
+
+    def _takes_memory(self, step: Step) -> bool:
+        """Whether a step writes to memory that is given."""
+        if not isinstance(step, Equation) or _is_written(step) or _goes_into(step):
+            return True
+        written = step.primitive is concatenate_p or _is_padding(step)
+        return written or self._is_written_out(step)
+
+    def _is_written_out(self, eq: Equation) -> bool:
+        """Whether a broadcast is no view, of which `np.broadcast_to` takes ten times as long."""
+        v = eq.results[0]
+        few = eq.primitive.implementation.of_few
+        is_small = few is not None and v.type.size <= _WRITTEN_OUT
+        return is_small and v.number not in self._calls.views
 
     def _to_add_to(self, eq: Equation) -> str | None:
         """Return an array that may be added to instead of the first operand."""
@@ -483,13 +513,6 @@ def _is_padding(eq: Equation) -> bool:
 def _is_written(eq: Equation) -> bool:
     """Whether there is a call that is written to memory, or else makes some."""
     return _has_number_result(eq) or is_product(eq)
-
-
-def _takes_memory(step: Step) -> bool:
-    """Whether a step writes to memory that is given."""
-    if not isinstance(step, Equation) or _is_written(step) or _goes_into(step):
-        return True
-    return step.primitive is concatenate_p or _is_padding(step)
 
 
 def _goes_into(eq: Equation) -> bool:

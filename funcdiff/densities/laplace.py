@@ -36,12 +36,11 @@ class Approximation:
 
 @np.errstate(all="ignore")
 def approximate(
-    value_and_grad: Callable[[Any], tuple[Any, Any]],
-    hessian: Callable[[Any], Any],
-    constrain: Callable[[Any], Any],
-    z: Any,
-) -> Approximation:
+    value_and_grad: Callable[[Any], tuple[Any, Any]], hessian: Callable[[Any], Any], z: Any
+) -> tuple[Any, Any, float]:
     """Climb to the mode; where the density is not concave, along the absolute curvature.
+
+    Return the mode, the covariance there, and the logarithm of the evidence.
 
     What decides has no units of parameters: relative curvatures, and the gain of the log-density
     that a quadratic function would have, the square of Newton's decrement.
@@ -52,10 +51,10 @@ def approximate(
         steps = (axes.T @ gradient) / np.maximum(np.abs(curvatures), _FLAT)
         step = axes @ steps
         gain = float(gradient @ step)  # twice what a quadratic function would gain
-        if not np.isfinite(gain):
+        if not np.isfinite(gain) or not np.isfinite(value):
             break
         if gain <= 1e-10:
-            return _at_mode(value_and_grad, hessian, constrain, z + step)
+            return _at_mode(value_and_grad, hessian, z + step)
         rounding = 1e-14 * abs(float(value))
         length, least = 1.0, 1e-10 / max(gain, 1.0)  # without curvature, the first step is huge
         new_value, new_gradient = value_and_grad(z + step)
@@ -87,11 +86,8 @@ def _curvatures(curvature: Any, gradient: Any) -> tuple[Any, Any]:
 
 
 def _at_mode(
-    value_and_grad: Callable[[Any], tuple[Any, Any]],
-    hessian: Callable[[Any], Any],
-    constrain: Callable[[Any], Any],
-    z: Any,
-) -> Approximation:
+    value_and_grad: Callable[[Any], tuple[Any, Any]], hessian: Callable[[Any], Any], z: Any
+) -> tuple[Any, Any, float]:
     value, gradient = value_and_grad(z)
     curvatures, axes = _curvatures(-hessian(z), gradient)
     if not np.all(curvatures > _FLAT):
@@ -101,4 +97,4 @@ def _at_mode(
         )
     half = axes / np.sqrt(curvatures)
     evidence = value + len(z) / 2 * np.log(2 * np.pi) + np.linalg.slogdet(half)[1]
-    return Approximation(constrain(z), z, half @ half.T, float(evidence))
+    return z, half @ half.T, float(evidence)

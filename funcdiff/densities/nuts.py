@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcdiff.api.calls.arguments import is_int
+from funcdiff.api.coordinates import is_fraction
 from funcdiff.core.late import computed
 from funcdiff.densities.diagnostics import bulk_ess, of_each, rhat, tail_ess
 from funcdiff.errors import InputError, user_location
@@ -239,22 +241,30 @@ def _first_size(function: ValueAndGrad, rng: np.random.Generator, start: _Point,
 def draw_chains(
     function: ValueAndGrad,
     z: Any,
-    rng: np.random.Generator,
+    rng: int | np.random.Generator,
     numbers: tuple[int, int, int],
     target: float,
     progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:
     """Draw chains one after the other, as fields of `Draws`."""
     draws, warmup, chains = numbers
-    if draws < 1 or chains < 1 or warmup < 20 or not 0 < target < 1:
+    counts = all(map(is_int, numbers)) and draws >= 1 and chains >= 1 and warmup >= 20
+    if not counts or not is_fraction(target):
         raise InputError(
             f"sample: draws={draws}, warmup={warmup}, chains={chains} and target={target} do not "
             f"make a sampler, at {user_location()}. Give at least one draw and chain, 20 "
             "transitions for warm-up, and a target between 0 and 1."
         )
+    try:
+        generators = np.random.default_rng(rng).spawn(chains)
+    except TypeError as error:  # of seeds that are none, and of old generators
+        raise InputError(
+            f"sample: rng={rng!r} cannot be the source of generators for chains ({error}), at "
+            f"{user_location()}. Give a seed, or np.random.default_rng(seed)."
+        ) from None
     found = []
     with np.errstate(all="ignore"):  # steps that go too far are told by `Draws.diverging`
-        for number, own in enumerate(rng.spawn(chains)):
+        for number, own in enumerate(generators):
             rows = []
             for done, row in enumerate(_chain(function, z, own, (draws, warmup), target), 1):
                 rows.append(row)
@@ -279,14 +289,10 @@ def _start(function: ValueAndGrad, z: Any, rng: np.random.Generator) -> _Point:
 
 
 def _chain(
-    function: ValueAndGrad,
-    z: Any,
-    rng: np.random.Generator,
-    numbers: tuple[int, int],
-    target: float,
+    function: ValueAndGrad, z: Any, rng: np.random.Generator, counts: tuple[int, int], target: float
 ) -> Iterator[tuple[Any, float, int, bool]]:
     """Yield what each transition gives; learn step size and metric in those of the warm-up."""
-    draws, warmup = numbers
+    draws, warmup = counts
     point, deviations = _start(function, z, rng), np.ones(len(z))
     step = _StepSize(target, _first_size(function, rng, point, deviations))
     ends, window = _windows(warmup), []

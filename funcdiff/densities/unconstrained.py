@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from inspect import signature
 from itertools import accumulate, pairwise
@@ -13,11 +14,14 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.coordinates import refuse_traced
 from funcdiff.api.derivatives.gradient import value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import Engine, check_engine, jit
+from funcdiff.api.raveling import leaves_in_order
 from funcdiff.core.late import close_matches, computed, late_import
 from funcdiff.core.tracebacks import public
+from funcdiff.core.tracer import Tracer
 from funcdiff.densities import constrained
 from funcdiff.densities.diagnostics import warn
 from funcdiff.densities.laplace import Approximation, approximate
@@ -88,6 +92,7 @@ def density(
     >>> float(d.constrain(np.array([0.0]))["tau"])
     1.0
     """
+    refuse_traced(params0, "density: params0", "numbers that vary go into what logp closes over.")
     leaves, structure = pytree.flatten(params0)
     names = [tuple(map(_word, keys)) for keys in keys_of(structure)]
     given, constraints = _by_path(bounds), []
@@ -105,10 +110,11 @@ def density(
     check_engine(engine)
     found = Density(unconstrained, unconstrained.vector(params0), engine)
     with np.errstate(all="ignore"):
-        value = np.asarray(logp(unconstrained.parts(found.start)[0]))
-    if value.shape != () or value.dtype.kind not in "fiu":
+        value = logp(unconstrained.parts(found.start)[0])
+    dtype = value.dtype if isinstance(value, Tracer) else np.asarray(value).dtype
+    if np.shape(value) != () or dtype.kind not in "fiu":
         raise OutputError(
-            f"density: logp returned an array of shape {value.shape} and dtype {value.dtype}, at "
+            f"density: logp returned an array of shape {np.shape(value)} and dtype {dtype}, at "
             f"{user_location()}. Return a real scalar: np.sum(terms)."
         )
     return found
@@ -190,7 +196,7 @@ class _Unconstrained:
 
     def vector(self, params: Any) -> Any:
         """Return the vector of a container."""
-        leaves = pytree.structure.leaves_like(self.structure, params)
+        leaves = leaves_in_order(self.structure, params, "density: params")
         parts: list[Any] = [np.zeros(0)]
         triples = zip(self.constraints, leaves, pytree.paths(self.structure), strict=True)
         for constraint, leaf, path in triples:
@@ -241,17 +247,18 @@ class Density:
     @computed
     def value_and_grad(self) -> Callable[[Any], tuple[Any, Any]]:
         """Return the compiled function from ``z`` to the log-density and its gradient ``(n,)``."""
-        return _Compiled(self._jit(value_and_grad(self._function)), gradient=True)
+        f = self._jit(value_and_grad(self._function))
+        return _Compiled(f, (-np.inf, np.zeros(self.size)))
 
     @computed
     def value(self) -> Callable[[Any], Any]:
         """Return the compiled function from ``z`` to the log-density."""
-        return _Compiled(self._jit(self._function), gradient=False)
+        return _Compiled(self._jit(self._function), -np.inf)
 
     @computed
     def hessian(self) -> Callable[[Any], Any]:
         """Return the compiled function from ``z`` to the second derivatives ``(n, n)``."""
-        return self._jit(hessian(self._function))
+        return _Compiled(self._jit(hessian(self._function)), np.full((self.size,) * 2, np.nan))
 
     @public
     def constrain(self, z: Any) -> Any:
@@ -286,7 +293,8 @@ class Density:
         (array([1., 1.]), 0.0)
         """
         z = self.start if start is None else np.asarray(start, dtype=float)
-        return approximate(self.value_and_grad, self.hessian, self.constrain, z)
+        vector, *rest = approximate(self.value_and_grad, self.hessian, z)
+        return Approximation(self.constrain(vector), vector, *rest)
 
     @public
     def sample(
@@ -323,9 +331,8 @@ class Density:
             Parameters and vectors, with axes ``(chains, draws)`` in front. A `SamplingWarning`
             comes if some diverge, or chains have not met.
         """
-        generator = np.random.default_rng(rng)
         seen = draw_chains(
-            self.value_and_grad, self.start, generator, (draws, warmup, chains), target, progress
+            self.value_and_grad, self.start, rng, (draws, warmup, chains), target, progress
         )
         found = Draws(self.constrain_all(seen["vectors"]), **seen)
         warn(found.diverging, found.rhat)
@@ -363,17 +370,13 @@ class Density:
             If PyTensor is not installed.
         """
         wrap = late_import("funcdiff.interop.pytensor").wrap
-        found: Callable[[Any], Any] = wrap(
-            self._function, result=lambda _: np.zeros(()), singular=-np.inf
-        )
-        return found
+        f: Callable[[Any], Any]
+        f = wrap(self._function, result=lambda _: np.zeros(()), singular=-np.inf)
+        return f
 
     def mici(self) -> dict[str, Callable[[Any], Any]]:
         """Return the keyword arguments of Mici's systems: ``EuclideanMetricSystem(**d.mici())``."""
-        return {
-            "neg_log_dens": self._negative_value,
-            "grad_neg_log_dens": self._negative_gradient,
-        }
+        return {"neg_log_dens": self._negative_value, "grad_neg_log_dens": self._negative_gradient}
 
     def _negative_value(self, z: Any) -> Any:
         return -self.value(z)
@@ -419,9 +422,8 @@ class Density:
         """
         arviz = _package("arviz")
         names, leaves = _names(draws.params), pytree.flatten(draws.params)[0]
-        posterior = dict(zip(names, leaves, strict=True))
         stats = {"lp": draws.logp, "diverging": draws.diverging, "n_steps": draws.steps}
-        groups = {"posterior": posterior, "sample_stats": stats}
+        groups = {"posterior": dict(zip(names, leaves, strict=True)), "sample_stats": stats}
         named = "posterior" in signature(arviz.from_dict).parameters  # before ArviZ 1.0
         return arviz.from_dict(**groups) if named else arviz.from_dict(groups)
 
@@ -456,18 +458,18 @@ def _package(name: str) -> Any:
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A compiled function of vectors; the density is 0 where NumPy cannot factorize a matrix.
+    """A compiled function of vectors, and its result where NumPy cannot factorize a matrix.
 
     A compiled program has no place for the user's ``except``, and covariances far out are singular.
     Errors of shapes are raised by `density`, which calls the function once.
     """
 
     function: Callable[[Any], Any]
-    gradient: bool
+    singular: Any
 
     def __call__(self, z: Any) -> Any:
-        """Return the value, or the value and the gradient."""
+        """Return the result for an array, a traced one, or a list of numbers."""
         try:
-            return self.function(z)
+            return self.function(z if isinstance(z, Tracer) else np.asarray(z, dtype=float))
         except np.linalg.LinAlgError:
-            return (-np.inf, np.zeros(len(z))) if self.gradient else -np.inf
+            return deepcopy(self.singular)

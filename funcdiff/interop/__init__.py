@@ -2,7 +2,8 @@
 
 ``wrap(f)`` of a module is NumPy code as a function of that library, ``use(g)`` a function of that
 library as an operation here.  The derivatives of a bridged operation are bridged operations again,
-so that every order and every mode works on both sides.  A module imports its library.
+so that every order and every mode works on both sides.  `pyomo` has programs of `nlp` as blocks of
+Pyomo's models.  A module imports its library.
 """
 
 from typing import TYPE_CHECKING

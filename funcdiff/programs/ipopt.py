@@ -20,7 +20,7 @@ class Callbacks:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._jacobian = functions.places("Jacobian")
-        self._hessian = _lower(functions.places("Hessian"))
+        self._hessian, _ = functions.places("Hessian").lower
         self._failure: Exception | None = None
 
     def _at(self, x: Any) -> At:
@@ -58,14 +58,10 @@ class Callbacks:
     def hessian(self, x: Any, lagrange: Any, obj_factor: float) -> Any:
         """Return entries of the second derivatives of ``obj_factor·f + lagrange·c``."""
         try:
-            here = _lower(self._functions.hessian(x, obj_factor, lagrange))
-            return np.array(self._functions.at_places("Hessian", here, self._hessian))
+            whole = self._functions.hessian(x, obj_factor, lagrange)
+            pattern, chosen = whole.pattern.lower
+            here = Entries(whole.data[chosen], pattern)
+            return self._functions.at_places("Hessian", here, self._hessian)
         except Exception as error:
             self._failure = error
             raise
-
-
-def _lower(whole: Entries) -> Entries:
-    """Return the entries of the lower triangle."""
-    chosen = whole.rows >= whole.columns
-    return Entries(whole.data[chosen], whole.rows[chosen], whole.columns[chosen], whole.shape)

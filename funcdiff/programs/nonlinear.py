@@ -7,24 +7,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.calls.arguments import check_function, ints_of, is_int
+from funcdiff.api.coordinates import Coordinates, bound_vectors, check_dtypes, refuse_traced
 from funcdiff.api.derivatives.queries import sparsity
+from funcdiff.api.jit import Engine, check_engine
 from funcdiff.api.raveling import ravel_pytree
 from funcdiff.api.signatures.variables import X
 from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.programs.functions import Functions
+from funcdiff.programs.functions import LARGE, Functions
 from funcdiff.programs.ipopt import Callbacks
-from funcdiff.programs.limits import bound_vectors, element
-from funcdiff.programs.scipy_solvers import default_method, default_options, minimize_arguments
+from funcdiff.programs.scipy_solvers import default_options, minimize_arguments
 from funcdiff.programs.sensitivity import derivatives
 from funcdiff.programs.solutions import Solution, finish, violation
+
+_REAL: Final = ": solvers vary and bound real floating numbers. Make it a float, or leave it out."
 
 
 @public
@@ -35,6 +38,8 @@ def nlp(
     bounds: Any = None,
     cbounds: Any = None,
     args: Sequence[Any] = (),
+    *,
+    engine: Engine | None = None,
 ) -> NonlinearProgram[X]:
     """Return the program: minimise ``f(x, *args)`` with `x` and ``c(x, *args)`` between bounds.
 
@@ -57,6 +62,9 @@ def nlp(
         make equations: ``(0, 0)`` is ``c(x) = 0``, and ``(0, None)`` is ``c(x) >= 0``.
     args
         Further arguments of `f` and `c`: arrays and containers, as `jit` takes them.
+    engine
+        As for `jit`. ``"llvm"`` takes a fraction of a second to compile, and is several times as
+        fast then: for programs that are solved again and again, or take thousands of iterations.
 
     Returns
     -------
@@ -67,7 +75,7 @@ def nlp(
     ------
     InputError
         If `x0` is not real and floating, or not within bounds; if bounds do not fit or cross; if
-        there is `c` without `cbounds`, or the other way round.
+        there is `c` without `cbounds`, or the other way round; if the engine is not installed.
     OutputError
         If `f` does not return a real scalar, or `c` no real numbers.
 
@@ -94,37 +102,52 @@ def nlp(
             f"nlp: args is {args!r}, not a tuple, at {user_location()}. Write args=(value,), with "
             "the comma."
         )
-    _check_real(x0, "x0", InputError)
+    check_engine(engine)
+    within = "pass what varies in args=, and differentiate the solution by program.sensitivity."
+    refuse_traced((x0, args, bounds, cbounds), "fd.nlp", within)
+    check_dtypes(x0, "nlp: x0", _REAL, InputError)
     z0, unravel = ravel_pytree(x0)
     if not len(z0):
         raise InputError(f"nlp: x0 has no numbers, at {user_location()}. Give what to vary.")
-    low, high = bound_vectors(bounds, x0, "bounds", "x")
-    outside = ~((low <= z0) & (z0 <= high))
-    if np.any(outside):
-        k = int(np.argmax(outside))
-        raise InputError(
-            f"nlp: {element(x0, k)} of x0 is {z0[k]}, not between its bounds {low[k]} and "
-            f"{high[k]}, at {user_location()}. Start within bounds: np.clip(x0, low, high)."
-        )
+    low, high = bound_vectors(_pair(bounds, "bounds"), x0, "nlp: bounds")
+    cure = "Start within bounds: np.clip(x0, low, high)."
+    Coordinates.of(x0).check_within(z0, low, high, ("nlp: x", " of x0", cure))
     z0, args = z0.astype(float), tuple(args)
     value: Any = _first_value(f, unravel, z0, args)
     found = None if c is None else _first_value(c, unravel, z0, args)
-    if np.shape(value) != () or np.asarray(value).dtype.kind not in "fiu":
+    refuse_traced((value, found), "fd.nlp", f"f or c closes over a traced number; {within}")
+    value = float(value) if isinstance(value, int) else value  # where any solution will do
+    if np.shape(value) != () or np.asarray(value).dtype.kind != "f":
         raise OutputError(
             f"nlp: f returned an array of shape {np.shape(value)} and dtype "
             f"{np.asarray(value).dtype}, at {user_location()}. Return a real scalar: np.sum(terms)."
         )
     limits = np.zeros(0), np.zeros(0)
     if c is not None:
-        _check_real(found, "c(x0)", OutputError)
-        limits = bound_vectors(cbounds, found, "cbounds", "c")
+        check_dtypes(found, "nlp: c(x0)", _REAL, OutputError)
+        limits = bound_vectors(_pair(cbounds, "cbounds"), found, "nlp: cbounds", "c")
         if not len(limits[0]):
             raise OutputError(
                 f"nlp: c returned {found!r}, without numbers, at {user_location()}. Return what "
                 "cbounds are for, or give c=None."
             )
     back = ravel_pytree(found)[1]
-    return NonlinearProgram(Functions(f, c, (unravel, back), args, z0, (low, high), limits))
+    functions = Functions(f, c, (unravel, back), args, z0, (low, high), limits, engine)
+    return NonlinearProgram(functions)
+
+
+def _pair(bounds: Any, name: str) -> tuple[Any, Any]:
+    """Return lower and upper bounds; SciPy's pairs for each element are told how they become so."""
+    if bounds is None:
+        return None, None
+    pairs = isinstance(bounds, list) and all(isinstance(x, tuple) for x in bounds)
+    if pairs or not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        cure = " Of a pair for each element make it by tuple(np.transpose(pairs))." if pairs else ""
+        raise InputError(
+            f"nlp: {name} is {bounds!r}, at {user_location()}. Give a pair (low, high) of numbers, "
+            f"of containers, or of None where there is no bound.{cure}"
+        )
+    return bounds[0], bounds[1]
 
 
 def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, ...]) -> Any:
@@ -142,17 +165,6 @@ def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, .
 
     sparsity(blank)(z)  # it has no need of values
     return found[0]
-
-
-def _check_real(tree: Any, name: str, error: type[InputError | OutputError]) -> None:
-    leaves, structure = pytree.flatten(tree)
-    for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
-        dtype = np.asarray(leaf).dtype
-        if dtype.kind != "f":
-            raise error(
-                f"nlp: {name}{path} is of dtype {dtype}, at {user_location()}: solvers vary and "
-                "bound real floating numbers. Make it a float, or leave it out of the container."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +206,7 @@ class NonlinearProgram(Generic[X]):
 
     def vector(self, x: X) -> Any:
         """Return the vector ``(n,)`` of a container."""
-        return ravel_pytree(x)[0].astype(float)
+        return self.functions.containers[0].ravel(x).astype(float)
 
     def container(self, z: Any) -> X:
         """Return the container that a vector ``(n,)`` stands for."""
@@ -254,7 +266,7 @@ class NonlinearProgram(Generic[X]):
         MissingDependencyError
             If Pyomo is not installed.
         """
-        return late_import("funcdiff.programs.pyomo").GreyBox(self.functions, objective=objective)
+        return late_import("funcdiff.interop.pyomo").GreyBox(self.functions, objective=objective)
 
     @public
     def solve(
@@ -294,7 +306,7 @@ class NonlinearProgram(Generic[X]):
         MissingDependencyError
             If SciPy is not installed.
         """
-        method = method or default_method(self.functions)
+        method = method or ("SLSQP" if self.functions.n < LARGE else "trust-constr")
         functions = self.functions.with_factors() if scaling else self.functions
         arguments = minimize_arguments(functions, method)
         numbers = count(1)
@@ -371,9 +383,8 @@ class NonlinearProgram(Generic[X]):
         array([[ 0.5, -0.5],
                [-0.5,  0.5]])
         """
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        most = len(self.functions.args)
-        if not all(isinstance(k, int) and -most <= k < most for k in chosen):
+        chosen, most = ints_of(argnums), len(self.functions.args)
+        if chosen is None or not all(-most <= k < most for k in chosen):
             raise InputError(
                 f"nlp.sensitivity: argnums={argnums!r} for a program with {most} arguments, at "
                 f"{user_location()}. Count them from 0, without x."
@@ -382,7 +393,7 @@ class NonlinearProgram(Generic[X]):
         @public
         def at(*args: Any) -> Any:
             found = derivatives(self.functions, solution, chosen, args or self.functions.args)
-            return found[0] if isinstance(argnums, int) else tuple(found)
+            return found[0] if is_int(argnums) else tuple(found)
 
         return at
 

@@ -20,11 +20,6 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 """Options of each method where SciPy's own stop at six digits or less."""
 
 
-def default_method(program: Functions) -> str:
-    """Return the method for a program: that of dense matrices as long as they are small."""
-    return "SLSQP" if len(program.start) < LARGE else "trust-constr"
-
-
 def default_options(program: Functions, method: str) -> dict[str, Any]:
     """Return the options from which `solve` starts.
 
@@ -69,12 +64,9 @@ def _slsqp(program: Functions) -> dict[str, Any]:
 
     parts = ("eq", equal, 1.0, low), ("ineq", above, 1.0, low), ("ineq", below, -1.0, high)
     found = [part(*given) for given in parts if np.any(given[1])]
-    return {**_objective(program), "constraints": found}
-
-
-def _objective(program: Functions) -> dict[str, Any]:
-    at = program.at
-    return {"fun": lambda z: float(at(z).value), "jac": lambda z: at(z).gradient}
+    return {
+        "fun": lambda z: float(at(z).value), "jac": lambda z: at(z).gradient, "constraints": found
+    }  # fmt: skip
 
 
 def _trust_constr(program: Functions) -> dict[str, Any]:
@@ -86,10 +78,10 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
         exists = np.isfinite(here.value) and np.all(np.isfinite(here.constraints))
         return float(here.value) if exists else np.inf
 
-    as_matrix = Entries.sparse if len(program.start) >= LARGE else Entries.dense
-    found = {
-        **_objective(program),
+    as_matrix = Entries.sparse if program.n >= LARGE else Entries.dense
+    found: dict[str, Any] = {
         "fun": value_or_inf,
+        "jac": lambda z: program.at(z).gradient,
         "hess": lambda z: as_matrix(program.hessian(z, 1.0, none)),
         "constraints": [],
     }

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.api.derivatives.gradient import grad
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.api.derivatives.sparse_matrices import Entries
@@ -24,7 +25,6 @@ from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.errors import ConvergenceError, user_location
 from funcdiff.programs.functions import LARGE, Functions
-from funcdiff.programs.limits import element
 from funcdiff.programs.solutions import Solution, active_sides, violation
 
 _WEAK: Final = 1e-5
@@ -42,7 +42,7 @@ def derivatives(
 ) -> list[Any]:
     """Return for each chosen argument the container of derivatives of a solution."""
     z = solution.vector
-    weights = ravel_pytree(solution.multipliers)[0] if program.m else np.zeros(0)
+    weights = ravel_pytree(solution.multipliers)[0]
     values = np.asarray(program.constraints(z, *args))
     sides = active_sides(z, program.bounds), active_sides(values, program.cbounds)
     free, rows = sides[0] == 0, sides[1] != 0
@@ -76,10 +76,9 @@ def _check(
     program: Functions, solution: Solution[Any], sides: Any, rest: Any, args: tuple[Any, ...]
 ) -> None:
     """Refuse what is no solution for these arguments, and warn where one side is not the other."""
-    slope = grad(program.objective)(solution.vector, *args)
-    size = max(float(np.max(np.abs(slope))), 1.0)
-    values = program.constraints(solution.vector, *args)
-    outside = violation(values, program.cbounds)
+    z = solution.vector
+    size = max(float(np.max(np.abs(grad(program.objective)(z, *args)))), 1.0)
+    outside = violation(program.constraints(z, *args), program.cbounds)
     rest = np.abs(rest[: int(np.sum(sides[0] == 0))])
     if not (np.max(rest, initial=0.0) <= _OPTIMAL * size and outside <= _OPTIMAL):
         raise ConvergenceError(
@@ -87,15 +86,11 @@ def _check(
             f"Lagrangian is {np.max(rest, initial=0.0):.3g}, bounds are left by {outside:.3g}, "
             f"at {user_location()}. Solve the program with these arguments first, or more exactly."
         )
-    groups = ("x", solution.x, solution.bound_multipliers), (
-        "c", solution.constraints, solution.multipliers
-    )  # fmt: skip
-    for side, (name, tree, weights) in zip(sides, groups, strict=True):
-        if not len(side):
-            continue
+    trees = (solution.x, solution.bound_multipliers), (solution.constraints, solution.multipliers)
+    for side, name, (tree, weights) in zip(sides, "xc", trees, strict=True):
         weak = (np.abs(side) == 1) & (ravel_pytree(weights)[0] * side <= _WEAK * size)
         if np.any(weak):
-            place = element(tree, int(np.argmax(weak)), name)
+            place = name + Coordinates.of(tree).name(int(np.argmax(weak)))
             warnings.warn(
                 f"nlp.sensitivity: the multiplier of {place}, which is at its bound, is "
                 f"near 0 or has the wrong sign, at {user_location()}: on one side of the "

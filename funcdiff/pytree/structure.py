@@ -385,13 +385,15 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
     return result
 
 
-def leaves_like(structure: Structure, tree: Any) -> list[Any]:
+def leaves_like(
+    structure: Structure, tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any]:
     """List the leaves of a tree in the order of a structure that it has to match.
 
     Dicts match by key, in whatever order they stand.  Raises `MismatchError` at the first container
     in which they differ.
     """
-    leaves, found = flatten(tree)
+    leaves, found = flatten(tree, is_leaf)
     return _align(structure, found, leaves, "")
 
 

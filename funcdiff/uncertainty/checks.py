@@ -9,12 +9,12 @@ import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.tracing import run
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.api.derivatives.linear_maps import jvp
 from funcdiff.core.program import Program
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_frame, user_location
 from funcdiff.reading.explanation.inspections import distances, has_kinks, phrase
 from funcdiff.reading.provenance import Notes, origin_of, taking_notes, trace_with_decisions
-from funcdiff.uncertainty.coordinates import Coordinates
 from funcdiff.uncertainty.covariance import Covariance
 
 _STRONG: Final = 0.1

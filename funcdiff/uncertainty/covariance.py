@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
@@ -10,9 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.core.late import computed, scipy_function
 from funcdiff.errors import InputError, user_location
-from funcdiff.uncertainty.coordinates import Coordinates
+from funcdiff.pytree.structure import MismatchError, leaves_like
 
 _LARGEST: Final = 5_000
 """Numbers up to which an operator is factorized as a matrix."""
@@ -101,11 +103,30 @@ def covariance(cov: Any, std: Any, at: Coordinates) -> Covariance:
         return Covariance(at, None, _symmetric(cov, n))
     if isinstance(cov, np.ndarray) and cov.shape == (n, n) and at.shapes != ((n, n),):
         return _semidefinite(cov, at)
-    leaves, structure = pytree.flatten(cov)
-    alike = structure == at.structure
+    leaves, alike = _leaves(cov, at)
     if alike and all(np.shape(x) in ((), s) for x, s in zip(leaves, at.shapes, strict=True)):
         return _independent(at.flat(cov, "a variance", least=0.0), at)
     return _semidefinite(_of_blocks(leaves, at, alike=alike), at)
+
+
+def _leaves(cov: Any, at: Coordinates) -> tuple[list[Any], bool]:
+    """Return the leaves of a container in the order of the point, and whether it is alike.
+
+    Else it has blocks by leaf and leaf; keys say which, and lists stand for any container.
+    """
+    row = pytree.unflatten(at.structure, [0.0] * len(at.shapes))
+    blocks = pytree.flatten(pytree.unflatten(at.structure, [row] * len(at.shapes)))[1]
+    for structure in (at.structure, blocks):
+        with suppress(MismatchError):
+            return leaves_like(structure, cov), structure is at.structure
+    leaves, found = pytree.flatten(cov)
+    if isinstance(cov, list | tuple) or found == pytree.LEAF:
+        return leaves, False
+    raise InputError(
+        f"cov= is {found}, but the point is {at.structure}, at {user_location()}. Give a matrix in "
+        "the order of the leaves, or a container like the point with variances or with the blocks "
+        "of each leaf."
+    )
 
 
 def _independent(variances: Any, at: Coordinates) -> Covariance:
@@ -163,7 +184,8 @@ def _semidefinite(C: Any, at: Coordinates) -> Covariance:
     variances, eps = np.abs(np.diagonal(C)), np.finfo(np.result_type(C, np.float32)).eps
     units = np.sqrt(np.where(variances > 0, variances, 1.0))
     rounding = max(1e-12, len(C) * eps) * np.max(variances, initial=0.0)
-    least = max(1e-8, 8 * eps) * np.sqrt(np.outer(variances, variances)) + rounding
+    deviations = np.sqrt(variances)
+    least = max(1e-8, 8 * eps) * np.outer(deviations, deviations) + rounding
     real = C.dtype.kind in "fiu" and np.all(np.isfinite(C))
     if not real or not np.all(np.abs(C - C.T) <= least):
         raise InputError(

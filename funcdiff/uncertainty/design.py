@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from funcdiff.api.coordinates import on_vectors
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
-from funcdiff.uncertainty.coordinates import on_vectors
 from funcdiff.uncertainty.standard_errors import SINGULAR, whiten
 
 __all__ = ["criterion"]
@@ -81,6 +81,11 @@ def criterion(
     @public
     def of_design(xi: Any) -> Any:
         J = whiten(rows(xi), noise)
+        if weights is not None and np.shape(weights) not in ((), (len(J),)):
+            raise InputError(
+                f"weights= of shape {np.shape(weights)} for {len(J)} data, at {user_location()}: "
+                "give one for each."
+            )
         M = J.T @ J if weights is None else J.T @ (np.reshape(weights, (-1, 1)) * J)
         scale = np.sqrt(np.maximum(np.diagonal(M), np.finfo(float).tiny))
         known = np.linalg.eigvalsh(M / scale / scale[:, None])[0] > SINGULAR * len(M)

@@ -13,17 +13,18 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.calls.arguments import is_int
 from funcdiff.api.calls.transformed import explains_calls
+from funcdiff.api.coordinates import Coordinates, is_fraction, on_vectors, refuse_traced
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.core.late import computed, scipy_function
 from funcdiff.core.tracebacks import public
-from funcdiff.core.tracer import any_traced
 from funcdiff.errors import ConcreteValueError, InputError, UncertaintyWarning, user_location
+from funcdiff.passes.sparsity.assembly import Pattern
 from funcdiff.reading.provenance import jacobians_by_line
 from funcdiff.uncertainty.checks import doubts
-from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
 from funcdiff.uncertainty.covariance import Covariance, covariance
 
 R = TypeVar("R")
@@ -95,7 +96,7 @@ class Propagated(Generic[R]):
             total = J @ (C.whole @ J.T)
             total = (total + total.T) / 2
         elif isinstance(J, Entries) and find_spec("scipy") is not None:
-            scaled = J._replace(data=J.data * C.factor[J.columns]).sparse()
+            scaled = J._replace(data=J.data * C.factor[J.pattern.columns]).sparse()
             total = (scaled @ scaled.T).toarray()
         else:
             scaled = _dense(J) * C.factor
@@ -144,7 +145,7 @@ class Propagated(Generic[R]):
         any
             Expanded uncertainties, like `std`.
         """
-        if not 0 < level < 1:
+        if not is_fraction(level):
             raise InputError(f"level must lie between 0 and 1, got {level}, at {user_location()}.")
         p = (1 + level) / 2
         if self.dof is None:
@@ -221,18 +222,15 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
         rng: int | np.random.Generator | None = None, dof: Any = None, check: bool = True,
     ) -> Propagated[R]:  # fmt: skip
-        if order not in (1, 2) or samples in (1, True) or samples < 0:
+        if order not in (1, 2) or not is_int(samples) or samples == 1 or samples < 0:
             got = f"order={order!r}, samples={samples!r}, at {user_location()}"
             raise InputError(f"order must be 1 or 2, and samples 0 or more than 1; got {got}.")
-        if any_traced(pytree.flatten((args, cov, std))[0]):
-            raise InputError(
-                f"fd.propagate needs values, but is traced at {user_location()}: call it outside "
-                "of jit, vmap and derivatives."
-            )
+        outside = "call it outside of jit, vmap and derivatives."
+        refuse_traced((args, cov, std, dof), "fd.propagate", outside)
         g, x, at = on_vectors(f, args, "propagate")
         C = covariance(cov, std, at)
         value = f(*args)
-        check_output(value, "propagate", "fc")
+        refuse_traced(value, "fd.propagate", f"f closes over a traced number; {outside}")
         to = Coordinates.of(value)
         J, alone = _jacobian(g, x, diagonal=C.variances is not None)
         first = _variances(J, C)
@@ -261,7 +259,7 @@ def _jacobian(g: Callable[[Any], Any], x: Any, *, diagonal: bool) -> tuple[Any, 
         if pattern.nnz * 10 < np.prod(pattern.shape):
             alone = bool(np.max(np.bincount(pattern.rows), initial=0) <= 1)
             data, (rows, columns) = jacobian(g, sparse=True, format="coo")(x)
-            return Entries(data, rows, columns, pattern.shape), alone
+            return Entries(data, Pattern(rows, columns, pattern.shape)), alone
     return jacobian(g)(x), False
 
 
@@ -276,7 +274,8 @@ def _variances(J: Any, C: Covariance, weights: Any = 1.0) -> Any:
 def _powers(J: Any, k: int, weights: Any) -> Any:
     """Return the sum of weighted powers in each row of a Jacobian."""
     if isinstance(J, Entries):
-        return np.bincount(J.rows, J.data**k * weights[J.columns], J.shape[0])
+        rows, columns = J.pattern.rows, J.pattern.columns
+        return np.bincount(rows, J.data**k * weights[columns], J.pattern.shape[0])
     return J**k @ weights
 
 

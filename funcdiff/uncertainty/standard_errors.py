@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from funcdiff.api.calls.transformed import explains_calls
+from funcdiff.api.coordinates import Coordinates, bound_vectors, is_fraction, on_vectors
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.derivatives.jacobian import jacobian
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConvergenceError, InputError, UncertaintyWarning, user_location
-from funcdiff.uncertainty.coordinates import Coordinates, check_output, on_vectors
 
 Kind = Literal["hessian", "opg", "sandwich", "cluster"]
 
@@ -47,8 +49,9 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
         - ``"sandwich"``: ``H⁻¹·SᵀS·H⁻¹``, right under heteroskedasticity;
         - ``"cluster"``: the same with scores summed within `groups`, labels of shape ``(n,)``.
 
-        Parameters on a bound, a container `lower` or `upper` like `params`, count as known: their
-        errors are 0, and a warning names them.
+        Parameters on a bound count as known: their errors are 0, and a warning names them.
+        `lower` and `upper` are a number for all, or containers like `params` with a number, an
+        array or None for each leaf.
 
     Raises
     ------
@@ -82,10 +85,7 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     def errors(
         *args: Any, kind: Kind = "hessian", groups: Any = None, lower: Any = None, upper: Any = None
     ) -> tuple[Any, Any]:
-        g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "standard_errors")
-        check_output(loglike(*args), "standard_errors", "f")
-        low, high = _bounds(x, at, lower, upper)
-        free = (x > low) & (x < high)
+        g, x, at, *_, free = _at_estimate(loglike, args, "standard_errors", (lower, upper))
         _tell(
             ~free, at, "parameters on their bounds count as known, and have no errors",
             "Their likelihood is not quadratic: profile it with fd.confidence_intervals.",
@@ -96,18 +96,13 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     return errors
 
 
-def _bounds(x: Any, at: Coordinates, lower: Any, upper: Any) -> Any:
-    """Return bounds as vectors, infinite where there are none; parameters outside are refused."""
-    pairs = ((lower, -np.inf), (upper, np.inf))
-    low, high = (np.full(at.size, e) if b is None else at.flat(b, "a bound") for b, e in pairs)
-    outside = ~((low <= x) & (x <= high))
-    if np.any(outside):
-        k = int(np.argmax(outside))
-        raise InputError(
-            f"x{at.name(k)} is {x[k]}, not between its bounds {low[k]} and {high[k]}, at "
-            f"{user_location()}. Give parameters within bounds: np.clip(params, lower, upper)."
-        )
-    return low, high
+def _at_estimate(loglike: Callable[..., Any], args: Any, name: str, ends: tuple[Any, Any]) -> Any:
+    """Return a function of vectors, the estimate, its coordinates and bounds, and what is free."""
+    g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], name, kinds="f")
+    low, high = bound_vectors(ends, args[0])
+    cure = "Give parameters within bounds: np.clip(params, lower, upper)."
+    at.check_within(x, low, high, ("x", "", cure))
+    return g, x, at, low, high, (x > low) & (x < high)
 
 
 def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
@@ -137,12 +132,13 @@ def _covariance(
             f"returned, at {user_location()}. Return an array of shape (n,), not its sum."
         )
     if kind == "cluster":
-        if np.shape(groups) != (len(S),):
-            raise InputError(
-                f"kind='cluster' needs groups= of shape ({len(S)},), one label per observation, "
-                f"got {np.shape(groups)}, at {user_location()}."
-            )
         labels, which = np.unique(groups, return_inverse=True)
+        if np.shape(groups) != (len(S),) or len(labels) < 2:
+            raise InputError(
+                f"kind='cluster' needs groups= of shape ({len(S)},), one label per observation, of "
+                f"two groups at least, got {np.shape(groups)} and {len(labels)} groups, at "
+                f"{user_location()}."
+            )
         S = np.equal.outer(np.arange(len(labels)), which) @ S
     if kind == "opg":
         return inverse_information(S.T @ S, at, free)
@@ -156,7 +152,7 @@ def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
     if not np.all(np.isfinite(F)):
         k = int(np.argmax(~np.all(np.isfinite(F), axis=1)))
         raise InputError(
-            f"the information is not finite at {names[k]}, at {user_location()}. Find where with "
+            f"the information is not finite at x{names[k]}, at {user_location()}. Find where with "
             "fd.explain(fd.grad(loglike))(params)."
         )
     scale = np.sqrt(np.abs(np.diagonal(F)))
@@ -228,11 +224,16 @@ def whiten(J: Any, noise: Any) -> Any:
     """Return rows in units of the noise, of which the inner products are the information."""
     rows, given = len(J), np.shape(noise)
     if given == (rows, rows) and np.allclose(noise, np.transpose(noise), atol=0.0):
-        return np.linalg.solve(np.linalg.cholesky(noise), J)
-    if given == (rows, rows) or (given != () and int(np.prod(given)) != rows):
+        with suppress(np.linalg.LinAlgError):
+            return np.linalg.solve(np.linalg.cholesky(noise), J)
+    fits = given == () or (given != (rows, rows) and np.prod(given) == rows)
+    known = np.ones(1) if isinstance(noise, Tracer) else np.asarray(noise)
+    positive = known.dtype.kind in "fiu" and np.all((known > 0) & (known < np.inf))
+    if not fits or not positive:
         raise InputError(
-            f"noise= of shape {given} does not fit {rows} data, at {user_location()}. Give one "
-            "standard deviation, one for each, or their covariance matrix, which is symmetric."
+            f"noise= of shape {given} does not fit {rows} data, or is not positive and finite, at "
+            f"{user_location()}. Give one standard deviation, one for each, or their covariance "
+            "matrix, which is symmetric and positive definite."
         )
     return J / np.reshape(noise, (-1, 1))
 
@@ -253,7 +254,7 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         upper=None)`` returns ``(low, high)``, each like `params`, the maximum.  ``kind="wald"`` is
         the estimate and its standard error times a normal quantile; ``"profile"`` has the values
         where twice the log-likelihood, maximised over all others, is a quantile of χ² below its
-        maximum.  Within bounds, containers like `params`, intervals may end there.
+        maximum.  Intervals may end at bounds, which are as for `standard_errors`.
 
     Raises
     ------
@@ -286,15 +287,13 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
         *args: Any, level: float = 0.95, kind: Literal["wald", "profile"] = "wald",
         lower: Any = None, upper: Any = None,
     ) -> tuple[Any, Any]:  # fmt: skip
-        if kind not in ("wald", "profile") or not 0 < level < 1:
+        if kind not in ("wald", "profile") or not is_fraction(level):
             raise InputError(
                 f"kind must be 'wald' or 'profile' and level lie between 0 and 1, got {kind!r} and "
                 f"{level!r}, at {user_location()}."
             )
-        g, x, at = on_vectors(lambda p: loglike(p, *args[1:]), args[:1], "confidence_intervals")
-        check_output(loglike(*args), "confidence_intervals", "f")
-        low, high = _bounds(x, at, lower, upper)
-        free = (x > low) & (x < high)
+        found = _at_estimate(loglike, args, "confidence_intervals", (lower, upper))
+        g, x, at, low, high, free = found
         F, slope = (-d(lambda z: np.sum(g(z)))(x) for d in (hessian, grad))
         cov = inverse_information(F, at, free)
         away = np.sqrt(slope @ cov @ slope)

@@ -467,3 +467,22 @@ def test_an_extremum_of_zeros_has_the_sign_that_numpy_gives_it(f: Any, engine: A
             compiled = fd.jit(lambda x, y: f(x, y) * 1.0, engine=engine)
             for _ in range(3):
                 np.testing.assert_array_equal(np.signbit(compiled(x, y)), np.signbit(f(x, y)))
+
+
+def test_small_broadcasts_are_written_out_and_results_are_nobody_elses() -> None:
+    def spread(x: Any) -> Any:
+        total = np.sum(x)
+        row = np.broadcast_to(x * total, (3, len(x)))
+        ends = np.broadcast_to(total, (4,))
+        return np.concatenate([x, ends]), row, np.concatenate([row, row * 2])
+
+    jitted, x = fd.jit(spread, engine="numpy"), np.arange(1.0, 6.0)
+    first = jitted(x)
+    kept = [np.array(y) for y in first]
+    for one, other in zip(jitted(2 * x), spread(2 * x), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.flags.writeable
+    assert "broadcast_to" not in jitted.lower(x).source
+    assert "broadcast_to" in jitted.lower(np.ones(5000)).source

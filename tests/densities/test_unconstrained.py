@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import InputError, MissingDependencyError, OutputError
+from funcdiff.errors import ConvergenceError, InputError, MissingDependencyError, OutputError
 
 FEW = pytest.mark.filterwarnings("ignore:sample, at:funcdiff.errors.SamplingWarning")
 
@@ -78,7 +78,7 @@ def test_an_engine_computes_all_and_is_kept_in_copies() -> None:
     with pytest.raises(FrozenInstanceError):
         make().engine = "llvm"
     d = pickle.loads(pickle.dumps(make(engine="llvm")))
-    compiled = d.value.function, d.value_and_grad.function, d.hessian
+    compiled = d.value.function, d.value_and_grad.function, d.hessian.function
     assert all(pickle.loads(pickle.dumps(f))._native for f in compiled)
 
 
@@ -208,3 +208,57 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(MissingDependencyError, match="python -m pip install nutpie"):
         make().nutpie()
+
+
+def test_vectors_may_be_lists_and_of_any_real_dtype() -> None:
+    d = fd.density(lambda x: -np.sum((x - 1.0) ** 2), np.ones(2), (0, None))
+    value, gradient = d.value_and_grad(np.array([0.0, 1.0]))
+    for z in ([0.0, 1.0], [0, 1], np.array([0, 1]), np.array([0, 1], np.float32)):
+        assert d.value(z) == value
+        np.testing.assert_array_equal(d.value_and_grad(z)[1], gradient)
+        assert d.hessian(z).shape == (2, 2)
+
+
+def test_where_a_matrix_is_singular_second_derivatives_are_undefined() -> None:
+    d = fd.density(lambda x: np.linalg.cholesky(x * np.eye(2))[0, 0], np.array(1.0))
+    assert d.value(-np.ones(1)) == -np.inf
+    value, gradient = d.value_and_grad(-np.ones(1))
+    gradient[...] = 7.0
+    assert value == -np.inf
+    assert d.value_and_grad(-np.ones(1))[1] == 0
+    assert np.isnan(d.hessian(-np.ones(1))).all()
+    with pytest.raises(ConvergenceError, match="log-density was -inf"):
+        d.laplace(-np.ones(1))
+
+
+def test_a_container_of_another_structure_is_told() -> None:
+    d = fd.density(lambda p: -np.sum(p["a"] ** 2) - p["b"], {"a": np.ones(2), "b": 1.0})
+    np.testing.assert_array_equal(d.unconstrain({"b": 2.0, "a": np.zeros(2)}), [0.0, 0.0, 2.0])
+    with pytest.raises(InputError, match=r"params\['a'\] is \[\*, \*\], not one value.*line"):
+        d.unconstrain({"a": [0.0, 0.0], "b": 2.0})
+
+
+def test_a_density_is_differentiated_by_what_it_closes_over_but_not_by_its_start() -> None:
+    def at(a: Any) -> Any:
+        return fd.density(lambda x: -a * np.sum(x**2), np.ones(2)).value(np.array([1.0, 2.0]))
+
+    assert fd.grad(at)(3.0) == -5.0
+    with pytest.raises(InputError, match="params0 needs values, but is traced"):
+        fd.grad(lambda a: fd.density(lambda x: -np.sum(x**2), a).value(np.ones(2)))(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"draws": 10.5}, "draws=10.5"),
+        ({"warmup": 20.5}, "warmup=20.5"),
+        ({"chains": True}, "chains=True"),
+        ({"target": np.ones(2)}, "target="),
+        ({"rng": np.random.RandomState(0)}, r"rng=RandomState.*np\.random\.default_rng"),
+        ({"rng": "seed"}, "rng='seed'"),
+    ],
+)
+def test_samples_that_cannot_be_drawn_are_refused(given: Any, message: str) -> None:
+    d = fd.density(lambda x: -np.sum(x**2), np.ones(2))
+    with pytest.raises(InputError, match=message):
+        d.sample(**{"draws": 10, "rng": 0, "warmup": 20, **given})

@@ -122,7 +122,11 @@ def test_bounds_are_numbers_containers_or_none() -> None:
     [
         ({"bounds": 3}, InputError, "bounds is 3, at .*Give a pair"),
         ({"bounds": [(0, 1), (0, 5)]}, InputError, r"pair for each .* tuple\(np\.transpose"),
-        ({"bounds": ({"u": np.ones(2), "v": 0}, None)}, InputError, r"bounds of \['u'\] has shape"),
+        (
+            {"bounds": ({"u": np.ones(2), "v": 0}, None)},
+            InputError,
+            r"bounds of x\['u'\] has shape",
+        ),
         ({"bounds": ({"u": "a", "v": 0}, None)}, InputError, "dtype <U1"),
         ({"bounds": ({"u": 0.0}, None)}, InputError, "bounds have the structure"),
         ({"bounds": (4.0, 1.0)}, InputError, r"bounds of x\['u'\]\[0\] are 4.0 and 1.0"),
@@ -169,8 +173,8 @@ def test_where_a_matrix_is_singular_everything_is_undefined() -> None:
                 p.functions.hessian(np.zeros(4), 1, np.ones(3)),
             )
             assert here.gradient.shape == (4,)
-            assert here.jacobian.shape == (3, 4)
-            assert curved.shape == (4, 4)
+            assert here.jacobian.pattern.shape == (3, 4)
+            assert curved.pattern.shape == (4, 4)
             for part in (
                 here.value,
                 here.gradient,
@@ -216,3 +220,112 @@ def test_a_program_that_has_run_and_its_callbacks_are_pickled() -> None:
     for copy in (pickle.loads(pickle.dumps(p)).problem(), pickle.loads(pickle.dumps(callbacks))):
         found = copy.jacobian(z), copy.hessian(z, np.ones(4), 1.0)
         np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+
+
+def test_places_are_one_object_whatever_asks_for_them() -> None:
+    def c(x: Any) -> Any:
+        return x[1:] * x[:-1] if x[0] > 0 else x[1:] ** 2
+
+    p = fd.nlp(lambda x: np.sum(x**3), c, np.ones(8), cbounds=(0, None))
+    first, again = p.functions.at(p.start).jacobian, p.functions.at(2 * p.start).jacobian
+    assert first.pattern is again.pattern
+    assert p.functions.at(-p.start).jacobian.pattern is not first.pattern
+    assert p.functions.at(3 * p.start).jacobian.pattern is first.pattern
+    q = fd.nlp(lambda x: np.sum(x**3), lambda x: x[1:] * x[:-1], np.ones(8), cbounds=(0, None))
+    assert q.functions.at(q.start).jacobian.pattern is q.functions.places("Jacobian")
+    curved = q.functions.hessian(q.start, 1.0, np.ones(7))
+    assert curved.pattern is q.functions.places("Hessian")
+
+
+def test_what_callbacks_return_may_be_written_into() -> None:
+    callbacks = program().problem()
+    z, weights = np.array([1.0, 2.0, 3.0, 0.5]), np.ones(4)
+
+    def all_of_them() -> list[Any]:
+        parts = callbacks.gradient(z), callbacks.constraints(z), callbacks.jacobian(z)
+        return [*parts, callbacks.hessian(z, weights, 1.0)]
+
+    first = all_of_them()
+    kept = [x.copy() for x in first]
+    for x in (*first, *callbacks.jacobianstructure(), *callbacks.hessianstructure()):
+        x[...] = 7
+    for one, other in zip(all_of_them(), kept, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert callbacks.jacobianstructure()[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
+    here = program().functions.at(z).jacobian
+    for name, part in (("data", 7.0), ("indices", 0), ("indptr", 0)):
+        getattr(here.sparse(), name)[...] = part
+    np.testing.assert_array_equal(here.sparse().toarray(), here.dense())
+
+
+def test_an_engine_is_chosen() -> None:
+    p, z = program(), np.array([1.0, 2.0, 3.0, 0.5])
+    for engine in ("numpy", "llvm"):
+        chosen = program(engine=engine)
+        for one, other in zip(p.functions.at(z), chosen.functions.at(z), strict=True):
+            a, b = (x.data if hasattr(x, "pattern") else x for x in (one, other))
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+        assert chosen.functions.engine == engine
+    with pytest.raises(InputError, match="engine='fast' is neither"):
+        program(engine="fast")
+
+
+def test_keys_may_stand_in_another_order() -> None:
+    def c(x: Any) -> Any:
+        parts = {"low": x["a"] - 1.0, "high": x["a"] * x["b"]}
+        return parts if x["a"] > 0 else dict(reversed(parts.items()))
+
+    x0: Any = {"a": 1.0, "b": 2.0}
+    bounds = {"b": 0.0, "a": -5.0}, {"b": 9.0, "a": None}
+    p = fd.nlp(lambda x: x["a"] ** 2 + x["b"], c, x0, bounds, ({"high": -9.0, "low": None}, None))
+    assert p.bounds[0].tolist() == [-5.0, 0.0]
+    assert p.bounds[1].tolist() == [np.inf, 9.0]
+    assert p.cbounds[0].tolist() == [-np.inf, -9.0]
+    assert p.vector({"b": 3.0, "a": 4.0}).tolist() == [4.0, 3.0]
+    assert p.functions.at(np.array([-1.0, 2.0])).constraints.tolist() == [-2.0, -2.0]
+    with pytest.raises(InputError, match=r"container is \{'a': \*\}, not \{'a': \*, 'b': \*\}"):
+        p.vector({"a": 4.0})
+    with pytest.raises(InputError, match=r"container\['a'\] has the shape \(2,\), not \(\)"):
+        p.vector({"a": np.ones(2), "b": 1.0})
+
+
+def test_any_solution_is_asked_for_by_a_constant() -> None:
+    p = fd.nlp(lambda x: 0, lambda x: np.sum(x**2), np.ones(2), cbounds=(4.0, 4.0))
+    for method in ("SLSQP", "trust-constr", "COBYQA"):
+        found = p.solve(method)
+        assert found.success
+        assert abs(np.sum(found.x**2) - 4) < 1e-5
+    with pytest.raises(OutputError, match="dtype int64"):
+        fd.nlp(lambda x: np.argmax(x), None, np.ones(2))
+
+
+def test_arguments_that_solvers_cannot_use_are_refused_in_words() -> None:
+    p = fd.nlp(lambda x, a: np.sum((x - a) ** 2), lambda x, a: x, np.zeros(2), None, (None, 3.0),
+               args=(1.0,))  # fmt: skip
+    with pytest.raises(InputError, match=r"x\[0\] of x0 is inf"):
+        fd.nlp(np.sum, None, np.array([np.inf, 1.0]))
+    with pytest.raises(InputError, match=r"multipliers have shape \(3,\), not \(2,\)"):
+        p.problem().hessian(np.zeros(2), np.ones(3), 1.0)
+    solution = p.solve()
+    numbers: list[Any] = [np.int64(0), 1, -2, 0.5, "a"]
+    first, *wrong = numbers
+    np.testing.assert_allclose(p.sensitivity(solution, first)(), np.ones(2), atol=1e-6)
+    for number in wrong:
+        with pytest.raises(InputError, match="argnums="):
+            p.sensitivity(solution, number)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda a: fd.nlp(lambda x: np.sum((x - a) ** 2), None, np.zeros(2)).solve().value,
+        lambda a: fd.nlp(np.sum, lambda x: x - a, np.zeros(2), cbounds=(0, 1)).solve().value,
+        lambda a: fd.nlp(np.sum, None, a).solve().value,
+        lambda a: fd.nlp(lambda x, a: np.sum(x - a), None, np.zeros(2), args=(a,)).solve().value,
+        lambda a: fd.nlp(np.sum, None, np.zeros(2), (a, None)).solve().value,
+    ],
+)
+def test_what_is_differentiated_by_goes_into_arguments(of: Any) -> None:
+    for transform in (fd.grad, fd.jit):
+        with pytest.raises(InputError, match=r"fd\.nlp needs values.*program\.sens"):
+            transform(of)(-np.ones(2))

@@ -258,7 +258,7 @@ def test_branches_have_the_places_of_all_that_were_met_and_small_matrices_all(n:
 @pytest.fixture
 def grey_box(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make Pyomo's class, without methods, importable; return the program's for hs71."""
-    home, ours = "pyomo.contrib.pynumero.interfaces.external_grey_box", "funcdiff.programs.pyomo"
+    home, ours = "pyomo.contrib.pynumero.interfaces.external_grey_box", "funcdiff.interop.pyomo"
     monkeypatch.setitem(sys.modules, home, SimpleNamespace(ExternalGreyBoxModel=object))
     yield hs71()
     sys.modules.pop(ours, None)

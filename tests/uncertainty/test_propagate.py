@@ -276,3 +276,71 @@ def test_what_is_no_covariance_is_refused() -> None:
 def test_moments_need_samples(samples: int) -> None:
     with pytest.raises(errors.InputError, match="samples 0 or more than 1"):
         fd.propagate(np.sin)(1.0, std=0.1, samples=samples)
+
+
+def test_keys_of_uncertainties_may_stand_in_another_order() -> None:
+    def power(m: Any) -> Any:
+        return m["V"] ** 2 / m["R"]
+
+    x = {"V": 10.0, "R": 5.0}
+    blocks = {"V": {"V": 0.09, "R": 0.01}, "R": {"V": 0.01, "R": 0.04}}
+    turned = {key: dict(reversed(row.items())) for key, row in reversed(blocks.items())}
+    for form, other in (
+        ({"std": {"V": 0.3, "R": 0.2}}, {"std": {"R": 0.2, "V": 0.3}}),
+        ({"cov": {"V": 0.09, "R": 0.04}}, {"cov": {"R": 0.04, "V": 0.09}}),
+        ({"cov": blocks}, {"cov": turned}),
+        ({"cov": blocks}, {"cov": [[0.09, 0.01], [0.01, 0.04]]}),
+    ):
+        one, two = (fd.propagate(power)(x, **given, check=False) for given in (form, other))
+        assert one.std == two.std
+        assert one.budget == two.budget
+    with pytest.raises(errors.InputError, match=r"cov= is .*, but the point is"):
+        fd.propagate(power)(x, cov={"V": {"V": 0.09, "I": 0.0}, "I": {"V": 0.0, "I": 0.01}})
+
+
+WRONG: Any = ["0.9", 0.5]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fd.propagate(np.sum)(np.ones(2), std=0.1, samples=10.5), "samples=10.5"),
+        (lambda: fd.propagate(np.sum)(np.ones(2), std=0.1, samples=True), "samples=True"),
+        (lambda: fd.propagate(np.sin)(1.0, std=0.1).half_width(WRONG), "level must lie"),
+        (lambda: fd.propagate(np.sin)(1.0, std=0.1).half_width(WRONG[:1]), "level must lie"),
+        (
+            lambda: fd.propagate(lambda m: m["a"])({"a": 1.0, "unit": "V"}, std=0.1),
+            r"x\['unit'\] is of dtype <U1",
+        ),
+        (
+            lambda: fd.propagate(lambda m: m["a"])({"a": 1.0, "n": [3]}, std=0.1),
+            r"x\['n'\]\[0\] is of dtype int64.*real floating numbers",
+        ),
+        (
+            lambda: fd.grad(lambda a: fd.propagate(lambda x: a * x)(1.0, std=0.1).std)(2.0),
+            "needs values, but is traced .*f closes over",
+        ),
+    ],
+)
+def test_what_cannot_be_propagated_is_told(call: Any, message: str) -> None:
+    with pytest.raises(errors.InputError, match=message):
+        call()
+
+
+def test_units_far_apart_do_not_overflow() -> None:
+    C = np.array([[1e-300, 0.0], [0.0, 1e300]])
+    found = fd.propagate(lambda x: x)(np.array([1e-150, 1e150]), cov=C, check=False)
+    np.testing.assert_allclose(found.std, [1e-150, 1e150])
+
+
+def test_branches_may_return_keys_in_another_order() -> None:
+    def f(x: Any) -> Any:
+        parts = {"a": x, "b": 10.0 + x}
+        return parts if x > 0 else dict(reversed(parts.items()))
+
+    found = fd.propagate(f)(0.01, std=1.0, samples=1000, rng=0, check=False)
+    mean, _ = found.sampled or ({}, {})
+    np.testing.assert_allclose(mean["b"] - mean["a"], 10.0)
+    other = fd.propagate(lambda x: {"a": x} if x < 1 else {"b": x})
+    with pytest.raises(errors.InputError, match=r"another branch is \{'a': \*\}, not"):
+        other(1.0, std=1.0, samples=9, rng=0, check=False)

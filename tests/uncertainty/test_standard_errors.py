@@ -221,3 +221,80 @@ def test_weights_count_repetitions() -> None:
     weighted = fd.design.criterion("A", line, P, weights=np.array([2.0, 1.0]))(xi)
     repeated = fd.design.criterion("A", line, P)(np.array([-1.0, -1.0, 0.5]))
     assert np.isclose(weighted, repeated, rtol=1e-13)
+
+
+def test_bounds_are_numbers_or_containers_with_none() -> None:
+    def loglike(p: Any) -> Any:
+        rest = p["rest"]
+        return -np.sum((B - p["mean"]) ** 2 + rest[0] ** 2) / 2 - rest[1] ** 2
+
+    params = {"mean": float(np.mean(B)), "rest": np.zeros(2)}
+    of = fd.standard_errors(loglike)
+    plain, _ = of(params)
+    for lower in (-5.0, {"mean": None, "rest": -5.0}, {"mean": -5.0, "rest": np.array([-1, -2.0])}):
+        found, _ = of(params, lower=lower)
+        np.testing.assert_array_equal(found["rest"], plain["rest"])
+    with pytest.warns(errors.UncertaintyWarning, match=r"x\['rest'\]\[1\]"):
+        of(params, lower={"mean": None, "rest": np.array([-1.0, 0.0])})
+    with pytest.raises(errors.InputError, match="bounds have the structure"):
+        of(params, lower={"mean": 0.0})
+    with pytest.raises(errors.InputError, match=r"bounds of x\['mean'\] are 9.0 and 1.0"):
+        fd.confidence_intervals(loglike)(params, lower=9.0, upper=1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: fd.standard_errors(loglike)(P, kind="cluster", groups=["a"] * 9),
+            errors.InputError,
+            "two groups at least, .* 1 groups",
+        ),
+        (
+            lambda: fd.standard_errors(loglike)(P, kind="cluster"),
+            errors.InputError,
+            r"groups= of shape \(9,\)",
+        ),
+        (lambda: fd.standard_errors(np.sqrt)(0.0), errors.InputError, "not finite at x, at"),
+        (
+            lambda: fd.standard_errors(lambda p: np.arange(3))(1.0),
+            errors.OutputError,
+            "the result is of dtype int64.*Return floating real",
+        ),
+        (
+            lambda: fd.fisher_information(lambda p: np.arange(3))(1.0),
+            errors.OutputError,
+            "the result is of dtype int64.*Return floating numbers",
+        ),
+        (
+            lambda: fd.design.criterion("D", line, P, weights=np.ones(2))(T),
+            errors.InputError,
+            r"weights= of shape \(2,\) for 9 data",
+        ),
+        (
+            lambda: fd.confidence_intervals(loglike)(P, level=95),
+            errors.InputError,
+            "level lie between 0 and 1",
+        ),
+    ],
+)
+def test_what_has_no_errors_is_told(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "noise", [0.0, -1.0, np.nan, np.inf, "a", {"u": 1.0}, np.zeros(9), np.ones((9, 9)), np.ones(2)]
+)
+def test_noise_that_is_none_is_refused(noise: Any) -> None:
+    with pytest.raises(errors.InputError, match=r"noise= of shape .* 9 data"):
+        fd.fisher_information(line, noise=noise)(P, T)
+    with pytest.raises(errors.InputError, match=r"noise= of shape .* 9 data"):
+        fd.design.criterion("D", line, P, noise=noise)(T)
+
+
+def test_information_is_differentiated_by_the_noise() -> None:
+    def entry(s: Any) -> Any:
+        return fd.fisher_information(line, noise=s)(P, T)["a"]["a"]
+
+    np.testing.assert_allclose(fd.grad(entry)(0.5), -2 * len(T) / 0.5**3)

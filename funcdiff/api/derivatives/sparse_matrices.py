@@ -46,20 +46,22 @@ class Entries(NamedTuple):
     """A sparse matrix by its entries, row by row, and their places; it needs no SciPy."""
 
     data: Any
-    rows: Any
-    columns: Any
-    shape: tuple[int, int]
+    pattern: Pattern
+
+    @classmethod
+    def of_nan(cls, pattern: Pattern) -> Entries:
+        """Return a matrix of NaN."""
+        return cls(np.full(pattern.nnz, np.nan), pattern)
 
     def dense(self) -> Any:
         """Return the matrix as an array."""
-        found = np.zeros(self.shape, self.data.dtype)
-        found[self.rows, self.columns] = self.data
-        return found
+        found = np.zeros(prod(self.pattern.shape), self.data.dtype)
+        found[self.pattern.keys] = self.data
+        return found.reshape(self.pattern.shape)
 
     def sparse(self) -> Any:
         """Return the matrix as an array of SciPy's."""
-        places = (self.data, (self.rows, self.columns))
-        return sparse_module().csr_array(places, shape=self.shape)
+        return matrix(self.pattern, self.data.copy(), "csr")
 
 
 class Sparse(NamedTuple):
@@ -211,10 +213,10 @@ def matrix(pattern: Pattern, data: Any, format_: str) -> Any:
     kind = getattr(sparse_module(), f"{format_}_array")
     shape = pattern.shape[::-1] if format_ == "csc" else pattern.shape
     if type(data) is np.ndarray:
-        return kind((data, pattern.columns.copy(), pattern.pointers), shape=shape)
+        return kind((data, pattern.columns.copy(), pattern.pointers.copy()), shape=shape)
     made = late_import("funcdiff.scipy.sparse.traced_arrays").sparse_array
     numbers = np.arange(1, len(pattern.rows) + 1)
-    return made(kind((numbers, pattern.columns, pattern.pointers), shape=shape), data)
+    return made(kind((numbers, pattern.columns, pattern.pointers.copy()), shape=shape), data)
 
 
 def _check_pattern(given: Pattern, found: Patterns) -> Pattern:

@@ -77,10 +77,16 @@ class Pattern:
         order = np.lexsort((self.rows, self.columns))
         return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
 
-    @property
+    @cached_property
     def pointers(self) -> Array:
         """Where each row begins, and the last one ends."""
         return np.searchsorted(self.rows, np.arange(self.shape[0] + 1))
+
+    @cached_property
+    def lower(self) -> tuple[Pattern, Array]:
+        """The pattern of the lower triangle, and which of the places are in it."""
+        chosen = np.flatnonzero(self.rows >= self.columns)
+        return Pattern(self.rows[chosen], self.columns[chosen], self.shape), chosen
 
 
 class FullPattern(Pattern):
@@ -100,11 +106,16 @@ class FullPattern(Pattern):
         return np.tile(np.arange(self.shape[1]), self.shape[0])
 
     @property
+    def keys(self) -> Array:
+        """The places as numbers, counted row by row."""
+        return np.arange(self.nnz)
+
+    @property
     def nnz(self) -> int:
         """How many places there are."""
         return self.shape[0] * self.shape[1]
 
-    @property
+    @cached_property
     def pointers(self) -> Array:
         """Where each row begins, and the last one ends."""
         return np.arange(self.shape[0] + 1) * self.shape[1]

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.api.coordinates import Coordinates
 from funcdiff.core.late import scipy_function
 from funcdiff.errors import MissingDependencyError, user_location
 from funcdiff.programs.functions import Functions
 from funcdiff.programs.ipopt import Callbacks
-from funcdiff.programs.limits import element
 
 try:
     from pyomo.contrib.pynumero.interfaces.external_grey_box import ExternalGreyBoxModel
@@ -93,7 +93,8 @@ class GreyBox(ExternalGreyBoxModel):  # type: ignore[misc]
 
 
 def _names(container: Callable[[Any], Any], size: int, name: str) -> list[str]:
-    return [element(container(np.zeros(size)), k, name) for k in range(size)]
+    at = Coordinates.of(container(np.zeros(size)))
+    return [name + at.name(k) for k in range(size)]
 
 
 _matrix: Final = scipy_function("coo_matrix", "scipy.sparse")
