@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,58 @@ def test_warnings_name_the_lines_that_the_originals_do(toy: Any) -> None:
     assert len(wanted) == 4
     for derive in (lambda f: f, fd.grad, fd.jit):
         assert told(fd.adapt("toy.shapes"), derive) == wanted
+
+
+def test_warnings_of_numpy_and_scipy_name_the_lines_that_they_do_for_the_original(toy: Any) -> None:
+    def told(shapes: Any) -> list[tuple[str, int, str]]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            shapes.told_by_numpy(2.0)
+        return [(w.filename, w.lineno, str(w.message)) for w in found]
+
+    wanted = told(toy.shapes)
+    assert len(wanted) == 6
+    assert told(fd.adapt("toy.shapes")) == wanted
+
+
+BY_NAME = (
+    "a property",
+    "super",
+    "conversions",
+    "types",
+    "steps",
+    "joined",
+    "a root",
+    "the module math",
+)
+"""Cases that call functions of NumPy, SciPy and `math` by their names."""
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_plain_values_meet_nothing_of_ours(toy: Any, name: str) -> None:
+    copy, case = fd.adapt("toy"), CASES[name]
+    case(copy, 1.6)  # what is found once is kept
+    met: set[str] = set()
+
+    def note(frame: FrameType, event: str, _given: Any) -> None:
+        if event == "call" and "funcdiff" in frame.f_code.co_filename:
+            met.add(f"{frame.f_code.co_filename} {frame.f_code.co_name}")
+
+    sys.setprofile(note)
+    try:
+        case(copy, 1.6)
+    finally:
+        sys.setprofile(None)
+    assert not met
+
+
+def test_what_is_put_in_the_place_of_a_name_is_called_by_plain_values_too(
+    toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = fd.adapt("toy.shapes")
+    monkeypatch.setattr(copy.numbers, "brentq", lambda _f, _low, _high: 7.0)
+    assert copy.numbers.root(1.5) == 7.0 != toy.shapes.numbers.root(1.5)
+    assert fd.value_and_grad(copy.numbers.root)(1.5)[0] == 7.0
 
 
 def test_errors_name_the_line_of_the_package(toy: Any) -> None:

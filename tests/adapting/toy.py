@@ -30,6 +30,7 @@ from functools import cached_property, lru_cache, wraps
 from math import pi as PI
 import numpy as np
 from numpy import float64, sin
+from scipy.optimize import fsolve
 import toy.numbers_of as numbers
 
 __all__ = ["area", "Kind"]
@@ -150,6 +151,14 @@ def told(x, level=3):
 def remembered(x):
     warnings.warn("a toy", stacklevel=2)
     return x
+
+
+def told_by_numpy(x):
+    y = np.array([x, np.nanmean([math.nan])])
+    y /= 0.0
+    y[0] -= math.inf
+    root = fsolve(lambda y: y**2 + float(x), 0.3)
+    return root + sum(np.log(v) for v in (-x, -1.0))
 ''',
     "numbers_of.py": '''
 import cmath
