@@ -27,8 +27,8 @@ import funcdiff as fd
 from docs.packages.__main__ import by_package
 from docs.packages.cases import cases
 
-ROUNDS: Final = 15
-SECONDS: Final = 0.02
+ROUNDS: Final = 9
+SECONDS: Final = 0.01
 """How long a round of calls of one function takes, about."""
 GOAL: Final = 5.0
 """How many microseconds of a call are to be ours, at most."""

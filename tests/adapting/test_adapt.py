@@ -522,8 +522,9 @@ def test_what_a_copy_has_is_pickled_and_is_adapted_in_another_process(toy: Any) 
     assert done.stdout.decode().startswith(f"{slopes} Shape(r=1.5, kind="), done.stderr.decode()
     assert pickle.loads(pickle.dumps(fd.adapt(toy.area))) is fd.adapt(toy.area)
     assert pickle.loads(pickle.dumps(toy.area)) is toy.area
-    with pytest.raises(pickle.PicklingError):  # the class alone is looked for in the original
-        pickle.dumps(copy.Shape)
+    for kind in (copy.Shape, copy.shapes.Slotted, copy.Shape.Corner, copy.Shape.scaled, toy.Shape):
+        assert pickle.loads(pickle.dumps(kind)) is kind
+    assert copy.Kind.__module__ == copy.shapes.FrozenError.__module__ == "toy.shapes"
 
 
 def test_objects_of_copies_are_copied_as_others_are(toy: Any) -> None:

@@ -87,6 +87,9 @@ class Base:
 
 @dataclass
 class Shape(Base):
+    class Corner:
+        pass
+
     r: float
     kind: Kind = Kind.ROUND
     others: list = field(default_factory=list)
