@@ -221,13 +221,16 @@ class _Joiner(ast.NodeTransformer):
         """Join a function, and those within it."""
         rewritten: Any = self._rewritten[node.lineno, node.col_offset]
         around = self._own, self._is_inner
-        variables = (name for part in ast.walk(node) for name in _bound(part))
-        self._own, self._is_inner = self._own.difference(variables), True
+        self._own = self._own.difference(x for part in ast.walk(node) for x in _bound(part))
+        self._is_inner = True
         self.generic_visit(node)
         self._own, self._is_inner = around
         if any(isinstance(part, _DECLARED) for part in _within(node)):
             node.body = rewritten.body
-        elif any(map(_is_ours, (*ast.walk(node), *ast.walk(rewritten)))):
+        elif any(
+            isinstance(part, ast.Name) and part.id.startswith("__funcdiff_")
+            for part in (*ast.walk(node), *ast.walk(rewritten))
+        ):
             node.body = _join(node.body, rewritten.body)
         if not self._is_inner:
             rewritten.body = node.body
@@ -254,10 +257,6 @@ class _Joiner(ast.NodeTransformer):
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DECLARED: Final = (ast.Global, ast.Nonlocal)
 """What may stand but once in a function."""
-
-
-def _is_ours(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id.startswith("__funcdiff_")
 
 
 def _join(plain: Any, rewritten: Any) -> Any:
@@ -299,7 +298,8 @@ def _bind_own(tree: ast.Module) -> frozenset[str]:
     for block, statement, names in imports:
         for name in names - others:
             (added,) = ast.parse(f"{own_name(name)} = __funcdiff_own__({name})").body
-            block.insert(block.index(statement) + 1, _at(statement, added))
+            ast.fix_missing_locations(ast.copy_location(added, statement))
+            block.insert(block.index(statement) + 1, added)
     return frozenset().union(*(names for *_, names in imports)) - others
 
 
@@ -317,11 +317,6 @@ def _computing(statement: ast.Import | ast.ImportFrom) -> frozenset[str]:
     else:
         found = statement.names
     return frozenset(name for alias in found for name in _bound(alias)) - {"*"}
-
-
-def _at(place: ast.stmt, added: ast.stmt) -> ast.stmt:
-    """Return a statement with the lines of another one."""
-    return ast.fix_missing_locations(ast.copy_location(added, place))
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

@@ -162,6 +162,10 @@ def a_loop_of_elements(x):
     y = loop(np.array([1, 2, 3]), x) + either(np.array([1, 2, 3]), x, scale=2.0)
     return y.sum() * (kinds == [int] * len(kinds))
 
+def a_loop_with_text(x):
+    scaled = np.vectorize(lambda a, how: 2.0 * a if how == "twice" else a)
+    return scaled(np.array([x, 3.0 * x]), np.array(["twice", "once"])).sum() + scaled(x, "twice")
+
 def several_loops(x):
     found = np.vectorize(lambda a: (a, 2 * a), otypes="dd")
     one, two = found(np.array([x, 1.0]))
