@@ -226,7 +226,7 @@ _ALONE: Final = _references_of_one_variable()
 
 _ONE_VIEW: Final = min(_references_to_base(np.zeros(1)[:]) for _ in range(2))
 
-RUNTIME: Final[dict[str, Callable[..., Any]]] = {
+RUNTIME: Final[dict[str, Any]] = {
     "__funcdiff_slice__": slice,
     "__funcdiff_trace__": innermost.get,
 } | {

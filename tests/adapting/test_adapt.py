@@ -66,6 +66,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "a plain array changed": lambda toy, x: toy.shapes.numbers.halved(x),
     "types": lambda toy, x: toy.shapes.numbers.kinds(x),
     "conversions": lambda toy, x: toy.shapes.numbers.converted(x),
+    "finite numbers": lambda toy, x: toy.shapes.numbers.finite(x),
     "steps": lambda toy, x: toy.shapes.numbers.steps(x),
     "joined": lambda toy, x: toy.shapes.numbers.joined(x),
     "a root": lambda toy, x: toy.shapes.numbers.root(x),
@@ -75,7 +76,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "imported by name": lambda toy, x: toy.shapes.numbers.by_name(x),
     "imported late": lambda toy, x: toy.late.deep_cube(x),
 }
-DISCRETE = {"steps", "types"}
+DISCRETE = {"finite numbers", "steps", "types"}
 """Cases of which examples decide what is computed."""
 
 

@@ -215,6 +215,12 @@ def polynomial(a):
     return np.polynomial.Polynomial([a, 1.0, a])(2.0) + np.polynomial.polynomial.polyval(a, [1, 2])
 
 
+def finite(x):
+    if math.isnan(x) or math.isinf(x) or cmath.isnan(1j * x) or cmath.isinf(1j * x):
+        return 0.0
+    return x * x * (math.isfinite(x) + cmath.isfinite(1j * x))
+
+
 def of_math(x):
     y = math.hypot(x, 1.0, x) + math.fsum([x, x * x]) + math.log(x, 10) + math.dist([x], [0.5])
     y += math.prod([x, x]) + math.remainder(x, 0.7) + math.fmod(x, 0.7) + math.atan2(x, 2)
