@@ -34,11 +34,11 @@ from funcdiff.adapting.bytecode import rewritten_module
 from funcdiff.adapting.caching import cache, lru_cache
 from funcdiff.adapting.mathematics import CMATH, MATH, of_either
 from funcdiff.adapting.numba_functions import without_numba
-from funcdiff.adapting.rewriting import rewrite
+from funcdiff.adapting.rewriting import own_name, rewrite
 from funcdiff.adapting.runtime import RUNTIME
 from funcdiff.adapting.substitutes import Substitute, warn
 from funcdiff.adapting.vectorizing import broadcast, frompyfunc, vectorize
-from funcdiff.api.calls.repeated import MODULES
+from funcdiff.api.calls.repeated import CLOSED, MODULES, is_closed, kind_of
 from funcdiff.core.late import late_import, lock_against_forks
 
 when_copied: Final[list[Callable[[ModuleType], None]]] = []
@@ -205,6 +205,12 @@ class Copy(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return module_for(f"{self.__name__}.{name}")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Put something else in the place of a name, wherever the code uses it."""
+        super().__setattr__(name, value)
+        if own_name(name) in vars(self):
+            super().__setattr__(own_name(name), value)
+
     def __reduce__(self) -> Any:
         return copy_of, (self.__name__,)
 
@@ -306,10 +312,52 @@ def _share(found: Any) -> Any:
     return found
 
 
+_OF_DATA: Final = frozenset({
+    "numpy", "numpy.fft", "numpy.linalg", "scipy", "scipy.fft", "scipy.integrate", "scipy.linalg",
+    "scipy.optimize", "scipy.special", "math", "cmath",
+})  # fmt: skip
+"""Modules whose functions give numbers, and nothing that computes later, in a trace."""
+
+
+def _own(found: Any) -> Any:
+    """Return what an imported thing is in code that meets no traced values."""
+    if isinstance(found, ModuleType):
+        name = found.__name__.removeprefix("funcdiff.")
+        return _own_module(name) if name in _OF_DATA and found is module_for(name) else found
+    name, module = getattr(found, "__name__", ""), getattr(found, "__module__", None) or ""
+    root, *parts = module.removeprefix("funcdiff.").split(".")
+    for home in (root, ".".join([root, *parts[:1]]), f"{root}.linalg", f"{root}.fft"):
+        if home in _OF_DATA and getattr(module_for(home), name, None) is found:
+            return getattr(_own_module(home), name)
+    return found
+
+
+@functools.cache
+def _own_module(name: str) -> ModuleType:
+    """Return a module with the functions that a module has itself, and all else that we have."""
+    ours, theirs, module = module_for(name), import_module(name), ModuleType(name)
+
+    def find(part: str) -> Any:
+        found, plain = getattr(ours, part), getattr(theirs, part, None)
+        if f"{name}.{part}" in _OF_DATA:
+            found = _own_module(f"{name}.{part}")
+        elif all(callable(f) and not isinstance(f, type) for f in (found, plain)):
+            if is_closed(found, kind_of(found)):
+                CLOSED.add(plain)
+            found = plain
+        if part in vars(theirs):  # and not deprecated, which is said each time
+            setattr(module, part, found)
+        return found
+
+    vars(module)["__getattr__"] = find
+    return module
+
+
 BUILTINS: Final[dict[str, Any]] = {
     **vars(builtins),
     **RUNTIME,
     "__import__": _import,
+    "__funcdiff_own__": _own,
     "__funcdiff_shared__": _share,
 }
 """What adapted code finds as built-in names."""

@@ -159,9 +159,13 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
     return bool((a == b) | (np.isfinite(a) & np.isfinite(b) & (abs(a - b) <= bound)))
 
 
-def _predicate(plain: Function, numpys: np.ufunc) -> Function:
-    """Return a function that says yes or no, as Python's numbers do."""
-    return of_either(plain)(lambda x: bool(numpys(convert(float, x))))
+def _predicates(plain: ModuleType, kind: type) -> dict[str, Function]:
+    """Return the functions of a module that say yes or no, as Python's numbers do."""
+
+    def predicate(name: str) -> Function:
+        return of_either(getattr(plain, name))(lambda x: bool(getattr(np, name)(convert(kind, x))))
+
+    return {name: predicate(name) for name in ("isfinite", "isinf", "isnan")}
 
 
 @of_either(math.modf)
@@ -237,6 +241,7 @@ def _module(plain: ModuleType, names: dict[str, Function]) -> Substitute:
 MATH: Final = _module(
     math,
     _functions(math, float)
+    | _predicates(math, float)
     | {
         "ceil": _ceil, "dist": _dist, "floor": _floor, "frexp": _frexp, "fsum": _fsum,
         "hypot": _hypot, "isclose": _isclose, "ldexp": _ldexp, "modf": _modf, "prod": _prod,
@@ -246,6 +251,7 @@ MATH: Final = _module(
 CMATH: Final = _module(
     cmath,
     _functions(cmath, complex)
+    | _predicates(cmath, complex)
     | {
         "phase": _of_numbers(cmath.phase, np.angle, complex),
         "polar": of_either(cmath.polar)(lambda z: (_number(np.abs(z)), _number(np.angle(z)))),

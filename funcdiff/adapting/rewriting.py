@@ -4,11 +4,16 @@ A module runs as it is, but for ``float(x)`` and its like, ``type(x)``, ``map(fl
 ``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)`` and methods of plain arrays
 with traced arguments.  Lines and columns stay, so that tracebacks and messages name the place in
 the module's file.
+
+A function has both: its code as it was, which runs where no trace is open, and the rewritten one.
 """
 
 from __future__ import annotations
 
 import ast
+import cmath
+import math
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any, Final
 
@@ -32,7 +37,9 @@ _PLACE: Final = "__funcdiff_place__"
 
 def rewrite(source: str | bytes, file: str) -> CodeType:
     """Return the code of a module, rewritten."""
+    plain = ast.parse(source, file)
     tree = Rewriter().visit(ast.parse(source, file))
+    _Joiner(tree, _bind_own(tree)).visit(plain)
     return compile(tree, file, "exec", dont_inherit=True)
 
 
@@ -53,11 +60,9 @@ class Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """Rewrite a class, whose body assigns attributes, and no variables of the function."""
         around, self._variables = self._variables, frozenset()
-        found: Any = self.generic_visit(node)
+        self.generic_visit(node)
         self._variables = around
-        whole = ast.copy_location(ast.Name("__funcdiff_shared__", ast.Load()), node)
-        found.decorator_list.insert(0, whole)  # when the others have had it
-        return found
+        return _share(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         """Rewrite a function, whose variables may be changed in place."""
@@ -135,6 +140,13 @@ class Rewriter(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(called, old))
 
 
+def _share(node: ast.ClassDef) -> ast.ClassDef:
+    """Let a class be the original's, if it is an exception or an enumeration."""
+    whole = ast.copy_location(ast.Name("__funcdiff_shared__", ast.Load()), node)
+    node.decorator_list.insert(0, whole)  # when the others have had it
+    return node
+
+
 def _variables(function: Any) -> frozenset[str]:
     """Return the variables that only a function itself assigns: parameters, and those it names.
 
@@ -148,13 +160,10 @@ def _variables(function: Any) -> frozenset[str]:
             others.update(node.names)
         elif isinstance(node, ast.Name) and node.id == "locals":
             return frozenset()
-    left = [*function.body]
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        if not isinstance(node, _SCOPES):
-            left += ast.iter_child_nodes(node)
+    stored = (
+        n for n in _within(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    )
+    names.update(node.id for node in stored)
     return frozenset(names - others)
 
 
@@ -191,3 +200,150 @@ def _last_name(called: ast.expr) -> str:
     if isinstance(called, ast.Attribute):
         return called.attr
     return called.id if isinstance(called, ast.Name) else ""
+
+
+# ---- functions as they were, where no trace is open ----------------------------------------------
+
+
+class _Joiner(ast.NodeTransformer):
+    """Puts the code of functions as it was before the rewritten one; visits the module as it was.
+
+    Where functions call what `own` names stand for, they call NumPy, SciPy and `math` themselves.
+    """
+
+    def __init__(self, rewritten: ast.Module, own: frozenset[str]) -> None:
+        self._own = own
+        self._is_inner = False
+        functions = (n for n in ast.walk(rewritten) if isinstance(n, _FUNCTIONS))
+        self._rewritten = {(n.lineno, n.col_offset): n for n in functions}
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        """Join a function, and those within it."""
+        rewritten: Any = self._rewritten[node.lineno, node.col_offset]
+        around = self._own, self._is_inner
+        self._own = self._own.difference(x for part in ast.walk(node) for x in _bound(part))
+        self._is_inner = True
+        self.generic_visit(node)
+        self._own, self._is_inner = around
+        if any(isinstance(part, _DECLARED) for part in _within(node)):
+            node.body = rewritten.body
+        elif any(
+            isinstance(part, ast.Name) and part.id.startswith("__funcdiff_")
+            for part in (*ast.walk(node), *ast.walk(rewritten))
+        ):
+            node.body = _join(node.body, rewritten.body)
+        if not self._is_inner:
+            rewritten.body = node.body
+        return node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # noqa: N815 - as `ast` says
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Join the methods of a class."""
+        self.generic_visit(node)
+        return _share(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        """Call what stands for itself."""
+        self.generic_visit(node)
+        called = node.func
+        while isinstance(called, ast.Attribute):
+            called = called.value
+        if isinstance(called, ast.Name) and called.id in self._own:
+            called.id = own_name(called.id)
+        return node
+
+
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DECLARED: Final = (ast.Global, ast.Nonlocal)
+"""What may stand but once in a function."""
+
+
+def _join(plain: Any, rewritten: Any) -> Any:
+    """Return the body of a function, of statements or an expression, that asks for a trace."""
+    parts = isinstance(plain, list)
+    has_text = parts and isinstance(plain[0], ast.Expr) and isinstance(plain[0].value, ast.Constant)
+    place = plain[has_text] if parts else plain
+    test = ast.parse("__funcdiff_trace__() is None", mode="eval").body
+    for node in ast.walk(test):
+        ast.copy_location(node, place)
+    if not parts:
+        return ast.copy_location(ast.IfExp(test, plain, rewritten), place)
+    joined = ast.If(test, plain[has_text:], rewritten[has_text:])
+    return [*rewritten[:has_text], ast.copy_location(joined, place)]
+
+
+def own_name(name: str) -> str:
+    """Return the name of what an imported name stands for in code as it was."""
+    return f"__funcdiff_own_{name}__"
+
+
+def _bind_own(tree: ast.Module) -> frozenset[str]:
+    """Let imports of a module bind the own names, too, and return which names these are for.
+
+    Of a name that the module also binds in another way, or by ``import *``, nobody knows what it
+    stands for.
+    """
+    others = {name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names}
+    imports = []
+    for block in _blocks(tree):
+        for statement in block:
+            if isinstance(statement, _IMPORTS):
+                imports.append((block, statement, _computing(statement)))
+                others |= {name for a in statement.names for name in _bound(a)} - imports[-1][-1]
+    within = (node for node in _within(tree) if not isinstance(node, ast.alias))
+    others.update(name for node in within for name in _bound(node))
+    if "*" in others:
+        return frozenset()
+    for block, statement, names in imports:
+        for name in names - others:
+            (added,) = ast.parse(f"{own_name(name)} = __funcdiff_own__({name})").body
+            ast.fix_missing_locations(ast.copy_location(added, statement))
+            block.insert(block.index(statement) + 1, added)
+    return frozenset().union(*(names for *_, names in imports)) - others
+
+
+_IMPORTS: Final = (ast.Import, ast.ImportFrom)
+_COMPUTING: Final = {"numpy", "scipy", "math", "cmath"}
+_NAMES: Final = _COMPUTING.union(["np"], *map(dir, (np, np.linalg, np.fft, math, cmath)))
+"""Names under which packages hand on what they import of NumPy and `math`."""
+
+
+def _computing(statement: ast.Import | ast.ImportFrom) -> frozenset[str]:
+    """Return the names that an import binds to what may be NumPy's, SciPy's or of `math`."""
+    module = getattr(statement, "module", None)
+    if module is None or module.partition(".")[0] not in _COMPUTING:
+        found = [a for a in statement.names if a.name.partition(".")[0] in _NAMES]
+    else:
+        found = statement.names
+    return frozenset(name for alias in found for name in _bound(alias)) - {"*"}
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node itself binds."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.alias):
+        yield node.asname or node.name.partition(".")[0]
+    else:
+        yield from filter(None, (getattr(node, name, None) for name in ("name", "arg", "rest")))
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements of a module, those of functions and classes left out."""
+    for name in ("body", "orelse", "finalbody", "handlers"):
+        block = getattr(node, name, [])
+        yield from [block] * (name != "handlers")
+        for statement in block:
+            if not isinstance(statement, _SCOPES):
+                yield from _blocks(statement)
+
+
+def _within(function: Any) -> Iterator[ast.AST]:
+    """Yield what stands in a function, that in functions within it left out."""
+    left = [*function.body] if isinstance(function.body, list) else [function.body]
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            left += ast.iter_child_nodes(node)

@@ -18,6 +18,7 @@ from funcdiff.adapting.conditions import is_known_to_hold
 from funcdiff.adapting.subclasses import as_subclass
 from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.scope import innermost
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import LostDerivativeError, user_location
 from funcdiff.numpy.border.promotion import array, as_number
@@ -225,8 +226,9 @@ _ALONE: Final = _references_of_one_variable()
 
 _ONE_VIEW: Final = min(_references_to_base(np.zeros(1)[:]) for _ in range(2))
 
-RUNTIME: Final[dict[str, Callable[..., Any]]] = {
+RUNTIME: Final[dict[str, Any]] = {
     "__funcdiff_slice__": slice,
+    "__funcdiff_trace__": innermost.get,
 } | {
     f"__funcdiff_{function.__name__}__": function
     for function in (convert, conversion, method, view, new, change, put, put_change)

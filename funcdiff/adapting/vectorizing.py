@@ -61,8 +61,10 @@ class vectorize(np.vectorize):  # noqa: N801
 
 def _by_elements(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     """Return the shape of arrays together, and what a function makes of their elements."""
-    xs = np.broadcast_arrays(*map(asarray, args))
-    return xs[0].shape, [function(*row) for row in zip(*map(_elements, xs), strict=True)]
+    xs = [asarray(x) for x in args]
+    shape = np.broadcast_shapes(*(x.shape for x in xs))
+    columns = [_elements(np.broadcast_to(x, shape)) for x in xs]  # one by one: some may be of text
+    return shape, [function(*row) for row in zip(*columns, strict=True)]
 
 
 class _OfParts(vectorize):

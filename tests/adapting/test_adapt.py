@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "a plain array changed": lambda toy, x: toy.shapes.numbers.halved(x),
     "types": lambda toy, x: toy.shapes.numbers.kinds(x),
     "conversions": lambda toy, x: toy.shapes.numbers.converted(x),
+    "finite numbers": lambda toy, x: toy.shapes.numbers.finite(x),
     "steps": lambda toy, x: toy.shapes.numbers.steps(x),
     "joined": lambda toy, x: toy.shapes.numbers.joined(x),
     "a root": lambda toy, x: toy.shapes.numbers.root(x),
@@ -75,7 +76,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "imported by name": lambda toy, x: toy.shapes.numbers.by_name(x),
     "imported late": lambda toy, x: toy.late.deep_cube(x),
 }
-DISCRETE = {"steps", "types"}
+DISCRETE = {"finite numbers", "steps", "types"}
 """Cases of which examples decide what is computed."""
 
 
@@ -159,6 +160,58 @@ def test_warnings_name_the_lines_that_the_originals_do(toy: Any) -> None:
     assert len(wanted) == 4
     for derive in (lambda f: f, fd.grad, fd.jit):
         assert told(fd.adapt("toy.shapes"), derive) == wanted
+
+
+def test_warnings_of_numpy_and_scipy_name_the_lines_that_they_do_for_the_original(toy: Any) -> None:
+    def told(shapes: Any) -> list[tuple[str, int, str]]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            shapes.told_by_numpy(2.0)
+        return [(w.filename, w.lineno, str(w.message)) for w in found]
+
+    wanted = told(toy.shapes)
+    assert len(wanted) == 6
+    assert told(fd.adapt("toy.shapes")) == wanted
+
+
+BY_NAME = (
+    "a property",
+    "super",
+    "conversions",
+    "types",
+    "steps",
+    "joined",
+    "a root",
+    "the module math",
+)
+"""Cases that call functions of NumPy, SciPy and `math` by their names."""
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_plain_values_meet_nothing_of_ours(toy: Any, name: str) -> None:
+    copy, case = fd.adapt("toy"), CASES[name]
+    case(copy, 1.6)  # what is found once is kept
+    met: set[str] = set()
+
+    def note(frame: FrameType, event: str, _given: Any) -> None:
+        if event == "call" and "funcdiff" in frame.f_code.co_filename:
+            met.add(f"{frame.f_code.co_filename} {frame.f_code.co_name}")
+
+    sys.setprofile(note)
+    try:
+        case(copy, 1.6)
+    finally:
+        sys.setprofile(None)
+    assert not met
+
+
+def test_what_is_put_in_the_place_of_a_name_is_called_by_plain_values_too(
+    toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = fd.adapt("toy.shapes")
+    monkeypatch.setattr(copy.numbers, "brentq", lambda _f, _low, _high: 7.0)
+    assert copy.numbers.root(1.5) == 7.0 != toy.shapes.numbers.root(1.5)
+    assert fd.value_and_grad(copy.numbers.root)(1.5)[0] == 7.0
 
 
 def test_errors_name_the_line_of_the_package(toy: Any) -> None:
@@ -470,8 +523,9 @@ def test_what_a_copy_has_is_pickled_and_is_adapted_in_another_process(toy: Any) 
     assert done.stdout.decode().startswith(f"{slopes} Shape(r=1.5, kind="), done.stderr.decode()
     assert pickle.loads(pickle.dumps(fd.adapt(toy.area))) is fd.adapt(toy.area)
     assert pickle.loads(pickle.dumps(toy.area)) is toy.area
-    with pytest.raises(pickle.PicklingError):  # the class alone is looked for in the original
-        pickle.dumps(copy.Shape)
+    for kind in (copy.Shape, copy.shapes.Slotted, copy.Shape.Corner, copy.Shape.scaled, toy.Shape):
+        assert pickle.loads(pickle.dumps(kind)) is kind
+    assert copy.Kind.__module__ == copy.shapes.FrozenError.__module__ == "toy.shapes"
 
 
 def test_objects_of_copies_are_copied_as_others_are(toy: Any) -> None:

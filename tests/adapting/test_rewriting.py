@@ -20,8 +20,24 @@ from funcdiff.errors import FuncdiffError
 
 TEXT = """
 import numpy as np
+from math import cosh, sqrt
 TABLE = {}
 COUNTS = np.zeros(2)
+
+def an_imported_name_within(x):
+    def inner(sqrt):
+        return [sqrt(float(v)) for v in (x, 2 * x)]
+    cosh = lambda v: np.cosh(v)
+    return sum(inner(lambda v: v * 3.0)) + sqrt(x) + cosh(x)
+
+def a_generator(x):
+    '''It goes on where it was.'''
+    def elements(x):
+        '''Only text, and what it yields.'''
+        yield from np.asarray(x).ravel()
+    steps = (float(v) for v in (x, 2 * x))
+    yielded = elements(np.asarray([x, sqrt(x)], dtype=float))
+    return sum(a * b for a, b in zip(steps, yielded))
 
 def a_global_table(x):
     TABLE["a"] = x
@@ -145,6 +161,10 @@ def a_loop_of_elements(x):
     either = np.vectorize(f, excluded=["scale"], otypes="d")
     y = loop(np.array([1, 2, 3]), x) + either(np.array([1, 2, 3]), x, scale=2.0)
     return y.sum() * (kinds == [int] * len(kinds))
+
+def a_loop_with_text(x):
+    scaled = np.vectorize(lambda a, how: 2.0 * a if how == "twice" else a)
+    return scaled(np.array([x, 3.0 * x]), np.array(["twice", "once"])).sum() + scaled(x, "twice")
 
 def several_loops(x):
     found = np.vectorize(lambda a: (a, 2 * a), otypes="dd")

@@ -30,6 +30,7 @@ from functools import cached_property, lru_cache, wraps
 from math import pi as PI
 import numpy as np
 from numpy import float64, sin
+from scipy.optimize import fsolve
 import toy.numbers_of as numbers
 
 __all__ = ["area", "Kind"]
@@ -86,6 +87,9 @@ class Base:
 
 @dataclass
 class Shape(Base):
+    class Corner:
+        pass
+
     r: float
     kind: Kind = Kind.ROUND
     others: list = field(default_factory=list)
@@ -150,6 +154,14 @@ def told(x, level=3):
 def remembered(x):
     warnings.warn("a toy", stacklevel=2)
     return x
+
+
+def told_by_numpy(x):
+    y = np.array([x, np.nanmean([math.nan])])
+    y /= 0.0
+    y[0] -= math.inf
+    root = fsolve(lambda y: y**2 + float(x), 0.3)
+    return root + sum(np.log(v) for v in (-x, -1.0))
 ''',
     "numbers_of.py": '''
 import cmath
@@ -201,6 +213,12 @@ def root(a):
 
 def polynomial(a):
     return np.polynomial.Polynomial([a, 1.0, a])(2.0) + np.polynomial.polynomial.polyval(a, [1, 2])
+
+
+def finite(x):
+    if math.isnan(x) or math.isinf(x) or cmath.isnan(1j * x) or cmath.isinf(1j * x):
+        return 0.0
+    return x * x * (math.isfinite(x) + cmath.isfinite(1j * x))
 
 
 def of_math(x):

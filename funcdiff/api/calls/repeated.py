@@ -296,7 +296,7 @@ class Surroundings:
 def table_with(owner: Any, name: str) -> Mapping[str, Any]:
     """Return the names of a table or a module, with one that a module of ours finds when asked."""
     is_table = type(owner) in TABLES
-    if not is_table and type(owner) is not ModuleType:
+    if not is_table:
         getattr(owner, name, None)
     table: Mapping[str, Any] = owner if is_table else vars(owner)
     return table
