@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from inspect import Signature, signature
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, Final, TypeVar, cast
 
 from funcdiff.core.scope import current
@@ -28,7 +28,12 @@ _GENERATED: Final = "<funcdiff "
 
 
 def public(function: F) -> F:
-    """Let errors leave a function by short tracebacks."""
+    """Let errors leave a function, or the public methods of a class, by short tracebacks."""
+    if isinstance(function, type):
+        for name, member in [*vars(function).items()]:
+            if isinstance(member, FunctionType) and not name.startswith("_"):
+                setattr(function, name, public(member))
+        return function
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -80,7 +85,8 @@ def _note_parameters(
 def shorten(error: BaseException) -> None:
     """Drop frames of ours from the traceback of an error, and of those before which it stands.
 
-    Inside a trace nothing is dropped: by where an error was raised, it is found out whose it is.
+    Errors that code of ours has caught before are forgotten.  Inside a trace nothing is dropped: by
+    where an error was raised, it is found out whose it is.
     """
     if current() is not None or os.environ.get(VARIABLE) == "full":
         return
@@ -91,10 +97,22 @@ def shorten(error: BaseException) -> None:
         if found is None or id(found) in seen or isinstance(found, InternalError):
             continue
         seen.add(id(found))
+        if found.__context__ is not None and _is_caught_by_us(found.__context__):
+            found.__context__ = None
         found.__traceback__ = _shorten_traceback(found)
         pending += [found.__cause__, found.__context__]
         if isinstance(found, BaseExceptionGroup):
             pending += found.exceptions
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    file = trace.tb_frame.f_code.co_filename
+    return is_ours(file) or file.startswith(_GENERATED)
+
+
+def _is_caught_by_us(error: BaseException) -> bool:
+    """Whether an error went up to a function of ours, with which a traceback begins."""
+    return error.__traceback__ is not None and _is_ours(error.__traceback__)
 
 
 def _shorten_traceback(error: BaseException) -> TracebackType | None:
@@ -109,9 +127,9 @@ def _shorten_traceback(error: BaseException) -> TracebackType | None:
     is_explained = isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
     is_last, between = not is_explained, False
     for t in reversed(traces):
-        file = t.tb_frame.f_code.co_filename
-        ours = is_ours(file) or file.startswith(_GENERATED)
-        between = ours or (between and not is_users_file(file, True))
+        ours = _is_ours(t)
+        is_users = is_users_file(t.tb_frame.f_code.co_filename, True)
+        between = ours or (between and not is_users)
         if not between or (ours and is_last):
             kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)
         is_last = False

@@ -215,6 +215,7 @@ class _Unconstrained:
         return self.logp(params) + log_jacobian
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Density:
     """A log-density of unconstrained vectors; `density` makes it.
@@ -254,17 +255,14 @@ class Density:
         """Return the compiled function from ``z`` to the second derivatives ``(n, n)``."""
         return self._jit(hessian(self._function))
 
-    @public
     def constrain(self, z: Any) -> Any:
         """Return the container of parameters that a vector ``(n,)`` stands for."""
         return self._function.parts(z)[0]
 
-    @public
     def unconstrain(self, params: Any) -> Any:
         """Return the vector ``(n,)`` of a container that satisfies the bounds."""
         return self._function.vector(params)
 
-    @public
     def laplace(self, start: Any = None) -> Approximation:
         """Return the normal approximation at the mode of the unconstrained log-density.
 
@@ -289,7 +287,6 @@ class Density:
         z = self.start if start is None else np.asarray(start, dtype=float)
         return approximate(self.value_and_grad, self.hessian, self.constrain, z)
 
-    @public
     def sample(
         self,
         draws: int = 1000,
@@ -338,7 +335,6 @@ class Density:
         params = vmap(self.constrain)(np.reshape(vectors, (int(np.prod(shape)), n)))
         return pytree.map(lambda x: np.reshape(x, (*shape, *x.shape[1:])), params)
 
-    @public
     def pointwise(self, log_likelihood: Callable[[Any], Any], draws: Draws) -> Any:
         """Return log-likelihoods ``(chains, draws, m)``, for cross-validation.
 
@@ -376,9 +372,11 @@ class Density:
             "grad_neg_log_dens": self._negative_gradient,
         }
 
+    @public
     def _negative_value(self, z: Any) -> Any:
         return -self.value(z)
 
+    @public
     def _negative_gradient(self, z: Any) -> tuple[Any, Any]:
         value, gradient = self.value_and_grad(z)
         return -gradient, -value

@@ -18,6 +18,7 @@ from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.jit import jit
 from funcdiff.api.raveling import ravel_pytree
 from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import FuncdiffError, InputError, user_location
 
 LARGE: Final = 100
@@ -113,6 +114,7 @@ class Functions:
 
         return jit(second)
 
+    @public
     def at(self, z: Any) -> At:
         """Return value, gradient, constraints and Jacobian at a point."""
         last = self._last
@@ -133,6 +135,7 @@ class Functions:
             data = each[rows] * data
         return At(value, gradient, constraints, Entries(data, rows, columns, (self.m, self.n)))
 
+    @public
     def values(self, z: Any) -> tuple[Any, Any]:
         """Return objective and constraints, without derivatives."""
         found = self._compute(self.plain, np.array(z, dtype=float))
@@ -140,6 +143,7 @@ class Functions:
         of, each = self.factors or (1.0, 1.0)
         return of * value, each * constraints
 
+    @public
     def hessian(self, z: Any, factor: float, multipliers: Any) -> Entries:
         """Return the second derivatives of the Lagrangian, both triangles."""
         of, each = self.factors or (1.0, 1.0)

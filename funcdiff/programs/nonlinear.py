@@ -155,6 +155,7 @@ def _check_real(tree: Any, name: str, error: type[InputError | OutputError]) -> 
             )
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class NonlinearProgram(Generic[X]):
     """Minimise ``f(x)`` subject to bounds of x and of ``c(x)``; `nlp` makes it.
@@ -201,7 +202,6 @@ class NonlinearProgram(Generic[X]):
         x: X = self.functions.containers[0](np.asarray(z, dtype=float))
         return x
 
-    @public
     def scipy(self, method: str = "trust-constr") -> dict[str, Any]:
         """Return keyword arguments: ``scipy.optimize.minimize(**program.scipy("SLSQP"))``.
 
@@ -236,7 +236,6 @@ class NonlinearProgram(Generic[X]):
         """
         return Callbacks(self.functions)
 
-    @public
     def pyomo(self, *, objective: bool = True) -> Any:
         """Return an ``ExternalGreyBoxModel`` for a block in a model of Pyomo's.
 
@@ -256,7 +255,6 @@ class NonlinearProgram(Generic[X]):
         """
         return late_import("funcdiff.programs.pyomo").GreyBox(self.functions, objective=objective)
 
-    @public
     def solve(
         self,
         method: str | None = None,
@@ -320,7 +318,6 @@ class NonlinearProgram(Generic[X]):
                 raw = SimpleNamespace(x=arguments["x0"], message=f"undefined at x0: {error}")
         return finish(self.functions, np.array(raw.x, dtype=float), raw, functions)
 
-    @public
     def sensitivity(
         self, solution: Solution[X], argnums: int | Sequence[int] = 0
     ) -> Callable[..., Any]:
@@ -386,7 +383,6 @@ class NonlinearProgram(Generic[X]):
 
         return at
 
-    @public
     def solution(self, z: Any, raw: Any = None) -> Solution[X]:
         """Return what belongs to the vector ``(n,)`` that a solver found.
 
