@@ -12,11 +12,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from inspect import Signature, signature
-from types import FunctionType, TracebackType
-from typing import Any, Final, TypeVar, cast
+from numbers import Number
+from types import FunctionType, TracebackType, UnionType
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from funcdiff.core.scope import current
-from funcdiff.errors import FuncdiffError, InternalError, is_ours, is_users_file, user_location
+from funcdiff.errors import (
+    FuncdiffError,
+    InputError,
+    InternalError,
+    is_ours,
+    is_users_file,
+    user_location,
+    went_through_users_code,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +49,9 @@ def public(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
+            refusal = _refusal(error, function, args, kwargs)
+            if refusal is not None:
+                raise refusal from None
             _note_parameters(error, function, args, kwargs)
             shorten(error)
             raise
@@ -53,6 +65,49 @@ def parameters(found: Signature) -> str:
     return str(found.replace(parameters=bare, return_annotation=found.empty))
 
 
+def _refusal(
+    error: BaseException, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> InputError | None:
+    """Return the error for a call that failed at an argument of another kind than declared, if any.
+
+    Kinds are looked at when something failed, and what then explains it is the docstring.
+    """
+    if not isinstance(error, Exception) or _is_explained(error) or went_through_users_code(error):
+        return None
+    others: list[tuple[str, str, Any]] = []
+    with suppress(NameError, TypeError):  # of what only type checkers import, or know how to use
+        hints = get_type_hints(function)
+        given = signature(function).bind_partial(*args, **kwargs).arguments
+        found = [(name, hints[name], x) for name, x in given.items() if name in hints]
+        others = [(name, _kinds(hint), x) for name, hint, x in found if _is_other(x, hint)]
+    for name, wanted, value in others:
+        told = re.search(rf"^ *{name}\n +(\w)(.*)", function.__doc__ or "", re.MULTILINE)
+        cure = f" Give {told[1].lower()}{told[2].rstrip('.')}." if told else ""
+        return InputError(
+            f"{function.__qualname__}: {name} is no {wanted}, but a {type(value).__name__}, at "
+            f"{user_location()}.{cure}"
+        )
+    return None
+
+
+def _is_other(value: Any, hint: Any) -> bool:
+    """Whether a value is certainly of no kind that an annotation names; numbers are one kind."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
+    plain = [get_origin(kind) or kind for kind in kinds]
+    plain = [Number if kind in (int, float, complex) else kind for kind in plain]
+    return Any not in plain and not any(isinstance(value, k) for k in plain)
+
+
+def _kinds(hint: Any) -> str:
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
+    return " or ".join((get_origin(kind) or kind).__name__ for kind in kinds)
+
+
+def _is_explained(error: BaseException) -> bool:
+    notes = getattr(error, "__notes__", ())
+    return isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
+
+
 def _note_parameters(
     error: BaseException, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
@@ -63,7 +118,7 @@ def _note_parameters(
     """
     trace = error.__traceback__
     if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-        taken = parameters(signature(function, follow_wrapped=False))
+        taken = parameters(signature(function, follow_wrapped=False)).replace("(self, ", "(", 1)
         error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {taken}.")
     refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))
     if not isinstance(error, TypeError) or refused is None:
@@ -123,9 +178,7 @@ def _shorten_traceback(error: BaseException) -> TracebackType | None:
         traces.append(trace)
         trace = trace.tb_next
     kept: TracebackType | None = None
-    notes = getattr(error, "__notes__", ())
-    is_explained = isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
-    is_last, between = not is_explained, False
+    is_last, between = not _is_explained(error), False
     for t in reversed(traces):
         ours = _is_ours(t)
         is_users = is_users_file(t.tb_frame.f_code.co_filename, True)

@@ -24,7 +24,7 @@ from funcdiff.densities.diagnostics import warn
 from funcdiff.densities.laplace import Approximation, approximate
 from funcdiff.densities.nuts import Draws, draw_chains
 from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
-from funcdiff.pytree.structure import Structure, keys_of
+from funcdiff.pytree.structure import Structure, keys_of, leaves_of
 
 _NAMED: Final[dict[str, tuple[int, Callable[[Any], constrained.Constraint]]]] = {
     "cholesky": (2, constrained.Cholesky),
@@ -179,10 +179,12 @@ class _Unconstrained:
     def parts(self, z: Any) -> tuple[Any, Any]:
         """Return the container of constrained parameters, and the log-Jacobian of all of them."""
         ends = [0, *accumulate(c.size for c in self.constraints)]
-        if np.shape(z) != (ends[-1],):
+        shape = getattr(z, "shape", f"a {type(z).__name__}")
+        if shape != (ends[-1],):
             raise InputError(
-                f"density: a vector of shape ({ends[-1]},) is wanted, got one of {np.shape(z)}, at "
-                f"{user_location()}. Give one unconstrained vector, and many to constrain_all."
+                f"density: a vector of shape ({ends[-1]},) is wanted, got {shape}, at "
+                f"{user_location()}. Give one unconstrained vector, an array; many go to "
+                "constrain_all, and d.unconstrain(params) is the vector of a container."
             )
         pieces = zip(self.constraints, pairwise(ends), strict=True)
         pairs = [c.constrain(z[start:end]) for c, (start, end) in pieces]
@@ -191,7 +193,7 @@ class _Unconstrained:
 
     def vector(self, params: Any) -> Any:
         """Return the vector of a container."""
-        leaves = pytree.structure.leaves_like(self.structure, params)
+        leaves = leaves_of(self.structure, params, "density: params", "params0")
         parts: list[Any] = [np.zeros(0)]
         triples = zip(self.constraints, leaves, pytree.paths(self.structure), strict=True)
         for constraint, leaf, path in triples:
@@ -284,7 +286,9 @@ class Density:
         >>> fit.mode, round(float(fit.log_evidence - np.log(2 * np.pi)), 12)
         (array([1., 1.]), 0.0)
         """
-        z = self.start if start is None else np.asarray(start, dtype=float)
+        z = self.start if start is None else start
+        self._function.parts(z)  # which refuses what is no vector of theirs
+        z = np.asarray(z, dtype=float)
         return approximate(self.value_and_grad, self.hessian, self.constrain, z)
 
     def sample(
@@ -339,6 +343,13 @@ class Density:
         """Return log-likelihoods ``(chains, draws, m)``, for cross-validation.
 
         `log_likelihood` takes the container of parameters and returns those of ``m`` observations.
+
+        Parameters
+        ----------
+        log_likelihood
+            Function of the parameters, compiled as by `jit`.
+        draws
+            What `sample` returned.
         """
         compiled = self._jit(log_likelihood)
         return np.array([[compiled(self.constrain(z)) for z in c] for c in draws.vectors])

@@ -25,6 +25,7 @@ from funcdiff.programs.limits import bound_vectors, element
 from funcdiff.programs.scipy_solvers import default_method, default_options, minimize_arguments
 from funcdiff.programs.sensitivity import derivatives
 from funcdiff.programs.solutions import Solution, finish, violation
+from funcdiff.pytree.structure import leaves_of
 
 
 @public
@@ -194,8 +195,16 @@ class NonlinearProgram(Generic[X]):
         return list(self.functions.notes)
 
     def vector(self, x: X) -> Any:
-        """Return the vector ``(n,)`` of a container."""
-        return ravel_pytree(x)[0].astype(float)
+        """Return the vector ``(n,)`` of a container, which is like `x0`."""
+        leaves, structure = pytree.flatten(self.container(self.start))
+        given = leaves_of(structure, x, "nlp: x", "x0")
+        shapes, wanted = list(map(np.shape, given)), list(map(np.shape, leaves))
+        if shapes != wanted:
+            raise InputError(
+                f"nlp: the arrays of x have the shapes {shapes}, not {wanted}, at "
+                f"{user_location()}. Give a container like x0."
+            )
+        return ravel_pytree(given)[0].astype(float)
 
     def container(self, z: Any) -> X:
         """Return the container that a vector ``(n,)`` stands for."""
@@ -369,6 +378,12 @@ class NonlinearProgram(Generic[X]):
                [-0.5,  0.5]])
         """
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        n, found = self.functions.n, len(solution.vector)
+        if n != found:
+            raise InputError(
+                f"nlp.sensitivity: this program has {n} variables, the solution {found}, at "
+                f"{user_location()}. Give what solve() of this program returned."
+            )
         most = len(self.functions.args)
         if not all(isinstance(k, int) and -most <= k < most for k in chosen):
             raise InputError(

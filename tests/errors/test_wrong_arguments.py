@@ -21,6 +21,7 @@ from funcdiff.errors import (
     InputError,
     LostDerivativeError,
     OutputError,
+    PytreeError,
 )
 from tests.claims import refused
 
@@ -224,6 +225,87 @@ def test_a_function_that_takes_other_arguments_is_told_how_it_is_called(said: st
         OTHER_ARGUMENTS[said]()
     (note,) = caught.value.__notes__
     assert re.match(rf"funcdiff: fd\.{re.escape(said)}, at '.*{HERE}', line \d+", note)
+
+
+# ---- what other functions of ours return ---------------------------------------------------------
+
+LINE = FD.density(lambda p: -np.sum((p["a"] - 1.0) ** 2), {"a": X})
+PROGRAM = FD.nlp(lambda x, a: np.sum((x - a) ** 2), None, X, args=(1.0,))
+OTHER = FD.nlp(lambda x: np.sum(x**2), None, np.ones(2))
+
+test_what_another_function_returned_is_told_by_its_name = refused(
+    {
+        "a function for a program": (
+            InputError, rf"program is no Program, but a function, at .*{HERE}.* which `trace` or",
+            lambda: FD.evaluate(_total, [X]),
+        ),
+        "vectors for draws": (
+            InputError, rf"draws is no Draws, but a ndarray, at .*{HERE}.* Give what `sample` ret",
+            lambda: LINE.pointwise(_total, np.ones((1, 2, 3))),
+        ),
+        "a vector for a solution": (
+            InputError, rf"solution is no Solution, but a ndarray, at .*{HERE}.* what `solve`",
+            lambda: PROGRAM.sensitivity(X),
+        ),
+        "a solution of another program": (
+            InputError, rf"has 3 variables, the solution 2, at .*{HERE}.* of this program returned",
+            lambda: PROGRAM.sensitivity(OTHER.solve()),
+        ),
+        "a list for a vector": (
+            InputError, rf"a vector of shape \(3,\) is wanted, got a list, at .*{HERE}.* an array;",
+            lambda: LINE.value_and_grad([1.0, 2.0, 3.0]),
+        ),
+        "parameters for a vector": [
+            (
+                InputError, rf"got a dict, at .*{HERE}.* d\.unconstrain\(params\) is the vector",
+                lambda function=function: function({"a": X}),
+            )
+            for function in (LINE.value, LINE.hessian, LINE.constrain, LINE.laplace)
+        ],
+        "a container of other keys": (
+            PytreeError, rf"density: params is .*'b'.*, not .*'a'.*, at .*{HERE}.* like params0",
+            lambda: LINE.unconstrain({"b": X}),
+        ),
+        "a container for an array": (
+            PytreeError, rf"nlp: x is .*'a'.*, not one value, at .*{HERE}.* like x0",
+            lambda: PROGRAM.vector({"a": X}),
+        ),
+        "an array of another shape": (
+            InputError, rf"x have the shapes \[\(2,\)\], not \[\(3,\)\], at .*{HERE}.* like x0",
+            lambda: PROGRAM.vector(np.ones(2)),
+        ),
+        "text for a seed": (
+            InputError, rf"rng is no int or Generator, but a str, at .*{HERE}.* Give generator, or",
+            lambda: LINE.sample(5, rng="a"),
+        ),
+        "arguments for a target": (
+            InputError, rf"the target array\(.*at .*{HERE}.*Give one of 'cupy', 'jax'",
+            lambda: FD.export(_total, X),
+        ),
+        "the order of a derivative": (
+            InputError, rf"no keyword order=, at .*{HERE}.* Did you mean n=\?",
+            lambda: FD.derivative(np.sin, order=2),
+        ),
+        "another framework": (
+            AttributeError, "has no attribute 'tensorflow': it has jax, pytensor, torch",
+            lambda: FD.interop.tensorflow,
+        ),
+    }
+)  # fmt: skip
+
+
+def test_a_package_to_adapt_that_is_not_installed_is_told_with_the_line() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_package'") as caught:
+        FD.adapt("no_such_package.models")
+    (note,) = caught.value.__notes__
+    assert re.search(rf"imports no_such_package, at .*{HERE}.* Install it, or give the name", note)
+
+
+def test_a_method_that_lacks_arguments_is_told_without_the_object() -> None:
+    with pytest.raises(TypeError, match="rng") as caught:
+        LINE.sample(5)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"at .*{HERE}.*: sample takes \(draws=1000, \*, rng, ", note)
 
 
 # ---- functions that are none of NumPy's ----------------------------------------------------------

@@ -105,6 +105,7 @@ _OTHERS: Final = {
     "out_dims": "out_axes",
     "dim": "in_axes",
     "axis": "in_axes",
+    "order": "n",
     "allow_int": "",
 }
 """What other libraries call a keyword."""
