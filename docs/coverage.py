@@ -113,17 +113,18 @@ def aliases() -> dict[np.ufunc, list[str]]:
 
 
 def readable(formula: str) -> str:
-    """Return a formula without the names that only the source knows."""
-    for name, meaning in _CONSTANTS.items():
+    """Return a formula without the names and signs that only the source needs."""
+    for name, meaning in _AS_READ.items():
         formula = formula.replace(name, meaning)
     return formula.replace("|", "\\|")
 
 
-_CONSTANTS: Final = {
+_AS_READ: Final = {
     "1 / DEGREE": "180 / π",
     "DEGREE": "π / 180",
     "LN2": "ln 2",
     "LN10": "ln 10",
+    "- -": "+ ",
 }
 
 
