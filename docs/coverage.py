@@ -54,8 +54,8 @@ INTRODUCTION: Final = """\
 
 <!-- Written by docs/coverage.py: python -m docs.coverage -->
 
-What of NumPy's public API a traced array takes, and what it refuses. This page is generated from
-the tables that the library itself uses.
+This page lists the functions of NumPy and SciPy that funcdiff differentiates, and those that it
+refuses. A program writes it from the tables that the library itself uses.
 
 - **Modes.** A function that is listed has forward and reverse mode, to any order, and works under
   `vmap`: the reverse rule of every operation is the transpose of its forward rule. Where the
