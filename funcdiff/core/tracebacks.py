@@ -32,6 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 VARIABLE: Final = "FUNCDIFF_TRACEBACK"
 """In the environment: ``full`` leaves tracebacks whole."""
 
+_NAMES_A_LINE: Final = re.compile(r", line \d").search
+
 _GENERATED: Final = "<funcdiff "
 """How the file names of generated code begin."""
 
@@ -104,8 +106,13 @@ def _kinds(hint: Any) -> str:
 
 
 def _is_explained(error: BaseException) -> bool:
-    notes = getattr(error, "__notes__", ())
+    notes = _told(error)[1:]
     return isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
+
+
+def _told(error: BaseException) -> list[str]:
+    """Return the message of an error and its notes."""
+    return [str(error), *getattr(error, "__notes__", ())]
 
 
 def _note_parameters(
@@ -143,7 +150,11 @@ def shorten(error: BaseException) -> None:
     Errors that code of ours has caught before are forgotten.  Inside a trace nothing is dropped: by
     where an error was raised, it is found out whose it is.
     """
-    if current() is not None or os.environ.get(VARIABLE) == "full":
+    if current() is not None:
+        return
+    if isinstance(error, FuncdiffError) and not _NAMES_A_LINE("\n".join(_told(error))):
+        error.add_note(f"funcdiff: in a call at {user_location()}")
+    if os.environ.get(VARIABLE) == "full":
         return
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()

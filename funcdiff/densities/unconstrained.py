@@ -14,6 +14,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.calls.arguments import lists_are_containers
 from funcdiff.api.derivatives.gradient import value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import Engine, check_engine, jit
@@ -105,7 +106,7 @@ def density(
     unconstrained = _Unconstrained(logp, structure, tuple(constraints))
     check_engine(engine)
     found = Density(unconstrained, unconstrained.vector(params0), engine)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), lists_are_containers(params0, "params0"):
         value = np.asarray(logp(unconstrained.parts(found.start)[0]))
     if value.shape != () or value.dtype.kind not in "fiu":
         raise OutputError(

@@ -12,7 +12,7 @@ from typing import Any, Generic
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.calls.arguments import check_function, lists_are_containers
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.raveling import ravel_pytree
 from funcdiff.api.signatures.variables import X
@@ -108,8 +108,9 @@ def nlp(
             f"{high[k]}, at {user_location()}. Start within bounds: np.clip(x0, low, high)."
         )
     z0, args = z0.astype(float), tuple(args)
-    value: Any = _first_value(f, unravel, z0, args)
-    found = None if c is None else _first_value(c, unravel, z0, args)
+    with lists_are_containers(x0, "x0"):
+        value: Any = _first_value(f, unravel, z0, args)
+        found = None if c is None else _first_value(c, unravel, z0, args)
     if np.shape(value) != () or np.asarray(value).dtype.kind not in "fiu":
         raise OutputError(
             f"nlp: f returned an array of shape {np.shape(value)} and dtype "

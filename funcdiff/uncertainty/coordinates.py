@@ -52,7 +52,7 @@ class Coordinates:
             raise InputError(
                 f"{what} is {structure}, but the point is {self.structure}, at {user_location()}. "
                 "Give one entry per leaf of the point, 0.0 for an exact number."
-                f"{listed if isinstance(tree, list) else ''}"
+                f"{listed if '[' in f'{structure}{self.structure}' else ''}"
             )
         found = np.zeros(self.size)
         for leaf, path, (part, shape) in zip(leaves, self.paths, self.places, strict=True):

@@ -233,6 +233,19 @@ def test_an_error_keeps_its_notes_its_kind_and_its_line() -> None:
     assert (tail.name, tail.lineno) == ("mismatched", line)
 
 
+def test_every_error_of_ours_names_a_line() -> None:
+    opaque: Any = fd.primitive(lambda x: 2 * x)
+
+    def solved(x: Any) -> Any:
+        return np.sum(fd.custom_linear_solve(lambda y: 2 * y, x, lambda _, b: b / 2) ** 2)
+
+    for f in (lambda x: np.sum(opaque(x)), solved):
+        error = raised(lambda f=f: fd.grad(f)(X))  # type: ignore[misc]
+        assert isinstance(error, fd.errors.NotDifferentiableError)
+        (note,) = error.__notes__
+        assert f"in a call at '{__file__}', line" in note
+
+
 def test_so_it_is_in_threads() -> None:
     with ThreadPoolExecutor(2) as pool:
         found = [pool.submit(fd.grad(f), X).exception() for f in (mismatched, raising)]

@@ -195,6 +195,19 @@ def test_a_function_that_was_not_called_says_so_in_arithmetic(transform: str) ->
         assert re.search(said, str(caught.value)), str(caught.value)
 
 
+@pytest.mark.parametrize(("g", "called"), [
+    (fd.vjp(_total, X)[1], r"the pullback of _total .* Call it: f_vjp\(x\)"),
+    (fd.linearize(_total, X)[1], r"the derivative of _total .* Call it: f_jvp\(x\)"),
+    (fd.propagate(_total), r"propagate\(_total\) .* Call it: propagate\(_total\)\(x\)"),
+    (fd.standard_errors(_total), r"standard_errors\(_total\) is a function, but"),
+])  # fmt: skip
+def test_so_does_what_computes_products_and_uncertainties(g: Any, called: str) -> None:
+    for use in (lambda: X - g, lambda: 2 * g, lambda: g[0], lambda: g.sum()):
+        with pytest.raises((InputError, AttributeError), match=called) as caught:
+            use()
+        assert HERE in str(caught.value)
+
+
 def test_a_function_that_a_transform_returned_is_an_object_like_any_other() -> None:
     g = FD.grad(_total)
     functions = np.array([g, FD.jit(_total)])
@@ -225,6 +238,30 @@ def test_a_function_that_takes_other_arguments_is_told_how_it_is_called(said: st
         OTHER_ARGUMENTS[said]()
     (note,) = caught.value.__notes__
     assert re.match(rf"funcdiff: fd\.{re.escape(said)}, at '.*{HERE}', line \d+", note)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0)])
+@pytest.mark.parametrize("call", [
+    lambda x: FD.nlp(_total, None, x),
+    lambda x: FD.nlp(lambda x: x[0], lambda x: x.sum(), x, cbounds=(0, 0)),
+    lambda x: FD.density(lambda x: -x, x),
+])  # fmt: skip
+def test_so_it_is_for_parameters_of_programs_and_densities(call: Any, values: Any) -> None:
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        call(values)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"0 is a (list|tuple), at .*{HERE}.*give np\.array\(\[\.\.\.\]\)", note)
+
+
+def test_a_note_is_added_once_by_traces_in_traces() -> None:
+    with pytest.raises(TypeError) as caught:
+        fd.hvp(lambda x: np.sum(x**2), ([1.0, 2.0],), ([1.0, 2.0],))
+    assert len(caught.value.__notes__) == 1
+
+
+def test_a_point_that_is_a_list_has_uncertainties_in_a_list() -> None:
+    with pytest.raises(InputError, match=r"A list is a container: .* np\.array\(\[\.\.\.\]\)"):
+        FD.propagate(_total)([1.0, 2.0], std=0.1)
 
 
 # ---- what other functions of ours return ---------------------------------------------------------

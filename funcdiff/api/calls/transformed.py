@@ -194,9 +194,10 @@ class Uncalled:
 
 
 def _said(function: Any, used: str) -> str:
+    called = getattr(function, "_called", repr(function))
     return (
         f"{function!r} is a function, but {used}, at {user_location()}. Call it: "
-        f"{function!r}(x) is its result."
+        f"{called}(x) is its result."
     )
 
 
