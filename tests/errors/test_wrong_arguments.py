@@ -415,6 +415,22 @@ def test_compiled_code_of_a_package_is_told_by_its_name(
     assert not hasattr(caught.value, "__notes__")
 
 
+@pytest.mark.parametrize("transform", [FD.jit, FD.vmap])
+def test_so_it_is_where_compiled_code_shows_what_it_refuses(
+    transform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of JAX does."""
+    module: Any = ModuleType("jax")
+    module.__file__ = f"{site.getsitepackages()[0]}/jax/__init__.py"
+    module.sin = "{0} {0!r:no such format}".format
+    monkeypatch.setitem(sys.modules, "jax", module)
+    with pytest.raises(ConcreteValueError) as caught:
+        transform(lambda x: module.sin(x))(X)
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert HERE in told
+    assert "np.sin for jnp.sin" in told
+
+
 def test_the_text_of_a_traced_number_is_told_to_be_for_reading() -> None:
     with pytest.raises(ValueError, match="could not convert string") as caught:
         fd.grad(lambda x: float(f"{x:.3f}") * x)(1.234)
