@@ -74,15 +74,18 @@ def _refusal(
 
     Kinds are looked at when something failed, and what then explains it is the docstring.
     """
-    if not isinstance(error, Exception) or _is_explained(error) or went_through_users_code(error):
+    if not isinstance(error, TypeError | AttributeError | LookupError):
         return None
-    others: list[tuple[str, str, Any]] = []
+    if _is_explained(error) or went_through_users_code(error):
+        return None
+    others: list[tuple[str, list[type], Any]] = []
     with suppress(NameError, TypeError):  # of what only type checkers import, or know how to use
         hints = get_type_hints(function)
         given = signature(function).bind_partial(*args, **kwargs).arguments
         found = [(name, hints[name], x) for name, x in given.items() if name in hints]
-        others = [(name, _kinds(hint), x) for name, hint, x in found if _is_other(x, hint)]
-    for name, wanted, value in others:
+        others = [(name, _kinds(hint), x) for name, hint, x in found if _is_other(x, _kinds(hint))]
+    for name, kinds, value in others:
+        wanted = " or ".join(kind.__name__ for kind in kinds)
         told = re.search(rf"^ *{name}\n +(\w)(.*)", function.__doc__ or "", re.MULTILINE)
         cure = f" Give {told[1].lower()}{told[2].rstrip('.')}." if told else ""
         return InputError(
@@ -92,25 +95,24 @@ def _refusal(
     return None
 
 
-def _is_other(value: Any, hint: Any) -> bool:
-    """Whether a value is certainly of no kind that an annotation names; numbers are one kind."""
+def _kinds(hint: Any) -> list[Any]:
+    """Return the classes that an annotation names."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
-    plain = [get_origin(kind) or kind for kind in kinds]
-    plain = [Number if kind in (int, float, complex) else kind for kind in plain]
-    return Any not in plain and not any(isinstance(value, k) for k in plain)
+    return [get_origin(kind) or kind for kind in kinds]
 
 
-def _kinds(hint: Any) -> str:
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
-    return " or ".join((get_origin(kind) or kind).__name__ for kind in kinds)
+def _is_other(value: Any, kinds: list[Any]) -> bool:
+    """Whether a value is certainly of no kind of these; numbers are one kind."""
+    classes = [Number if kind in (int, float, complex) else kind for kind in kinds]
+    return Any not in classes and not any(isinstance(value, kind) for kind in classes)
 
 
 def _is_explained(error: BaseException) -> bool:
-    notes = _told(error)[1:]
+    notes = _texts(error)[1:]
     return isinstance(error, FuncdiffError) or any(n.startswith("funcdiff:") for n in notes)
 
 
-def _told(error: BaseException) -> list[str]:
+def _texts(error: BaseException) -> list[str]:
     """Return the message of an error and its notes."""
     return [str(error), *getattr(error, "__notes__", ())]
 
@@ -152,7 +154,7 @@ def shorten(error: BaseException) -> None:
     """
     if current() is not None:
         return
-    if isinstance(error, FuncdiffError) and not _NAMES_A_LINE("\n".join(_told(error))):
+    if isinstance(error, FuncdiffError) and not _NAMES_A_LINE("\n".join(_texts(error))):
         error.add_note(f"funcdiff: in a call at {user_location()}")
     if os.environ.get(VARIABLE) == "full":
         return
@@ -163,7 +165,8 @@ def shorten(error: BaseException) -> None:
         if found is None or id(found) in seen or isinstance(found, InternalError):
             continue
         seen.add(id(found))
-        if found.__context__ is not None and _is_caught_by_us(found.__context__):
+        caught_at = found.__context__ and found.__context__.__traceback__  # where it begins
+        if caught_at is not None and _is_ours(caught_at):
             found.__context__ = None
         found.__traceback__ = _shorten_traceback(found)
         pending += [found.__cause__, found.__context__]
@@ -174,11 +177,6 @@ def shorten(error: BaseException) -> None:
 def _is_ours(trace: TracebackType) -> bool:
     file = trace.tb_frame.f_code.co_filename
     return is_ours(file) or file.startswith(_GENERATED)
-
-
-def _is_caught_by_us(error: BaseException) -> bool:
-    """Whether an error went up to a function of ours, with which a traceback begins."""
-    return error.__traceback__ is not None and _is_ours(error.__traceback__)
 
 
 def _shorten_traceback(error: BaseException) -> TracebackType | None:

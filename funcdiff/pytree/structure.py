@@ -386,13 +386,7 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
 
 
 def leaves_of(structure: Structure, tree: Any, name: str, model: str) -> list[Any]:
-    """List the leaves of what the user gave as `name`, which has to have a structure, as `model`.
-
-    Raises
-    ------
-    PytreeError
-        If it does not.
-    """
+    """List the leaves of what the user gave as `name`, or raise `PytreeError`: unlike `model`."""
     try:
         return leaves_like(structure, tree)
     except MismatchError as error:
