@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 VARIABLE: Final = "FUNCDIFF_TRACEBACK"
 """In the environment: ``full`` leaves tracebacks whole."""
 
-_NAMES_A_LINE: Final = re.compile(r", line \d").search
+_NAMES_A_LINE: Final = re.compile(r"\bline \d").search
 
 _GENERATED: Final = "<funcdiff "
 """How the file names of generated code begin."""

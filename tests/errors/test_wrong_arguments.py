@@ -202,7 +202,8 @@ def test_a_function_that_was_not_called_says_so_in_arithmetic(transform: str) ->
     (fd.standard_errors(_total), r"standard_errors\(_total\) is a function, but"),
 ])  # fmt: skip
 def test_so_does_what_computes_products_and_uncertainties(g: Any, called: str) -> None:
-    for use in (lambda: X - g, lambda: 2 * g, lambda: g[0], lambda: g.sum()):
+    uses: list[Callable[[], Any]] = [lambda: X - g, lambda: 2 * g, lambda: g[0], lambda: g.sum()]
+    for use in uses:
         with pytest.raises((InputError, AttributeError), match=called) as caught:
             use()
         assert HERE in str(caught.value)
@@ -255,7 +256,7 @@ def test_so_it_is_for_parameters_of_programs_and_densities(call: Any, values: An
 
 def test_a_note_is_added_once_by_traces_in_traces() -> None:
     with pytest.raises(TypeError) as caught:
-        fd.hvp(lambda x: np.sum(x**2), ([1.0, 2.0],), ([1.0, 2.0],))
+        FD.hvp(_total, ([1.0, 2.0],), ([1.0, 2.0],))
     assert len(caught.value.__notes__) == 1
 
 
