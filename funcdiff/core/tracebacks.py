@@ -165,8 +165,8 @@ def shorten(error: BaseException) -> None:
         if found is None or id(found) in seen or isinstance(found, InternalError):
             continue
         seen.add(id(found))
-        caught_at = found.__context__ and found.__context__.__traceback__  # where it begins
-        if caught_at is not None and _is_ours(caught_at):
+        before = found.__context__.__traceback__ if found.__context__ is not None else None
+        if before is not None and _is_ours(before):  # with which it begins, where it was caught
             found.__context__ = None
         found.__traceback__ = _shorten_traceback(found)
         pending += [found.__cause__, found.__context__]

@@ -26,7 +26,7 @@ ENDS = ("loss", "<lambda>", "<module>", "loss")
 
 @pytest.fixture(scope="module")
 def shell() -> Any:
-    found: Any = InteractiveShell.instance()  # type: ignore[no-untyped-call]
+    found: Any = InteractiveShell.instance()
     found.run_cell(CELLS[0], store_history=True)
     return found
 
