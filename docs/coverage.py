@@ -54,8 +54,8 @@ INTRODUCTION: Final = """\
 
 <!-- Written by docs/coverage.py: python -m docs.coverage -->
 
-What of NumPy's public API a traced array takes, and what it refuses. This page is generated from
-the tables that the library itself uses.
+This page lists the functions of NumPy and SciPy that funcdiff differentiates, and those that it
+refuses. A program writes it from the tables that the library itself uses.
 
 - **Modes.** A function that is listed has forward and reverse mode, to any order, and works under
   `vmap`: the reverse rule of every operation is the transpose of its forward rule. Where the
@@ -113,17 +113,18 @@ def aliases() -> dict[np.ufunc, list[str]]:
 
 
 def readable(formula: str) -> str:
-    """Return a formula without the names that only the source knows."""
-    for name, meaning in _CONSTANTS.items():
+    """Return a formula without the names and signs that only the source needs."""
+    for name, meaning in _AS_READ.items():
         formula = formula.replace(name, meaning)
     return formula.replace("|", "\\|")
 
 
-_CONSTANTS: Final = {
+_AS_READ: Final = {
     "1 / DEGREE": "180 / π",
     "DEGREE": "π / 180",
     "LN2": "ln 2",
     "LN10": "ln 10",
+    "- -": "+ ",
 }
 
 

@@ -19,11 +19,15 @@ _HEAD: Final = """\
 
 <!-- Written by docs/exports.py: python -m docs.exports -->
 
-The operations of which programs consist, and the libraries for which [`export`](export.md) writes
-them. For JAX (under `jax.jit`) and PyTorch, "yes" means that the texts of all samples of the
-operation were run on the CPU and gave NumPy's results, to half the digits of the dtype at least;
-"in part" that those of some samples were, and that others are refused; "no" that it is refused.
-For CuPy the texts are written, but were not run.
+This page says which operations [`export`](export.md) can write for JAX, PyTorch and CuPy. The tests
+have samples of each operation.
+
+- "yes": the texts of all samples were run on the CPU, with JAX under `jax.jit`, and gave NumPy's
+  results to half the digits of the dtype or more.
+- "in part": so did those of some samples, and others are refused.
+- "no": the operation is refused.
+
+The texts for CuPy were written, but not run.
 
 | operations | JAX | PyTorch | CuPy |
 |---|---|---|---|

@@ -7,13 +7,16 @@ from zlib import crc32
 
 import pytest
 from _pytest.doctest import DoctestModule
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from funcdiff.core.running.evaluate import patience
 from tests.numpy import agreement
 from tests.together import thinning
 
-settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
+settings.register_profile(
+    "slow", deadline=None, derandomize=True, max_examples=50, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],  # which looks at a clock, too
+)  # fmt: skip
 settings.register_profile("quick", settings.get_profile("slow"), max_examples=6)
 settings.register_profile("thorough", settings.get_profile("slow"), max_examples=6)
 settings.register_profile("by hand", settings.get_profile("slow"), max_examples=6)

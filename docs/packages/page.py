@@ -50,13 +50,17 @@ HEAD: Final = """\
 
 <!-- Written by docs/packages: python -m docs.packages --write -->
 
-Functions of packages as they are installed, called as their users call them, and differentiated
-[as they are and adapted](packages.md). They were chosen before any of them was differentiated.
-"yes" means: outside of derivatives the result is the original's to the bit; the Jacobians in both
-modes and the derivative of the gradient are those of extrapolated central differences, to
-{tolerance:g} of the largest element. `jit` and `vmap` compare the compiled gradient at two points,
-and a batch of both, with calls one by one. Where a function is not right, the first error says why,
-by the line of the package at which it was met. The cases are in `docs/packages/cases`.
+This page lists functions of packages that others wrote, and says which of them funcdiff
+differentiates, [as they are and adapted](packages.md). The packages are installed as usual, and
+the functions are called as their users call them. They were chosen before any was differentiated.
+
+"yes" means that two things hold. Outside of derivatives, the result is the original's to the bit.
+The Jacobians in both modes and the derivative of the gradient are those of extrapolated central
+differences, to {tolerance:g} of the largest element.
+
+The columns `jit` and `vmap` compare the compiled gradient at two points, and a batch of both, with
+calls one by one. Where a function is not right, the first error says why, with the line of the
+package. The cases are in `docs/packages/cases`.
 
 ```sh
 python -m pip install -e ".[packages]"

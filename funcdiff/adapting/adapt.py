@@ -138,6 +138,11 @@ def _by_name(name: str) -> Any:
             break
         except ModuleNotFoundError as error:
             if "." not in module or not f"{module}.".startswith(f"{error.name}."):
+                error.add_note(
+                    f"funcdiff: adapt({name!r}) imports {error.name}, at {user_location()}. "
+                    "Install it, or give the name that is imported, which may not be that of the "
+                    "installation."
+                )
                 raise
             module, _, last = module.rpartition(".")
             rest = f"{last}.{rest}" if rest else last

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.raveling import leaves_in_order, ravel_pytree
+from funcdiff.api.raveling import ravel_pytree
 from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.pytree.structure import MismatchError, leaves_like
+from funcdiff.pytree.structure import MismatchError, leaves_like, leaves_of
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,12 @@ class Coordinates:
         try:
             leaves = leaves_like(self.structure, tree)
         except MismatchError:
+            structure = pytree.flatten(tree)[1]
             listed = " A list is a container: the numbers of an array go into np.array([...])."
             raise InputError(
-                f"{what} is {pytree.flatten(tree)[1]}, but the point is {self.structure}, at "
-                f"{user_location()}. Give one entry per leaf of the point, 0.0 for an exact number."
-                f"{listed if isinstance(tree, list) else ''}"
+                f"{what} is {structure}, but the point is {self.structure}, at {user_location()}. "
+                "Give one entry per leaf of the point, 0.0 for an exact number."
+                f"{listed if '[' in f'{structure}{self.structure}' else ''}"
             ) from None
         found = self.numbers(leaves, f"{what} of x")
         if not np.all(found >= least):
@@ -208,7 +209,8 @@ def on_vectors(
         value = f(unravel(z)) if len(args) == 1 else f(*unravel(z))
         check_dtypes(value, f"fd.{name}: the result", returned, OutputError, kinds=kinds)
         structure = first.setdefault("structure", pytree.flatten(value)[1])
-        leaves = leaves_in_order(structure, value, f"fd.{name}: the result of another branch")
+        name_of_result = f"fd.{name}: the result of another branch"
+        leaves = leaves_of(structure, value, name_of_result, "that of the first one")
         return real_vector(leaves)
 
     return on_vector, point, Coordinates.of(unravel(point))

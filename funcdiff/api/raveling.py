@@ -17,7 +17,7 @@ from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
-from funcdiff.pytree.structure import MismatchError, Structure, leaves_like
+from funcdiff.pytree.structure import leaves_of
 
 
 @public
@@ -98,29 +98,18 @@ class Unravel:
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
         return rebuild(self.structure, self.numeric, pieces, self.others)
 
-    def ravel(self, tree: Any) -> Any:
-        """Return the vector of a container like the first one, with keys in any order."""
-        leaves = leaves_in_order(self.structure, tree, "the container")
+    def ravel(self, tree: Any, name: str, model: str) -> Any:
+        """Return the vector of what the user gave as `name`, like `model`, keys in any order."""
+        leaves = leaves_of(self.structure, tree, name, model)
         unravel: Any
         vector, unravel = ravel_pytree(pytree.unflatten(self.structure, leaves))
         for found, own, path in zip(unravel.types, self.types, self.paths, strict=True):
             if found.shape != own.shape:
                 raise InputError(
-                    f"the container{path} has the shape {found.shape}, not {own.shape}, at "
-                    f"{user_location()}. Give one of the same shapes."
+                    f"{name}{path} has the shape {found.shape}, not {own.shape}, at "
+                    f"{user_location()}. Give a container like {model}."
                 )
         return vector
-
-
-def leaves_in_order(structure: Structure, tree: Any, name: str) -> list[Any]:
-    """Return the leaves of a container that has a structure, with keys in any order."""
-    try:
-        return leaves_like(structure, tree)
-    except MismatchError as error:
-        raise InputError(
-            f"{name}{error.path} is {error.found}, not {error.expected}, at {user_location()}. "
-            "Give a container of the same structure."
-        ) from None
 
 
 def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:

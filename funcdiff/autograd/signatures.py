@@ -15,9 +15,7 @@ from funcdiff.api.signatures.functions import (
     Alone,
     BesideAux,
     Derived,
-    FirstTwo,
     LikeTheValue,
-    Second,
     WithValue,
 )
 from funcdiff.api.signatures.variables import (
@@ -26,9 +24,11 @@ from funcdiff.api.signatures.variables import (
     ArrayArg,
     Differentiable,
     DifferentiableValue,
+    FirstTwo,
     Function,
     K,
     P,
+    Second,
     X,
     Y,
 )

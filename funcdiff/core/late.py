@@ -85,19 +85,21 @@ def import_all(package: str) -> None:
 
 
 def late_names(
-    package: str, homes: Mapping[str, str], missing: Callable[[str], str] = str
+    package: str, homes: Mapping[str, str], missing: Callable[[str], str] | None = None
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package, which imports what is asked for.
 
     `homes` has the names that each of its modules has, and under "" those of modules; `missing`
-    says what is told of other names.
+    says what is told of other names, which is by default what there is.
     """
     home = {name: module for module, names in homes.items() for name in names.split()}
+    there = f"it has {', '.join(home)}"
 
     @public
     def find(name: str) -> Any:
         if name not in home:
-            raise AttributeError(name if name.startswith("__") else missing(name))
+            told = missing or (lambda name: f"{package} has no attribute {name!r}: {there}")
+            raise AttributeError(name if name.startswith("__") else told(name))
         if not home[name]:
             return late_import(f"{package}.{name}")
         found = getattr(late_import(f"{package}.{home[name]}"), name)

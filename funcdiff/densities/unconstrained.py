@@ -14,11 +14,11 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
+from funcdiff.api.calls.arguments import lists_are_containers
 from funcdiff.api.coordinates import refuse_traced
 from funcdiff.api.derivatives.gradient import value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import Engine, check_engine, jit
-from funcdiff.api.raveling import leaves_in_order
 from funcdiff.core.late import close_matches, computed, late_import
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
@@ -27,7 +27,7 @@ from funcdiff.densities.diagnostics import warn
 from funcdiff.densities.laplace import Approximation, approximate
 from funcdiff.densities.nuts import Draws, draw_chains
 from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
-from funcdiff.pytree.structure import Structure, keys_of
+from funcdiff.pytree.structure import Structure, keys_of, leaves_of
 
 _NAMED: Final[dict[str, tuple[int, Callable[[Any], constrained.Constraint]]]] = {
     "cholesky": (2, constrained.Cholesky),
@@ -109,7 +109,7 @@ def density(
     unconstrained = _Unconstrained(logp, structure, tuple(constraints))
     check_engine(engine)
     found = Density(unconstrained, unconstrained.vector(params0), engine)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), lists_are_containers(params0, "params0"):
         value = logp(unconstrained.parts(found.start)[0])
     dtype = value.dtype if isinstance(value, Tracer) else np.asarray(value).dtype
     if np.shape(value) != () or dtype.kind not in "fiu":
@@ -184,10 +184,12 @@ class _Unconstrained:
     def parts(self, z: Any) -> tuple[Any, Any]:
         """Return the container of constrained parameters, and the log-Jacobian of all of them."""
         ends = [0, *accumulate(c.size for c in self.constraints)]
-        if np.shape(z) != (ends[-1],):
+        shape = getattr(z, "shape", f"a {type(z).__name__}")
+        if shape != (ends[-1],):
             raise InputError(
-                f"density: a vector of shape ({ends[-1]},) is wanted, got one of {np.shape(z)}, at "
-                f"{user_location()}. Give one unconstrained vector, and many to constrain_all."
+                f"density: a vector of shape ({ends[-1]},) is wanted, got {shape}, at "
+                f"{user_location()}. Give one unconstrained vector, an array; many go to "
+                "constrain_all, and d.unconstrain(params) is the vector of a container."
             )
         pieces = zip(self.constraints, pairwise(ends), strict=True)
         pairs = [c.constrain(z[start:end]) for c, (start, end) in pieces]
@@ -196,7 +198,7 @@ class _Unconstrained:
 
     def vector(self, params: Any) -> Any:
         """Return the vector of a container."""
-        leaves = leaves_in_order(self.structure, params, "density: params")
+        leaves = leaves_of(self.structure, params, "density: params", "params0")
         parts: list[Any] = [np.zeros(0)]
         triples = zip(self.constraints, leaves, pytree.paths(self.structure), strict=True)
         for constraint, leaf, path in triples:
@@ -220,6 +222,7 @@ class _Unconstrained:
         return self.logp(params) + log_jacobian
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Density:
     """A log-density of unconstrained vectors; `density` makes it.
@@ -260,17 +263,14 @@ class Density:
         """Return the compiled function from ``z`` to the second derivatives ``(n, n)``."""
         return _Compiled(self._jit(hessian(self._function)), np.full((self.size,) * 2, np.nan))
 
-    @public
     def constrain(self, z: Any) -> Any:
         """Return the container of parameters that a vector ``(n,)`` stands for."""
         return self._function.parts(z)[0]
 
-    @public
     def unconstrain(self, params: Any) -> Any:
         """Return the vector ``(n,)`` of a container that satisfies the bounds."""
         return self._function.vector(params)
 
-    @public
     def laplace(self, start: Any = None) -> Approximation:
         """Return the normal approximation at the mode of the unconstrained log-density.
 
@@ -292,11 +292,12 @@ class Density:
         >>> fit.mode, round(float(fit.log_evidence - np.log(2 * np.pi)), 12)
         (array([1., 1.]), 0.0)
         """
-        z = self.start if start is None else np.asarray(start, dtype=float)
+        z = self.start if start is None else start
+        self._function.parts(z)  # which refuses what is no vector of theirs
+        z = np.asarray(z, dtype=float)
         vector, *rest = approximate(self.value_and_grad, self.hessian, z)
         return Approximation(self.constrain(vector), vector, *rest)
 
-    @public
     def sample(
         self,
         draws: int = 1000,
@@ -344,11 +345,17 @@ class Density:
         params = vmap(self.constrain)(np.reshape(vectors, (int(np.prod(shape)), n)))
         return pytree.map(lambda x: np.reshape(x, (*shape, *x.shape[1:])), params)
 
-    @public
     def pointwise(self, log_likelihood: Callable[[Any], Any], draws: Draws) -> Any:
         """Return log-likelihoods ``(chains, draws, m)``, for cross-validation.
 
         `log_likelihood` takes the container of parameters and returns those of ``m`` observations.
+
+        Parameters
+        ----------
+        log_likelihood
+            Function of the parameters, compiled as by `jit`.
+        draws
+            What `sample` returned.
         """
         compiled = self._jit(log_likelihood)
         return np.array([[compiled(self.constrain(z)) for z in c] for c in draws.vectors])
@@ -378,9 +385,11 @@ class Density:
         """Return the keyword arguments of Mici's systems: ``EuclideanMetricSystem(**d.mici())``."""
         return {"neg_log_dens": self._negative_value, "grad_neg_log_dens": self._negative_gradient}
 
+    @public
     def _negative_value(self, z: Any) -> Any:
         return -self.value(z)
 
+    @public
     def _negative_gradient(self, z: Any) -> tuple[Any, Any]:
         value, gradient = self.value_and_grad(z)
         return -gradient, -value

@@ -16,8 +16,4 @@ if TYPE_CHECKING:
 __all__ = ["jax", "pytensor", "torch"]
 
 if not TYPE_CHECKING:
-    __getattr__ = late_names(
-        __name__,
-        {"": "jax pytensor torch"},
-        lambda name: f"module 'funcdiff.interop' has no attribute {name!r}",
-    )
+    __getattr__ = late_names(__name__, {"": "jax pytensor torch"})

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcdiff.api.coordinates import Coordinates
 from funcdiff.core.late import scipy_function
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import MissingDependencyError, user_location
 from funcdiff.programs.functions import Functions
 from funcdiff.programs.ipopt import Callbacks
@@ -22,6 +23,7 @@ except ImportError as error:
     ) from error
 
 
+@public
 class GreyBox(ExternalGreyBoxModel):  # type: ignore[misc]
     """What an ``ExternalGreyBoxBlock`` calls; its names and conventions are Pyomo's."""
 

@@ -17,6 +17,7 @@ from funcdiff.api.derivatives.sparse_matrices import Entries
 from funcdiff.api.jit import Engine, jit
 from funcdiff.core.late import computed
 from funcdiff.core.recording.quiet import quiet
+from funcdiff.core.tracebacks import public
 from funcdiff.errors import FuncdiffError, InputError, user_location
 from funcdiff.passes.sparsity.assembly import FullPattern, Pattern, pattern_of_keys
 
@@ -83,7 +84,9 @@ class Functions:
         """Return the vector of constraints."""
         if self.c is None:
             return np.zeros(0)
-        return self.containers[1].ravel(self.c(self.containers[0](z), *args))
+        return self.containers[1].ravel(
+            self.c(self.containers[0](z), *args), "nlp: c(x)", "that of x0"
+        )
 
     def lagrangian(self, z: Any, factor: Any, multipliers: Any, *args: Any) -> Any:
         """Return ``factor·f + multipliers·c``."""
@@ -125,6 +128,7 @@ class Functions:
         """Return the pattern that stands for all equal ones, as `jit` passes it through."""
         return Sparsity(self._patterns.setdefault(pattern, pattern))
 
+    @public
     def at(self, z: Any) -> At:
         """Return value, gradient, constraints and Jacobian at a point."""
         z, last = np.asarray(z, dtype=float), self._last
@@ -145,6 +149,7 @@ class Functions:
             data = each[places.pattern.rows] * data
         return At(value, gradient, constraints, Entries(data, places.pattern))
 
+    @public
     def values(self, z: Any) -> tuple[Any, Any]:
         """Return objective and constraints, without derivatives."""
         found = self._compute(self.plain, np.asarray(z, dtype=float))
@@ -152,6 +157,7 @@ class Functions:
         of, each = self.factors or (1.0, 1.0)
         return of * value, each * constraints
 
+    @public
     def hessian(self, z: Any, factor: float, multipliers: Any) -> Entries:
         """Return the second derivatives of the Lagrangian, both triangles."""
         of, each = self.factors or (1.0, 1.0)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.derivatives.sparse_matrices import Entries
+from funcdiff.core.tracebacks import public
 from funcdiff.programs.functions import At, Functions
 
 
+@public
 class Callbacks:
     """What ``cyipopt.Problem(problem_obj=...)`` calls.
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function, ints_of, is_int
+from funcdiff.api.calls.arguments import check_function, ints_of, is_int, lists_are_containers
 from funcdiff.api.coordinates import Coordinates, bound_vectors, check_dtypes, refuse_traced
 from funcdiff.api.derivatives.queries import sparsity
 from funcdiff.api.jit import Engine, check_engine
@@ -113,8 +113,9 @@ def nlp(
     cure = "Start within bounds: np.clip(x0, low, high)."
     Coordinates.of(x0).check_within(z0, low, high, ("nlp: x", " of x0", cure))
     z0, args = z0.astype(float), tuple(args)
-    value: Any = _first_value(f, unravel, z0, args)
-    found = None if c is None else _first_value(c, unravel, z0, args)
+    with lists_are_containers(x0, "x0"):
+        value: Any = _first_value(f, unravel, z0, args)
+        found = None if c is None else _first_value(c, unravel, z0, args)
     refuse_traced((value, found), "fd.nlp", f"f or c closes over a traced number; {within}")
     value = float(value) if isinstance(value, int) else value  # where any solution will do
     if np.shape(value) != () or np.asarray(value).dtype.kind != "f":
@@ -167,6 +168,7 @@ def _first_value(f: Callable[..., Any], unravel: Any, z: Any, args: tuple[Any, .
     return found[0]
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class NonlinearProgram(Generic[X]):
     """Minimise ``f(x)`` subject to bounds of x and of ``c(x)``; `nlp` makes it.
@@ -205,15 +207,14 @@ class NonlinearProgram(Generic[X]):
         return list(self.functions.notes)
 
     def vector(self, x: X) -> Any:
-        """Return the vector ``(n,)`` of a container."""
-        return self.functions.containers[0].ravel(x).astype(float)
+        """Return the vector ``(n,)`` of a container, which is like `x0`."""
+        return self.functions.containers[0].ravel(x, "nlp: x", "x0").astype(float)
 
     def container(self, z: Any) -> X:
         """Return the container that a vector ``(n,)`` stands for."""
         x: X = self.functions.containers[0](np.asarray(z, dtype=float))
         return x
 
-    @public
     def scipy(self, method: str = "trust-constr") -> dict[str, Any]:
         """Return keyword arguments: ``scipy.optimize.minimize(**program.scipy("SLSQP"))``.
 
@@ -248,7 +249,6 @@ class NonlinearProgram(Generic[X]):
         """
         return Callbacks(self.functions)
 
-    @public
     def pyomo(self, *, objective: bool = True) -> Any:
         """Return an ``ExternalGreyBoxModel`` for a block in a model of Pyomo's.
 
@@ -268,7 +268,6 @@ class NonlinearProgram(Generic[X]):
         """
         return late_import("funcdiff.interop.pyomo").GreyBox(self.functions, objective=objective)
 
-    @public
     def solve(
         self,
         method: str | None = None,
@@ -332,7 +331,6 @@ class NonlinearProgram(Generic[X]):
                 raw = SimpleNamespace(x=arguments["x0"], message=f"undefined at x0: {error}")
         return finish(self.functions, np.array(raw.x, dtype=float), raw, functions)
 
-    @public
     def sensitivity(
         self, solution: Solution[X], argnums: int | Sequence[int] = 0
     ) -> Callable[..., Any]:
@@ -383,6 +381,12 @@ class NonlinearProgram(Generic[X]):
         array([[ 0.5, -0.5],
                [-0.5,  0.5]])
         """
+        n, size = self.functions.n, len(solution.vector)
+        if n != size:
+            raise InputError(
+                f"nlp.sensitivity: this program has {n} variables, the solution {size}, at "
+                f"{user_location()}. Give what solve() of this program returned."
+            )
         chosen, most = ints_of(argnums), len(self.functions.args)
         if chosen is None or not all(-most <= k < most for k in chosen):
             raise InputError(
@@ -397,7 +401,6 @@ class NonlinearProgram(Generic[X]):
 
         return at
 
-    @public
     def solution(self, z: Any, raw: Any = None) -> Solution[X]:
         """Return what belongs to the vector ``(n,)`` that a solver found.
 

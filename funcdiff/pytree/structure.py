@@ -385,6 +385,17 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
     return result
 
 
+def leaves_of(structure: Structure, tree: Any, name: str, model: str) -> list[Any]:
+    """List the leaves of what the user gave as `name`, or raise `PytreeError`: unlike `model`."""
+    try:
+        return leaves_like(structure, tree)
+    except MismatchError as error:
+        raise PytreeError(
+            f"{name}{error.path} is {error.found}, not {error.expected}, at {user_location()}. "
+            f"Give a container like {model}."
+        ) from None
+
+
 def leaves_like(
     structure: Structure, tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any]:

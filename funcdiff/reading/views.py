@@ -90,7 +90,7 @@ def export_call(
 
 def check_target(f: Callable[..., Any], target: str) -> None:
     """Refuse what is no target."""
-    if target not in TARGETS:
+    if not isinstance(target, str) or target not in TARGETS:
         raise InputError(
             f"export({display_name(f)}) got the target {target!r} at {user_location()}. Give "
             f"one of {', '.join(map(repr, TARGETS))}."

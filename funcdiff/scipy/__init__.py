@@ -11,11 +11,7 @@ _MODULES = (
     "special stats"
 )
 
-__getattr__ = late_names(
-    __name__,
-    {"": _MODULES},
-    lambda name: f"funcdiff.scipy has no attribute {name!r}: it has {', '.join(_MODULES.split())}",
-)
+__getattr__ = late_names(__name__, {"": _MODULES})
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,7 @@ import numpy as np
 import funcdiff.numpy
 from funcdiff.core.late import computed
 from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.tracebacks import public
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import array_api
 from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapt_code
@@ -292,6 +293,7 @@ def _watch(name: str, member: Any) -> Any:
     if not isinstance(member, FunctionType) or not is_public:
         return member
 
+    @public
     @wraps(member)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return run_watched(partial(member, self, *args, **kwargs), self)

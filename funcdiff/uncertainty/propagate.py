@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import wraps
 from importlib.util import find_spec
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import is_int
-from funcdiff.api.calls.transformed import explains_calls
+from funcdiff.api.calls.transformed import name_after, transform
 from funcdiff.api.coordinates import Coordinates, is_fraction, on_vectors, refuse_traced
 from funcdiff.api.derivatives.jacobian import jacfwd, jacobian
 from funcdiff.api.derivatives.queries import sparsity
@@ -155,7 +154,7 @@ class Propagated(Generic[R]):
         return pytree.map(lambda u, nu: u * quantile(nu, p), self.std, self.dof)
 
 
-@explains_calls
+@transform
 def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     """Return a function that computes the value of `f` and its covariance, ``J·C·Jᵀ``.
 
@@ -216,8 +215,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
     (5.0, np.float64(0.1581))
     """
 
+    @name_after(f, "propagate")
     @public
-    @wraps(f)
     def call(
         *args: Any, cov: Any = None, std: Any = None, order: int = 1, samples: int = 0,
         rng: int | np.random.Generator | None = None, dof: Any = None, check: bool = True,
@@ -239,7 +238,7 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         beyond = np.einsum("kij,kij->k", second, second) / 2
         if check:
             for text in doubts(g, x, C, np.sqrt(first), to, alone=alone):
-                warnings.warn(text, UncertaintyWarning, stacklevel=3)
+                warnings.warn(text, UncertaintyWarning, stacklevel=4)
         return Propagated(
             value,
             to.vector(np.sqrt(first + beyond)),

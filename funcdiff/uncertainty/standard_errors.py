@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from funcdiff.api.calls.transformed import explains_calls
+from funcdiff.api.calls.transformed import name_after, transform
 from funcdiff.api.coordinates import Coordinates, bound_vectors, is_fraction, on_vectors
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
@@ -26,7 +25,7 @@ SINGULAR: Final = 1e-12
 """The smallest eigenvalue of an information scaled to a unit diagonal, below which it has none."""
 
 
-@explains_calls
+@transform
 def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes standard errors of maximum-likelihood estimates.
 
@@ -80,8 +79,8 @@ def standard_errors(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any
     np.float64(0.5)
     """
 
+    @name_after(loglike, "standard_errors")
     @public
-    @wraps(loglike)
     def errors(
         *args: Any, kind: Kind = "hessian", groups: Any = None, lower: Any = None, upper: Any = None
     ) -> tuple[Any, Any]:
@@ -110,7 +109,7 @@ def _tell(flags: Any, at: Coordinates, what: str, cure: str) -> None:
     if np.any(flags):
         names = ", ".join(f"x{at.name(int(k))}" for k in np.flatnonzero(flags))
         warnings.warn(
-            f"{what}: {names}, at {user_location()}. {cure}", UncertaintyWarning, stacklevel=4
+            f"{what}: {names}, at {user_location()}. {cure}", UncertaintyWarning, stacklevel=5
         )
 
 
@@ -177,7 +176,7 @@ def inverse_information(F: Any, at: Coordinates, free: Any) -> Any:
     return inverse
 
 
-@explains_calls
+@transform
 def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callable[..., Any]:
     """Return a function that computes the Fisher information of normal data, ``Jᵀ·Σ⁻¹·J``.
 
@@ -210,8 +209,8 @@ def fisher_information(model: Callable[..., Any], *, noise: Any = 1.0) -> Callab
     (np.float64(12.0), np.float64(20.0))
     """
 
+    @name_after(model, "fisher_information")
     @public
-    @wraps(model)
     def information(*args: Any) -> Any:
         g, x, at = on_vectors(lambda p: model(p, *args[1:]), args[:1], "fisher_information")
         J = whiten(jacobian(g)(x), noise)
@@ -238,7 +237,7 @@ def whiten(J: Any, noise: Any) -> Any:
     return J / np.reshape(noise, (-1, 1))
 
 
-@explains_calls
+@transform
 def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes confidence intervals of maximum-likelihood estimates.
 
@@ -281,8 +280,8 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
     array([0.8965, 5.3732])
     """
 
+    @name_after(loglike, "confidence_intervals")
     @public
-    @wraps(loglike)
     def intervals(
         *args: Any, level: float = 0.95, kind: Literal["wald", "profile"] = "wald",
         lower: Any = None, upper: Any = None,

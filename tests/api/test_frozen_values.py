@@ -19,8 +19,20 @@ from funcdiff.errors import FrozenValueWarning
 HERE = Path(__file__).name
 rng = np.random.default_rng(0)
 legacy = np.random.RandomState(0)
+drawn = np.random.rand
 FACTOR = 2.0
 calls = 0
+
+
+class Model:
+    def __init__(self) -> None:
+        self.noise = np.random.default_rng(2)
+
+    def noisy(self, x: Any) -> Any:
+        return x + self.noise.normal()
+
+
+model = Model()
 
 
 def _noise() -> Any:
@@ -45,6 +57,9 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "Python's": (lambda x: x + random.random(), "random"),
     "closed over": (_of_closure(), "mine"),
     "a method": (partial(_method, 1.0), "rng"),
+    "by a name of its own": (lambda x: x + drawn(), "drawn"),
+    "held by an object": (lambda x: x + model.noise.normal(), "model"),
+    "of the object itself": (Model().noisy, "self"),
     "a derivative": (fd.grad(lambda x: x**2 * rng.normal()), "rng"),
 }
 

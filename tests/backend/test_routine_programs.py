@@ -5,13 +5,13 @@ A program is read off a list of numbers: each one chooses a step, or the values 
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import mmap
 import os
 import re
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
@@ -510,8 +510,8 @@ def nested(x: Any, *lengths: int) -> Any:
 
 
 def sorted_often(x: Any) -> Any:
-    """Return the result of a loop that NumPy computes something in."""
-    return fd.scan(lambda x, _: (np.sin(np.sort(x) * 1.3), None), x, length=200_000)[0]
+    """Return the result of a loop, of hours, that NumPy computes something in."""
+    return fd.scan(lambda x, _: (np.sin(np.sort(x) * 1.3), None), x, length=10**10)[0]
 
 
 def test_chains_of_operations_may_be_long() -> None:
@@ -551,14 +551,13 @@ def test_rows_of_any_dtype_are_kept_or_left_to_numpy(jit: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a clock that interrupts is POSIX's")
 @pytest.mark.parametrize(
-    ("f", "x"), [(lambda x: nested(x, 20, 4000, 4000), 0.5), (sorted_often, np.arange(5.0))]
+    ("f", "x"), [(lambda x: nested(x, 10**9, 4000, 4000), 0.5), (sorted_often, np.arange(5.0))]
 )
 def test_loops_of_short_loops_and_of_steps_can_be_interrupted(f: Any, x: Any) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
     run, before = machine_code(f, x).quick, signal.signal(signal.SIGALRM, interrupt)
-    start = time.perf_counter()
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
@@ -566,23 +565,26 @@ def test_loops_of_short_loops_and_of_steps_can_be_interrupted(f: Any, x: Any) ->
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
-    assert time.perf_counter() - start < 3.0
 
 
 def test_other_threads_go_on_while_a_loop_runs(jit: Any) -> None:
     f = jit(
         lambda x, n: fd.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 0.9), (0, x))
     )
-    ends: list[float] = []
+    starts = threading.Event()
 
     def other() -> None:
-        time.sleep(0.05)
-        ends.append(time.perf_counter())
+        starts.wait()
+        _thread.interrupt_main()
 
     f(1.0, 10)
     thread = threading.Thread(target=other)
     thread.start()
-    f(1.0, 100_000_000)
-    ends.append(time.perf_counter())
+
+    def run() -> None:
+        starts.set()
+        f(1.0, 10**13)  # which takes hours if the thread has to wait
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
     thread.join()
-    assert ends[0] < ends[1]

@@ -12,13 +12,8 @@ import pytest
 from tests.together import together
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    path
-    for path in sorted(
-        [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/errors/*.md")]
-    )
-    if "<!-- Written by" not in path.read_text(encoding="utf-8")
-]
+ALL_PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/errors/*.md")])
+PAGES = [p for p in ALL_PAGES if "<!-- Written by" not in p.read_text(encoding="utf-8")]
 LONGEST = 40
 """Words in a sentence."""
 
@@ -29,6 +24,7 @@ BORDER = re.compile(r"\n\s*\n|\n\s*(?:[-*:]|\d+\.) |(?<=[.?!])[)*]*\s+")
 RIDDLES = {
     r"\b[Ww]hat (?:is|was|does|has)\b[^.,:;]* that which\b": "name the thing",
     r"^What [a-z][^?]*$": "begin with the thing itself",
+    r"\b(?:one|ones) of the others?\b": "say what is made",
     r"\bin its place where\b": "say what to write, then when",
     r"\b(?:would|will) do again what\b": "say what is compared with what",
     r"\b(?:is|are) taken for granted\b": "say what funcdiff assumes",
@@ -64,12 +60,22 @@ def test_a_page_is_written_in_plain_sentences(page: Path) -> None:
     assert {sentence: cures for sentence, cures in found.items() if cures} == {}
 
 
+@together
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
+def test_a_page_begins_with_its_purpose(page: Path) -> None:
+    """Pages that a program writes, too."""
+    body = NO_PROSE.sub("", page.read_text(encoding="utf-8")).strip()
+    first = sentences(body.split("\n\n")[0])
+    assert {sentence: found for sentence in first if (found := faults(sentence))} == {}
+
+
 @pytest.mark.parametrize(
     ("text", "cure"),
     [
         ("It calls `np`, or `fnp` in its place where it makes arrays.", "say what to write"),
         ("A call costs 15 µs and its program, if it would do again what it did.", "say what is"),
         ("What is returned is that which was given.", "name the thing"),
+        ("It makes the one of the other.", "say what is made"),
         ("What needs no derivative is passed by keyword.", "begin with the thing"),
         ("It runs alone; where it calls another one, it imports that.", "make two"),
         ("A loop runs; it ends; the values stay.", "two semicolons"),

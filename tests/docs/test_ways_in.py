@@ -26,6 +26,8 @@ DEVELOPERS = {"test", "docs", "bench", "packages"}
         ("Jacobian vector product", "products.md"),
         ("vector Jacobian product", "products.md"),
         ("optimizers", "from-scipy.md"),
+        ("ODE", "scipy.md"),
+        ("curve_fit", "scipy.md"),
     ],
 )
 def test_a_word_is_found_in_a_heading(words: str, page: str) -> None:

@@ -106,6 +106,29 @@ CALLS: dict[str, Callable[[F], Any]] = {
 }
 """By public function: a call of it with a function that fails."""
 
+
+def late(f: F) -> F:
+    """Return a function that fails far out alone, so that what calls it is made before."""
+    return lambda x, *args: -np.sum(x**2) if np.sum(x) < 100 else f(x, *args)
+
+
+FAR = 1e3 * X
+RETURNED: dict[str, Callable[[F], Any]] = {
+    "a linear operator": lambda f: FD.scipy.sparse.linalg.LinearOperator((3, 3), matvec=f),
+    "a solver's function": lambda f: FD.scipy.integrate.solve_ivp(lambda t, y: f(y), (0, 1), X),
+    "for emcee": lambda f: fd.density(late(f), X).emcee()["log_prob_fn"](FAR),
+    "for Mici": lambda f: fd.density(late(f), X).mici()["grad_neg_log_dens"](FAR),
+    "of a density": lambda f: fd.density(late(f), X).value_and_grad(FAR),
+    "for Ipopt, objective": lambda f: fd.nlp(late(f), None, X).problem().objective(FAR),
+    "for Ipopt, constraints": lambda f: fd.nlp(
+        np.sum, late(f), X, cbounds=(0, None)
+    ).problem().constraints(FAR),
+    "for Ipopt, Hessian": lambda f: fd.nlp(late(f), None, X).problem().hessian(FAR, [], 1.0),
+    "for SciPy": lambda f: fd.nlp(late(f), None, X).scipy("SLSQP")["fun"](FAR),
+    "for SciPy's barrier": lambda f: fd.nlp(late(f), None, X).scipy()["jac"](FAR),
+}  # fmt: skip
+"""By what public functions return: a call of it with a function that fails there."""
+
 WITHOUT = {
     "cache_info", "clear_caches", "describe", "evaluate", "get_num_threads", "parse",
     "ravel_pytree", "set_num_threads", "stop_gradient", "tap",
@@ -134,10 +157,11 @@ def own(error: BaseException) -> list[str]:
 
 
 @pytest.mark.parametrize("f", [mismatched, raising])
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [*CALLS, *RETURNED])
 def test_an_error_in_the_users_function_ends_there(name: str, f: F) -> None:
-    for _ in range(2):
-        error = raised(lambda: CALLS[name](f))
+    for _ in range(3):
+        error = raised(lambda: {**CALLS, **RETURNED}[name](f))
+        assert error.__context__ is None  # what was handled on the way
         users = [x for x in frames(error) if x.f_code.co_filename == __file__]
         assert users[-1].f_code.co_name == f.__name__
         assert len(own(error)) <= 1, own(error)  # of NumPy's errors, the function of ours
@@ -207,6 +231,19 @@ def test_an_error_keeps_its_notes_its_kind_and_its_line() -> None:
     assert any(f"line {line}, in mismatched" in note for note in error.__notes__)
     tail = traceback.extract_tb(error.__traceback__)[-1]
     assert (tail.name, tail.lineno) == ("mismatched", line)
+
+
+def test_every_error_of_ours_names_a_line() -> None:
+    opaque: Any = fd.primitive(lambda x: 2 * x)
+
+    def solved(x: Any) -> Any:
+        return np.sum(fd.custom_linear_solve(lambda y: 2 * y, x, lambda _, b: b / 2) ** 2)
+
+    for f in (lambda x: np.sum(opaque(x)), solved):
+        error = raised(lambda f=f: fd.grad(f)(X))  # type: ignore[misc]
+        assert isinstance(error, fd.errors.NotDifferentiableError)
+        (note,) = error.__notes__
+        assert f"in a call at '{__file__}', line" in note
 
 
 def test_so_it_is_in_threads() -> None:

@@ -21,6 +21,7 @@ from funcdiff.errors import (
     InputError,
     LostDerivativeError,
     OutputError,
+    PytreeError,
 )
 from tests.claims import refused
 
@@ -194,6 +195,20 @@ def test_a_function_that_was_not_called_says_so_in_arithmetic(transform: str) ->
         assert re.search(said, str(caught.value)), str(caught.value)
 
 
+@pytest.mark.parametrize(("g", "called"), [
+    (fd.vjp(_total, X)[1], r"the pullback of _total .* Call it: f_vjp\(x\)"),
+    (fd.linearize(_total, X)[1], r"the derivative of _total .* Call it: f_jvp\(x\)"),
+    (fd.propagate(_total), r"propagate\(_total\) .* Call it: propagate\(_total\)\(x\)"),
+    (fd.standard_errors(_total), r"standard_errors\(_total\) is a function, but"),
+])  # fmt: skip
+def test_so_does_what_computes_products_and_uncertainties(g: Any, called: str) -> None:
+    uses: list[Callable[[], Any]] = [lambda: X - g, lambda: 2 * g, lambda: g[0], lambda: g.sum()]
+    for use in uses:
+        with pytest.raises((InputError, AttributeError), match=called) as caught:
+            use()
+        assert HERE in str(caught.value)
+
+
 def test_a_function_that_a_transform_returned_is_an_object_like_any_other() -> None:
     g = FD.grad(_total)
     functions = np.array([g, FD.jit(_total)])
@@ -224,6 +239,111 @@ def test_a_function_that_takes_other_arguments_is_told_how_it_is_called(said: st
         OTHER_ARGUMENTS[said]()
     (note,) = caught.value.__notes__
     assert re.match(rf"funcdiff: fd\.{re.escape(said)}, at '.*{HERE}', line \d+", note)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], (1.0, 2.0)])
+@pytest.mark.parametrize("call", [
+    lambda x: FD.nlp(_total, None, x),
+    lambda x: FD.nlp(lambda x: x[0], lambda x: x.sum(), x, cbounds=(0, 0)),
+    lambda x: FD.density(lambda x: -x, x),
+])  # fmt: skip
+def test_so_it_is_for_parameters_of_programs_and_densities(call: Any, values: Any) -> None:
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        call(values)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"0 is a (list|tuple), at .*{HERE}.*give np\.array\(\[\.\.\.\]\)", note)
+
+
+def test_a_note_is_added_once_by_traces_in_traces() -> None:
+    with pytest.raises(TypeError) as caught:
+        FD.hvp(_total, ([1.0, 2.0],), ([1.0, 2.0],))
+    assert len(caught.value.__notes__) == 1
+
+
+def test_a_point_that_is_a_list_has_uncertainties_in_a_list() -> None:
+    with pytest.raises(InputError, match=r"A list is a container: .* np\.array\(\[\.\.\.\]\)"):
+        FD.propagate(_total)([1.0, 2.0], std=0.1)
+
+
+# ---- what other functions of ours return ---------------------------------------------------------
+
+LINE = FD.density(lambda p: -np.sum((p["a"] - 1.0) ** 2), {"a": X})
+PROGRAM = FD.nlp(lambda x, a: np.sum((x - a) ** 2), None, X, args=(1.0,))
+OTHER = FD.nlp(lambda x: np.sum(x**2), None, np.ones(2))
+
+test_what_another_function_returned_is_told_by_its_name = refused(
+    {
+        "a function for a program": (
+            InputError, rf"program is no Program, but a function, at .*{HERE}.* which `trace` or",
+            lambda: FD.evaluate(_total, [X]),
+        ),
+        "vectors for draws": (
+            InputError, rf"draws is no Draws, but a ndarray, at .*{HERE}.* Give what `sample` ret",
+            lambda: LINE.pointwise(_total, np.ones((1, 2, 3))),
+        ),
+        "a vector for a solution": (
+            InputError, rf"solution is no Solution, but a ndarray, at .*{HERE}.* what `solve`",
+            lambda: PROGRAM.sensitivity(X),
+        ),
+        "a solution of another program": (
+            InputError, rf"has 3 variables, the solution 2, at .*{HERE}.* of this program returned",
+            lambda: PROGRAM.sensitivity(OTHER.solve()),
+        ),
+        "a list for a vector": (
+            InputError, rf"a vector of shape \(3,\) is wanted, got a list, at .*{HERE}.* an array;",
+            lambda: LINE.value_and_grad([1.0, 2.0, 3.0]),
+        ),
+        "parameters for a vector": [
+            (
+                InputError, rf"got a dict, at .*{HERE}.* d\.unconstrain\(params\) is the vector",
+                lambda function=function: function({"a": X}),
+            )
+            for function in (LINE.value, LINE.hessian, LINE.constrain, LINE.laplace)
+        ],
+        "a container of other keys": (
+            PytreeError, rf"density: params is .*'b'.*, not .*'a'.*, at .*{HERE}.* like params0",
+            lambda: LINE.unconstrain({"b": X}),
+        ),
+        "a container for an array": (
+            PytreeError, rf"nlp: x is .*'a'.*, not one value, at .*{HERE}.* like x0",
+            lambda: PROGRAM.vector({"a": X}),
+        ),
+        "an array of another shape": (
+            InputError, rf"x have the shapes \[\(2,\)\], not \[\(3,\)\], at .*{HERE}.* like x0",
+            lambda: PROGRAM.vector(np.ones(2)),
+        ),
+        "text for a seed": (
+            InputError, rf"rng is no int or Generator, but a str, at .*{HERE}.* Give generator, or",
+            lambda: LINE.sample(5, rng="a"),
+        ),
+        "arguments for a target": (
+            InputError, rf"the target array\(.*at .*{HERE}.*Give one of 'cupy', 'jax'",
+            lambda: FD.export(_total, X),
+        ),
+        "the order of a derivative": (
+            InputError, rf"no keyword order=, at .*{HERE}.* Did you mean n=\?",
+            lambda: FD.derivative(np.sin, order=2),
+        ),
+        "another framework": (
+            AttributeError, "has no attribute 'tensorflow': it has jax, pytensor, torch",
+            lambda: FD.interop.tensorflow,
+        ),
+    }
+)  # fmt: skip
+
+
+def test_a_package_to_adapt_that_is_not_installed_is_told_with_the_line() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_package'") as caught:
+        FD.adapt("no_such_package.models")
+    (note,) = caught.value.__notes__
+    assert re.search(rf"imports no_such_package, at .*{HERE}.* Install it, or give the name", note)
+
+
+def test_a_method_that_lacks_arguments_is_told_without_the_object() -> None:
+    with pytest.raises(TypeError, match="rng") as caught:
+        LINE.sample(5)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"at .*{HERE}.*: sample takes \(draws=1000, \*, rng, ", note)
 
 
 # ---- functions that are none of NumPy's ----------------------------------------------------------
@@ -294,6 +414,22 @@ def test_compiled_code_of_a_package_is_told_by_its_name(
     with pytest.raises(TypeError, match="must be") as caught:
         FD.grad(lambda _: module.compiled(1))(X)  # which is the user's own mistake
     assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize("transform", [FD.jit, FD.vmap])
+def test_so_it_is_where_compiled_code_shows_what_it_refuses(
+    transform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of JAX does."""
+    module: Any = ModuleType("jax")
+    module.__file__ = f"{site.getsitepackages()[0]}/jax/__init__.py"
+    module.sin = "{0} {0!r:no such format}".format
+    monkeypatch.setitem(sys.modules, "jax", module)
+    with pytest.raises(ConcreteValueError) as caught:
+        transform(lambda x: module.sin(x))(X)
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert HERE in told
+    assert "np.sin for jnp.sin" in told
 
 
 def test_the_text_of_a_traced_number_is_told_to_be_for_reading() -> None:

@@ -491,6 +491,14 @@ def test_every_rule_of_a_report_outweighs_those_that_notebooks_set_by_classes() 
         assert theme in style[:reset]
 
 
+def test_long_lines_wrap_so_that_their_costs_are_seen() -> None:
+    page = fd.explain(noted)(X)._repr_html_()
+    styles = re.findall(r'class="source" style="([^"]*)"', page)
+    assert styles
+    for style in styles:  # which outweighs that of the page, and is all that some notebooks keep
+        assert "white-space: pre-wrap; overflow-wrap: anywhere" in style
+
+
 def test_a_line_of_a_notebook_is_named_by_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"np": np}
     file = "/tmp/ipykernel_12/34.py"

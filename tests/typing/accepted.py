@@ -11,6 +11,7 @@ import funcdiff as fd
 
 Vector = NDArray[np.float64]
 Params = dict[str, Vector]
+Blocks = tuple[tuple[NDArray[Any], NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]]
 Coordinates = tuple[NDArray[Any], tuple[NDArray[Any], NDArray[Any]]]
 
 
@@ -54,6 +55,10 @@ def of_many(*xs: float) -> float:
 
 def three(x: Vector, y: float, z: Params, scale: float = 1.0) -> np.float64:
     return np.sum(x * z["w"]) * y * scale
+
+
+def of_pair(pair: tuple[Vector, float]) -> np.float64:
+    return np.sum(pair[0] ** 2) * pair[1]
 
 
 def with_aux(x: Vector, y: float) -> tuple[np.float64, Params]:
@@ -200,7 +205,12 @@ def names_of_parameters_keep_the_whole_signature() -> None:
     fd.vjp(field_of_two, x, y=2.0, argnames=("x", "y"))
     value, pullback = fd.vjp(field_of_two, x, 2.0, argnums=0)
     assert_type(value, Vector)
-    assert_type(pullback(value), tuple[Any, ...])
+    assert_type(pullback(value), tuple[Vector])
+    assert_type(fd.vjp(field_of_two, x, 2.0, argnums=1)[1](value), tuple[float])
+    assert_type(fd.vjp(field_of_two, x, 2.0, argnums=(0, 1))[1](value), tuple[Vector, float])
+    assert_type(fd.vjp(three, x, 2.0, params, argnums=(0, 1))[1](), tuple[Vector, float])
+    assert_type(fd.vjp(three, x, 2.0, params, argnums=(0, 2))[1](), tuple[Any, ...])
+    fd.vjp(lambda a, b: a * b, x, 2.0, argnums=1)[1](x)
     assert_type(fd.linearize(field_of_two, x, 2.0, argnums=0), Any)
     fd.hvp(loss, (params, x), (params,), argnames="params", weight=2.0)
 
@@ -333,7 +343,11 @@ def jacobians_of_arrays_are_arrays() -> None:
         tuple[tuple[np.float64, Params], Vector, NDArray[Any]],
     )
     assert_type(fd.jacobian(field_of_two)(x, y=2.0), NDArray[Any])
-    assert_type(fd.jacobian(field_of_two, argnums=1)(x, 2.0), Any)
+    assert_type(fd.jacobian(field_of_two, argnums=1)(x, 2.0), NDArray[Any])
+    both = fd.jacobian(field_of_two, argnums=(0, 1))(x, 2.0)
+    assert_type(both, tuple[NDArray[Any], NDArray[Any]])
+    assert_type(fd.value_and_jacobian(field_of_two, argnums=1)(x, 2.0), tuple[Vector, NDArray[Any]])
+    assert_type(fd.jacobian(three, argnums=2)(x, 2.0, params), Any)
     assert_type(fd.jacobian(tree)(x), Any)
     assert_type(fd.hessian(loss)(params, x), dict[str, dict[str, NDArray[Any]]])
     assert_type(fd.hessian(of_layers)([x, x], 2.0), list[list[NDArray[Any]]])
@@ -342,7 +356,15 @@ def jacobians_of_arrays_are_arrays() -> None:
         tuple[np.float64, list[Vector], list[list[NDArray[Any]]]],
     )
     assert_type(fd.hessian(model_loss)(model, x), Any)
-    assert_type(fd.hessian(three, argnums=(0, 1))(x, 2.0, params), Any)
+    assert_type(fd.hessian(three, argnums=1)(x, 2.0, params), NDArray[Any])
+    assert_type(fd.hessian(three, argnums=(0, 1))(x, 2.0, params), Blocks)
+    assert_type(fd.hessian(of_pair)((x, 2.0)), Blocks)
+    assert_type(
+        fd.value_grad_and_hessian(of_pair)((x, 2.0)),
+        tuple[np.float64, tuple[Vector, float], Blocks],
+    )
+    fd.hessian(lambda a, b: np.sum(a * b), argnums=1)(x, x)
+    fd.jacobian(lambda a, b: a * b, argnums=(0, 1))(x, x)
 
 
 def sparse_jacobians_have_the_type_of_their_format() -> None:

@@ -35,7 +35,8 @@ HEAD: Final = """# Benchmarks
 
 <!-- Written by `python -m docs.benchmarks.workloads --write`. -->
 
-What a gradient costs in funcdiff and elsewhere, for whole programs. Every table is made by
+This page compares the time that a gradient takes in funcdiff and in other libraries, for whole
+programs. A program makes every table:
 
 ```sh
 python -m pip install -e ".[bench,scipy]"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,6 +55,21 @@ def is_numeric(leaf: Any) -> bool:
     if isinstance(leaf, int | float | complex):
         return True
     return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
+
+
+@contextmanager
+def lists_are_containers(tree: Any, name: str) -> Iterator[None]:
+    """Note what a list is, if code that computes with what the user gave as `name` fails."""
+    try:
+        yield
+    except (TypeError, AttributeError) as error:
+        if isinstance(tree, list | tuple):
+            kind = type(tree).__name__
+            error.add_note(
+                f"funcdiff: {name} is a {kind}, at {user_location()}, and a {kind} is a container "
+                "of numbers, not an array: give np.array([...])."
+            )
+        raise
 
 
 def check_function(f: Any, transform: str, parameter: str | None = None) -> None:

@@ -285,7 +285,12 @@ def _raise_ours(error: Exception, builder: Builder) -> None:
         raise ours from None
     if builder.refused is not None and hides(error, builder.refused[0]):
         kind, message = builder.refused
-        raise kind(message) from error
+        refusal = kind(message)
+        note_cure(error)
+        for note in getattr(error, "__notes__", ()):
+            if note.startswith("funcdiff:"):
+                refusal.add_note(note)
+        raise refusal from error
     note_cure(error, builder.refused)
 
 

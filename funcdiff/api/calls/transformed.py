@@ -105,6 +105,7 @@ _OTHERS: Final = {
     "out_dims": "out_axes",
     "dim": "in_axes",
     "axis": "in_axes",
+    "order": "n",
     "allow_int": "",
 }
 """What other libraries call a keyword."""
@@ -193,9 +194,10 @@ class Uncalled:
 
 
 def _said(function: Any, used: str) -> str:
+    called = getattr(function, "_called", repr(function))
     return (
         f"{function!r} is a function, but {used}, at {user_location()}. Call it: "
-        f"{function!r}(x) is its result."
+        f"{called}(x) is its result."
     )
 
 

@@ -45,10 +45,12 @@ def _with_codes(f: Any) -> list[tuple[Loaded, CodeType]]:
     found: list[tuple[Loaded, CodeType]] = []
     pending, known = [f], set[int]()
     while pending and len(known) < _MOST_FUNCTIONS:
-        function = _plain(pending.pop())
+        called = pending.pop()
+        function = _plain(called)
         if function is None or id(function.__code__) in known:
             continue
         known.add(id(function.__code__))
+        found += _bound_to(called, function.__code__)
         names, stored = _loads(function.__code__)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
         for name, place in names:
@@ -57,6 +59,14 @@ def _with_codes(f: Any) -> list[tuple[Loaded, CodeType]]:
                 found.append((one, function.__code__))
                 pending.append(one.value())
     return found
+
+
+def _bound_to(f: Any, code: CodeType) -> Iterator[tuple[Loaded, CodeType]]:
+    """Yield the object of which a function is a method, as the first variable of its code."""
+    method = inspect.unwrap(f)
+    if isinstance(method, MethodType) and code.co_varnames:
+        name, place = code.co_varnames[0], f"{code.co_filename!r}, line {code.co_firstlineno}"
+        yield Loaded(name, {name: method.__self__}, place), code
 
 
 def _plain(f: Any) -> FunctionType | None:
@@ -109,17 +119,17 @@ def draws_of(f: Any) -> Callable[[], str]:
 
 def _generators(value: Any, names: Sequence[str]) -> Iterator[Any]:
     """Yield the generators that a value is, or by which a module draws in code with these names."""
-    module = sys.modules.get("numpy.random")
-    if isinstance(value, random.Random) or (
-        module is not None and isinstance(value, module.Generator | module.RandomState)
-    ):
-        yield value
-    elif value is random or (inspect.isbuiltin(value) or isinstance(value, MethodType)):
-        owner = random._inst if value is random else value.__self__
-        if owner is not random and isinstance(owner, random.Random):
-            yield owner
-    elif module is not None and (value is module or (value is np and "random" in names)):
-        yield module.mtrand._rand
+    module: Any = sys.modules.get("numpy.random")
+    kinds = (random.Random, *((module.Generator, module.RandomState) if module else ()))
+    held = vars(value) if hasattr(value, "__dict__") else {}
+    owner = getattr(value, "__self__", None)  # of random.random, and of np.random.rand
+    for x in (value, owner, *(held[name] for name in names if name in held)):
+        if isinstance(x, kinds):
+            yield x
+        elif x is random:
+            yield random._inst
+        elif module is not None and x is module:
+            yield module.mtrand._rand
 
 
 def _state_of(generator: Any) -> bytes | None:

@@ -15,7 +15,7 @@ from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import SplitCall, trace_call
 from funcdiff.api.calls.inputs import Inputs, Selection, like_inputs, type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, nowhere, run
-from funcdiff.api.calls.transformed import FunctionName
+from funcdiff.api.calls.transformed import FunctionName, Uncalled
 from funcdiff.api.derivatives.first_sight import (
     PULLBACK,
     PUSHFORWARD,
@@ -54,7 +54,7 @@ def _shape_of(trace: Trace) -> Trace:
     )  # fmt: skip
 
 
-class _LinearMap:
+class _LinearMap(Uncalled):
     """A linear map at a point of a function; `trace` is the call that was differentiated."""
 
     def __init__(
@@ -99,6 +99,8 @@ class Transposed(Pullback):
 
 class Pushforward(_LinearMap):
     """``t ↦ J·t``."""
+
+    _called = "f_jvp"
 
     def __repr__(self) -> str:
         return f"the derivative of {self._name}"

@@ -29,19 +29,23 @@ from funcdiff.api.signatures.variables import (
     ArrayArg,
     Aux,
     B,
+    Blocks,
     ComplexScalar,
     Compressed,
     Coo,
     Coordinates,
     Differentiable,
     DifferentiableOrPair,
+    DifferentiableValue,
     First,
+    FirstTwo,
     Format,
     Function,
     K,
     Mode,
     No,
     Number,
+    OtherArg,
     P,
     Primals,
     RealScalar,
@@ -49,6 +53,7 @@ from funcdiff.api.signatures.variables import (
     Scalar,
     ScalarAndAux,
     ScalarOrPair,
+    Second,
     X,
     Y,
     Yes,
@@ -68,10 +73,8 @@ Alone = Literal["derivative"]
 BesideAux = Literal["derivative and auxiliary"]
 WithValue = Literal["value and derivative"]
 LikeTheValue = Literal["tangent"]
-Second = Literal[1]
 Third = Literal[2]
 FromThird = Literal[2, 3, 4, 5, 6, 7, 8, 9]
-FirstTwo = tuple[Literal[0], Literal[1]]
 FirstThree = tuple[Literal[0], Literal[1], Literal[2]]
 
 
@@ -306,6 +309,50 @@ class Matrices(Function, Generic[K, S, F, M]):
         holomorphic: bool = False
     ) -> Derived[
         K, Concatenate[list[ArrayArg], P], ScalarOrPair, list[ArrayArg], list[list[Array]]
+    ]: ...
+    @overload
+    def __call__(
+        self: Hessians[K],
+        f: Callable[Concatenate[tuple[ArrayArg, OtherArg], P], ScalarOrPair],
+        argnums: First = None, *,
+        has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[
+        K, Concatenate[tuple[ArrayArg, OtherArg], P], ScalarOrPair,
+        tuple[ArrayArg, OtherArg], Blocks
+    ]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: Callable[Concatenate[A, ArrayArg, P], ScalarOrPair],
+        argnums: Second, *,
+        has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: Callable[Concatenate[ArrayArg, OtherArg, P], ScalarOrPair],
+        argnums: FirstTwo, *,
+        has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[
+        K, Concatenate[ArrayArg, OtherArg, P], ScalarOrPair, tuple[ArrayArg, OtherArg], Blocks
+    ]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: Callable[Concatenate[A, ArrayArg, P], DifferentiableValue],
+        argnums: Second, *,
+        has_aux: No = False, mode: M = ..., chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, ArrayArg, P], DifferentiableValue, Array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M],
+        f: Callable[Concatenate[ArrayArg, OtherArg, P], DifferentiableValue],
+        argnums: FirstTwo, *,
+        has_aux: No = False, mode: M = ..., chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[
+        K, Concatenate[ArrayArg, OtherArg, P], DifferentiableValue, tuple[Array, Array]
     ]: ...
     @overload
     def __call__(

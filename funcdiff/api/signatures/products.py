@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, TypeAlias, TypeVar, overload
 
 from funcdiff.api.signatures.variables import (
+    A,
     Argnames,
     Argnums,
     Array,
     Aux,
     Carry,
     Differentiable,
+    FirstTwo,
     Function,
     K,
     No,
+    P,
     Primals,
     RealScalar,
     S,
     Scalar,
     ScalarPullback,
+    Second,
     X,
     Y,
     Yes,
@@ -58,9 +62,24 @@ class Products(Function, Generic[K, S, Loss]):
     ) -> tuple[Y, Callable[[Y], tuple[*Primals]], Aux]: ...
     @overload
     def __call__(
+        self: Vjp, f: Callable[Concatenate[X, P], Y], *primals: Any, argnums: Literal[0],
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, ScalarPullback[Y, X]]: ...
+    @overload
+    def __call__(
+        self: Vjp, f: Callable[Concatenate[A, X, P], Y], *primals: Any, argnums: Second,
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, ScalarPullback[Y, X]]: ...
+    @overload
+    def __call__(
+        self: Vjp, f: Callable[Concatenate[A, X, P], Y], *primals: Any, argnums: FirstTwo,
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, ScalarPullback[Y, A, X]]: ...
+    @overload
+    def __call__(
         self: Vjp, f: Callable[..., Y], *primals: Any, argnums: Argnums, has_aux: No = False,
         argnames: Argnames | None = None, **kwargs: Any
-    ) -> tuple[Y, Callable[[Y], tuple[Any, ...]]]: ...
+    ) -> tuple[Y, ScalarPullback[Y, *tuple[Any, ...]]]: ...
     @overload
     def __call__(
         self: Linearize, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,

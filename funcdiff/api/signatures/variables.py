@@ -60,6 +60,7 @@ Differentiable = RealScalar | ComplexScalar | Array
 """What has a derivative: a number or an array, in no container."""
 
 ArrayArg = TypeVar("ArrayArg", bound=Differentiable)
+OtherArg = TypeVar("OtherArg", bound=Differentiable)
 Number = TypeVar("Number", bound=ComplexScalar)
 DifferentiableValue = TypeVar("DifferentiableValue", bound=Differentiable)
 
@@ -87,9 +88,6 @@ class HasFields(Protocol):
 MappedAxes = int | None | tuple[Any, ...] | list[Any] | Mapping[Any, Any] | HasFields
 """Which axes `vmap` maps over: one for all, or containers of them."""
 
-First = Literal[0] | None
-"""The argument that is differentiated if none is chosen."""
-
 Mode = Literal["forward", "reverse"] | None
 """How a Jacobian is computed; None for the cheaper way."""
 
@@ -101,6 +99,15 @@ Format = Compressed | Coo
 
 Coordinates = tuple[Array, tuple[Array, Array]]
 """A sparse matrix of plain arrays: entries, then their rows and columns."""
+
+Blocks = tuple[tuple[Array, Array], tuple[Array, Array]]
+"""The second derivatives by two arrays."""
+
+First = Literal[0] | None
+"""The argument that is differentiated if none is chosen."""
+
+Second = Literal[1]
+FirstTwo = tuple[Literal[0], Literal[1]]
 
 No = Literal[False]
 Yes = Literal[True]

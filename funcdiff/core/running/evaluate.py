@@ -275,7 +275,7 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
     Parameters
     ----------
     program
-        The program.
+        The program, which `trace` or `parse` returned.
     arrays
         One NumPy array or number per input, of exactly its shape and dtype.
 

@@ -513,7 +513,9 @@ def note_cure(error: Exception, refused: tuple[type[Exception], str] | None = No
     if cure:
         place = location_of(error)
         place = user_location() if place == "an unknown place" else place  # f is compiled itself
-        error.add_note(f"funcdiff: at {place}, while traced: {cure.rstrip('.')}.")
+        note = f"funcdiff: at {place}, while traced: {cure.rstrip('.')}."
+        if note not in getattr(error, "__notes__", ()):  # by a trace within this one
+            error.add_note(note)
     elif refused is not None and not _follows(error, refused[1]):
         error.add_note(f"funcdiff: {refused[1]}")
 

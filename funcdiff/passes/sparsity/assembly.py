@@ -77,12 +77,12 @@ class Pattern:
         order = np.lexsort((self.rows, self.columns))
         return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
 
-    @cached_property
+    @computed
     def pointers(self) -> Array:
         """Where each row begins, and the last one ends."""
         return np.searchsorted(self.rows, np.arange(self.shape[0] + 1))
 
-    @cached_property
+    @computed
     def lower(self) -> tuple[Pattern, Array]:
         """The pattern of the lower triangle, and which of the places are in it."""
         chosen = np.flatnonzero(self.rows >= self.columns)
@@ -115,7 +115,7 @@ class FullPattern(Pattern):
         """How many places there are."""
         return self.shape[0] * self.shape[1]
 
-    @cached_property
+    @computed
     def pointers(self) -> Array:
         """Where each row begins, and the last one ends."""
         return np.arange(self.shape[0] + 1) * self.shape[1]

@@ -143,10 +143,9 @@ FD table { border-collapse: collapse; width: 100%; color: inherit;
 FD th, FD td { padding: 0 .6em; text-align: right; white-space: nowrap; vertical-align: top; }
 FD th { color: var(--muted); font-weight: 600; border-bottom: 1px solid var(--line); }
 FD .number { color: var(--muted); }
-FD .source { text-align: left; width: 100%; min-width: 24ch; white-space: pre-wrap;
-  overflow-wrap: anywhere; }
+FD .source { text-align: left; width: 100%; min-width: 24ch; white-space: pre-wrap; }
 FD .note td { text-align: left; white-space: normal; padding-left: 2em; }
-FD .note span { display: block; max-width: min(80ch, 100vw - 6em); }
+FD .note span { display: block; max-width: min(80ch, 100vw - 10em); }
 FD .fault { color: var(--fault); } FD .masked { color: var(--masked); }
 FD .kink { color: var(--kink); } FD .advice { color: var(--advice); }
 FD tr.line.fault { color: inherit; box-shadow: inset 4px 0 var(--fault); }
@@ -176,7 +175,7 @@ def document(title: str, body: str) -> str:
     )
 
 
-_CODE: Final = "text-align: left; white-space: pre"
+_CODE: Final = "text-align: left; white-space: pre-wrap; overflow-wrap: anywhere"
 """Stands in the cells: notebooks that are not trusted drop the style of the page."""
 
 

@@ -16,6 +16,7 @@ from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.running.walk import close_over
+from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import OutputError, user_location
@@ -107,6 +108,7 @@ def entry(module: str, name: str, *, note: str = "") -> Callable[[Any], Any]:
     plain = scipys(module, name)
 
     def enter(ours: Callable[..., Any]) -> Any:
+        @public
         @wraps(ours)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if current_builder() is None:
