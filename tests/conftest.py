@@ -93,6 +93,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
 
 
+@pytest.fixture
+def one_in(request: pytest.FixtureRequest) -> Callable[[int], bool]:
+    """Whether a case is one of n of its table of which the slow tests ask for more."""
+    config, number = request.config, crc32(request.node.name.encode())
+    exhaustive = config.option.exhaustive
+    # not those that `thinned` keeps by default
+    return lambda n: not by_default(config) and (exhaustive or number % n == 1)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check compiled programs and tapes in every slow test, and by default in every second one."""
