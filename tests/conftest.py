@@ -11,6 +11,7 @@ from hypothesis import is_hypothesis_test, settings
 
 from funcdiff.core.running.evaluate import patience
 from tests.numpy import agreement
+from tests.reached import leads_to
 from tests.together import thinning
 
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
@@ -45,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Try less where slow tests are left out, before any module asks how much."""
     settings.load_profile("quick" if by_default(config) else "slow")
-    agreement.default.order = 1 if by_default(config) else 2
+    agreement.default.highest = 1 if by_default(config) else 2
     thinning.on = by_default(config)
 
 
@@ -57,11 +58,10 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 def does_less_by_default(item: pytest.Function) -> bool:
     """Whether a test draws random examples, thins or asks for derivatives of the default order."""
-    asked = ("assert_derivatives", "assert_agrees", "default")
     return (
         is_hypothesis_test(item.obj)
         or getattr(item.obj, "does_less_by_default", False)
-        or any(hasattr(item.module, name) for name in asked)
+        or leads_to(item.obj, agreement.default)
     )
 
 
@@ -107,6 +107,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check compiled programs and tapes in every slow test, and by default in every second one."""
     checks = not by_default(item.config) or crc32(item.name.encode()) % 2
     os.environ["FUNCDIFF_CHECK"] = "1" if checks else "0"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Require that what asks for the default order is known to, so that it is slow, too."""
+    agreement.default.is_asked = False
+    result = yield
+    assert not agreement.default.is_asked or does_less_by_default(pyfuncitem), (
+        "the test asks for derivatives of the default order in a way that `tests/reached.py` does "
+        "not see: name the function that does in the test or in a function of the same module"
+    )
+    return result
 
 
 def pytest_collection_finish() -> None:
