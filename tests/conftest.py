@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -65,9 +66,27 @@ def does_less_by_default(item: pytest.Function) -> bool:
     )
 
 
-def is_left_out(item: pytest.Item, marker: str) -> bool:
+def is_left_out(name: str, marks: Iterable[pytest.Mark], marker: str) -> bool:
     """Whether a case is none of those that a marker keeps of a table."""
-    return any(crc32(item.name.encode()) % mark.args[0] for mark in item.iter_markers(marker))
+    return any(crc32(name.encode()) % mark.args[0] for mark in marks if mark.name == marker)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no items of cases that do not run by default, which are three of four."""
+    if not by_default(metafunc.config) or metafunc.config.option.exhaustive:
+        return
+    test = metafunc.definition
+    above = [*test.iter_markers()]
+
+    def runs(case: Any) -> bool:
+        name, marks = f"{test.name}[{case.id}]", [*above, *case.marks]
+        return all(mark.name != "slow" for mark in marks) and not any(
+            is_left_out(name, marks, marker) for marker in ("sampled", "thinned")
+        )
+
+    # a test of no cases would be one without a case, so that one is left, to be left out later
+    metafunc._calls = [*filter(runs, metafunc._calls)] or metafunc._calls[:1]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,12 +101,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tests they run once more, and do all.
     """
     again = not by_default(config)
-    left_out = [item for item in items if is_left_out(item, "sampled")]
+    left_out = {item for item in items if is_left_out(item.name, item.iter_markers(), "sampled")}
     if left_out and not config.option.exhaustive:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not is_left_out(item, "sampled")]
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
-        if is_left_out(item, "thinned"):
+        if is_left_out(item.name, item.iter_markers(), "thinned"):
             item.add_marker("slow")
         if again and isinstance(item, pytest.Function) and does_less_by_default(item):
             item.add_marker("slow")
