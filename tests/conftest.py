@@ -58,9 +58,10 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 
 def does_less_by_default(item: pytest.Function) -> bool:
-    """Whether a test draws random examples, thins or asks for derivatives of the default order."""
+    """Whether a test draws fewer examples, thins or asks for derivatives of the default order."""
+    draws_more = settings().max_examples > settings.get_profile("quick").max_examples
     return (
-        is_hypothesis_test(item.obj)
+        (draws_more and is_hypothesis_test(item.obj))
         or getattr(item.obj, "does_less_by_default", False)
         or leads_to(item.obj, agreement.default)
     )
@@ -123,8 +124,12 @@ def one_in(request: pytest.FixtureRequest) -> Callable[[int], bool]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Check compiled programs and tapes in every slow test, and by default in every second one."""
-    checks = not by_default(item.config) or crc32(item.name.encode()) % 2
+    """Check compiled programs and tapes in slow tests, with random examples and in half of others.
+
+    Random examples, unlike others, are not drawn again where slow tests draw no more of them.
+    """
+    draws = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+    checks = draws or not by_default(item.config) or crc32(item.name.encode()) % 2
     os.environ["FUNCDIFF_CHECK"] = "1" if checks else "0"
 
 

@@ -26,7 +26,7 @@ def leads_to(test: Callable[..., Any], wanted: object) -> bool:
 def _parts(thing: Any) -> Iterator[Any]:
     """Yield what a function of the tests names and closes over, or what a table has."""
     if isinstance(thing, FunctionType):
-        if thing.__module__.startswith("tests."):
+        if (thing.__module__ or "tests.").startswith("tests."):  # none where it was made by `exec`
             yield from (cell.cell_contents for cell in thing.__closure__ or ())
             yield from _named(thing.__code__, thing.__globals__)
     elif isinstance(thing, partial):

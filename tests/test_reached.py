@@ -34,7 +34,9 @@ def calls_each_other() -> Any:
 def test_a_test_leads_to_what_is_named_anywhere_on_the_way() -> None:
     closing = (lambda wanted: lambda: wanted)(WANTED)
     of_table = alike({"a row": (lambda: WANTED, None)})
-    for f in (names_it, calls_what_does, looks_it_up, closing, of_table):
+    made: dict[str, Any] = {"WANTED": WANTED}
+    exec("def of_no_module(): return WANTED", made)
+    for f in (names_it, calls_what_does, looks_it_up, closing, of_table, made["of_no_module"]):
         assert leads_to(f, WANTED)
     for f in (does_not, calls_each_other, alike({"a row": (does_not, None)})):
         assert not leads_to(f, WANTED)
