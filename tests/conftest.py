@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from funcdiff.core.running.evaluate import patience
 from tests.numpy import agreement
+from tests.reached import leads_to
 from tests.together import thinning
 
 settings.register_profile(
@@ -48,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Try less where slow tests are left out, before any module asks how much."""
     settings.load_profile("quick" if by_default(config) else "slow")
-    agreement.default.order = 1 if by_default(config) else 2
+    agreement.default.highest = 1 if by_default(config) else 2
     thinning.on = by_default(config)
 
 
@@ -59,18 +61,36 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 
 def does_less_by_default(item: pytest.Function) -> bool:
-    """Whether a test draws random examples, thins or asks for derivatives of the default order."""
-    asked = ("assert_derivatives", "assert_agrees", "default")
+    """Whether a test draws fewer examples, thins or asks for derivatives of the default order."""
+    draws_more = settings().max_examples > settings.get_profile("quick").max_examples
     return (
-        is_hypothesis_test(item.obj)
+        (draws_more and is_hypothesis_test(item.obj))
         or getattr(item.obj, "does_less_by_default", False)
-        or any(hasattr(item.module, name) for name in asked)
+        or leads_to(item.obj, agreement.default)
     )
 
 
-def is_left_out(item: pytest.Item, marker: str) -> bool:
+def is_left_out(name: str, marks: Iterable[pytest.Mark], marker: str) -> bool:
     """Whether a case is none of those that a marker keeps of a table."""
-    return any(crc32(item.name.encode()) % mark.args[0] for mark in item.iter_markers(marker))
+    return any(crc32(name.encode()) % mark.args[0] for mark in marks if mark.name == marker)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no items of cases that do not run by default, which are three of four."""
+    if not by_default(metafunc.config) or metafunc.config.option.exhaustive:
+        return
+    test = metafunc.definition
+    above = [*test.iter_markers()]
+
+    def runs(case: Any) -> bool:
+        name, marks = f"{test.name}[{case.id}]", [*above, *case.marks]
+        return all(mark.name != "slow" for mark in marks) and not any(
+            is_left_out(name, marks, marker) for marker in ("sampled", "thinned")
+        )
+
+    # a test of no cases would be one without a case, so that one is left, to be left out later
+    metafunc._calls = [*filter(runs, metafunc._calls)] or metafunc._calls[:1]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -85,22 +105,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tests they run once more, and do all.
     """
     again = not by_default(config)
-    left_out = [item for item in items if is_left_out(item, "sampled")]
+    left_out = {item for item in items if is_left_out(item.name, item.iter_markers(), "sampled")}
     if left_out and not config.option.exhaustive:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not is_left_out(item, "sampled")]
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
-        if is_left_out(item, "thinned"):
+        if is_left_out(item.name, item.iter_markers(), "thinned"):
             item.add_marker("slow")
         if again and isinstance(item, pytest.Function) and does_less_by_default(item):
             item.add_marker("slow")
 
 
+@pytest.fixture
+def one_in(request: pytest.FixtureRequest) -> Callable[[int], bool]:
+    """Whether a case is one of n of its table of which the slow tests ask for more."""
+    config, number = request.config, crc32(request.node.name.encode())
+    exhaustive = config.option.exhaustive
+    # not those that `thinned` keeps by default
+    return lambda n: not by_default(config) and (exhaustive or number % n == 1)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Check compiled programs and tapes in every slow test, and by default in every second one."""
-    checks = not by_default(item.config) or crc32(item.name.encode()) % 2
+    """Check compiled programs and tapes in slow tests, with random examples and in half of others.
+
+    Random examples, unlike others, are not drawn again where slow tests draw no more of them.
+    """
+    draws = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+    checks = draws or not by_default(item.config) or crc32(item.name.encode()) % 2
     os.environ["FUNCDIFF_CHECK"] = "1" if checks else "0"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Require that what asks for the default order is known to, so that it is slow, too."""
+    agreement.default.is_asked = False
+    result = yield
+    assert not agreement.default.is_asked or does_less_by_default(pyfuncitem), (
+        "the test asks for derivatives of the default order in a way that `tests/reached.py` does "
+        "not see: name the function that does in the test or in a function of the same module"
+    )
+    return result
 
 
 def pytest_collection_finish() -> None:

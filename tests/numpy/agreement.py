@@ -1,7 +1,6 @@
 """What the tables of NumPy calls are held against: NumPy's values and central differences."""
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,25 @@ import pytest
 import funcdiff as fd
 
 Function = Callable[..., Any]
-default = SimpleNamespace(order=2)
-"""Up to which order derivatives are held against differences, as `tests/conftest.py` sets it."""
+
+
+class Default:
+    """Up to which order derivatives are held against differences, as `tests/conftest.py` sets it.
+
+    It is known whether a test has asked for it.
+    """
+
+    highest = 2
+    is_asked = False
+
+    @property
+    def order(self) -> int:
+        """The order."""
+        self.is_asked = True
+        return self.highest
+
+
+default = Default()
 Calls = Sequence[tuple[str, Function, tuple[Any, ...]]]
 """Names, functions, and what they are called with."""
 

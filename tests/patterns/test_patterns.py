@@ -75,13 +75,6 @@ def test_both_modes_agree(family: str, p: Pattern) -> None:
 @every_pattern
 def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
-    check_grads(function, xs, order=1)
-
-
-@pytest.mark.slow
-@every_pattern
-def test_both_modes_agree_with_differences_in_second_derivatives(family: str, p: Pattern) -> None:
-    function, xs = of_floats(p, p.values())
     check_grads(function, xs, order=p.order)
 
 

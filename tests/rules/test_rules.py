@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 
@@ -39,10 +40,18 @@ NAMED = {
 SMOOTH = {name: entry for name, entry in NAMED.items() if entry.order == 2}
 
 
-def cases(thinned: int) -> list[ParameterSet]:
-    """Return the first sample of each primitive, and by default one of so many of the others."""
+def cases(thinned: int, asked_again: Collection[Sample] = ()) -> list[ParameterSet]:
+    """Return the first sample of each primitive, and by default one of so many of the others.
+
+    These come with the slow tests, unless another slow test asks the same of them, and more.
+    """
+
+    def mark(entry: Sample) -> pytest.MarkDecorator:
+        again = any(entry is one for one in asked_again)
+        return (pytest.mark.sampled if again else pytest.mark.thinned)(thinned)
+
     return [
-        pytest.param(entry, id=f"{name}-{k}", marks=[pytest.mark.thinned(thinned)] if k else [])
+        pytest.param(entry, id=f"{name}-{k}", marks=[mark(entry)] if k else [])
         for name, entries in samples().items()
         for k, entry in enumerate(entries)
     ]
@@ -62,19 +71,14 @@ def test_tables_name_primitives_that_there_are() -> None:
     assert [name for name in sorted(names) if not is_registered(name)] == []
 
 
-@pytest.mark.parametrize("entry", cases(thinned=48))
+@pytest.mark.parametrize("entry", cases(thinned=48, asked_again=SMOOTH.values()))
 def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=min(entry.order, 1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
-def test_the_rules_hold_for_second_derivatives(entry: Sample) -> None:
-    check_rules(entry.f, *entry.args)
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
-def test_the_rules_hold_for_third_derivatives(entry: Sample) -> None:
-    check_rules(entry.f, *entry.args, order=3)
+def test_the_rules_hold_for_second_derivatives_and_some_third_ones(
+    entry: Sample, one_in: Callable[[int], bool]
+) -> None:
+    check_rules(entry.f, *entry.args, order=3 if one_in(12) else 2)
