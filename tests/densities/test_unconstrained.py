@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import ConvergenceError, InputError, MissingDependencyError, OutputError
+from funcdiff.errors import (
+    ConvergenceError,
+    InputError,
+    MissingDependencyError,
+    OutputError,
+    PytreeError,
+)
 
 FEW = pytest.mark.filterwarnings("ignore:sample, at:funcdiff.errors.SamplingWarning")
 
@@ -234,7 +240,7 @@ def test_where_a_matrix_is_singular_second_derivatives_are_undefined() -> None:
 def test_a_container_of_another_structure_is_told() -> None:
     d = fd.density(lambda p: -np.sum(p["a"] ** 2) - p["b"], {"a": np.ones(2), "b": 1.0})
     np.testing.assert_array_equal(d.unconstrain({"b": 2.0, "a": np.zeros(2)}), [0.0, 0.0, 2.0])
-    with pytest.raises(InputError, match=r"params\['a'\] is \[\*, \*\], not one value.*line"):
+    with pytest.raises(PytreeError, match=r"params\['a'\] is \[\*, \*\], not one value.*line"):
         d.unconstrain({"a": [0.0, 0.0], "b": 2.0})
 
 

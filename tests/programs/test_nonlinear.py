@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import InputError, OutputError
+from funcdiff.errors import InputError, OutputError, PytreeError
 
 X0 = {"u": np.array([1.0, 2.0, 3.0]), "v": np.float32(0.5)}
 
@@ -283,7 +283,7 @@ def test_keys_may_stand_in_another_order() -> None:
     assert p.cbounds[0].tolist() == [-np.inf, -9.0]
     assert p.vector({"b": 3.0, "a": 4.0}).tolist() == [4.0, 3.0]
     assert p.functions.at(np.array([-1.0, 2.0])).constraints.tolist() == [-2.0, -2.0]
-    with pytest.raises(InputError, match=r"container is \{'a': \*\}, not \{'a': \*, 'b': \*\}"):
+    with pytest.raises(PytreeError, match=r"nlp: x is \{'a': \*\}, not \{'a': \*, 'b': \*\}"):
         p.vector({"a": 4.0})
     with pytest.raises(InputError, match=r"container\['a'\] has the shape \(2,\), not \(\)"):
         p.vector({"a": np.ones(2), "b": 1.0})

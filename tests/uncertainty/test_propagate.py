@@ -342,5 +342,5 @@ def test_branches_may_return_keys_in_another_order() -> None:
     mean, _ = found.sampled or ({}, {})
     np.testing.assert_allclose(mean["b"] - mean["a"], 10.0)
     other = fd.propagate(lambda x: {"a": x} if x < 1 else {"b": x})
-    with pytest.raises(errors.InputError, match=r"another branch is \{'a': \*\}, not"):
+    with pytest.raises(errors.PytreeError, match=r"another branch is \{'a': \*\}, not"):
         other(1.0, std=1.0, samples=9, rng=0, check=False)
