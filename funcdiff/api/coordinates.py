@@ -201,14 +201,20 @@ def on_vectors(
     )
     check_dtypes(whole, f"fd.{name}: x", cure, InputError)
     point, unravel = ravel_pytree(whole)
-    first: dict[str, Any] = {}
+    first: dict[str, Coordinates] = {}
     returned = f". Return floating {'' if 'c' in kinds else 'real '}numbers only."
 
     def on_vector(z: Any) -> Any:
         value = f(unravel(z)) if len(args) == 1 else f(*unravel(z))
         check_dtypes(value, f"fd.{name}: the result", returned, OutputError, kinds=kinds)
-        structure = first.setdefault("structure", pytree.flatten(value)[1])
-        leaves = leaves_in_order(structure, value, f"fd.{name}: the result of another branch")
+        to = first.setdefault("result", Coordinates.of(value))
+        leaves = leaves_in_order(to.structure, value, f"fd.{name}: the result of another branch")
+        shapes = Coordinates.of(leaves).shapes
+        if shapes != to.shapes:
+            raise OutputError(
+                f"fd.{name}: branches return arrays of shapes {to.shapes} and {shapes}, where a "
+                f"complex number is two, at {user_location()}. Return the same from all."
+            )
         return real_vector(leaves)
 
     return on_vector, point, Coordinates.of(unravel(point))
