@@ -202,15 +202,21 @@ def on_vectors(
     )
     check_dtypes(whole, f"fd.{name}: x", cure, InputError)
     point, unravel = ravel_pytree(whole)
-    first: dict[str, Any] = {}
+    first: dict[str, Coordinates] = {}
     returned = f". Return floating {'' if 'c' in kinds else 'real '}numbers only."
 
     def on_vector(z: Any) -> Any:
         value = f(unravel(z)) if len(args) == 1 else f(*unravel(z))
         check_dtypes(value, f"fd.{name}: the result", returned, OutputError, kinds=kinds)
-        structure = first.setdefault("structure", pytree.flatten(value)[1])
+        to = first.setdefault("result", Coordinates.of(value))
         name_of_result = f"fd.{name}: the result of another branch"
-        leaves = leaves_of(structure, value, name_of_result, "that of the first one")
+        leaves = leaves_of(to.structure, value, name_of_result, "that of the first one")
+        shapes = Coordinates.of(leaves).shapes
+        if shapes != to.shapes:
+            raise OutputError(
+                f"fd.{name}: branches return arrays of shapes {to.shapes} and {shapes}, where a "
+                f"complex number is two, at {user_location()}. Return the same from all."
+            )
         return real_vector(leaves)
 
     return on_vector, point, Coordinates.of(unravel(point))

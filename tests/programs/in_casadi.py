@@ -91,8 +91,8 @@ def test_derivatives_are_those_of_casadi(engine: Any) -> None:
 def of_buffers(f: Any, *args: Any) -> Callable[[Any], None]:
     """Return the call of a function of CasADi's that reads and writes arrays in place."""
     buffer, call = f.buffer()
-    given = [np.array(x, float).reshape(-1) for x in args]
-    taken = [np.zeros(f.nnz_out(k)) for k in range(f.n_out())]
+    given: list[Any] = [np.array(x, float).reshape(-1) for x in args]
+    taken: list[Any] = [np.zeros(f.nnz_out(k)) for k in range(f.n_out())]
     for k, x in enumerate(given):
         buffer.set_arg(k, memoryview(x))
     for k, x in enumerate(taken):
@@ -119,7 +119,10 @@ def measure() -> None:
         def all_first(z: Any, q: Any = q) -> None:
             q.objective(z), q.gradient(z), q.constraints(z), q.jacobian(z)
 
-        calls[engine] = all_first, lambda z, q=q: q.hessian(z, WEIGHTS, 1.0)
+        def all_second(z: Any, q: Any = q) -> None:
+            q.hessian(z, WEIGHTS, 1.0)
+
+        calls[engine] = all_first, all_second
         all_first(points[0])
         print(f"{engine}: first derivatives after {time.process_time() - begun:.2f} s of CPU")
     first, second = in_casadi(casadi.SX.sym)

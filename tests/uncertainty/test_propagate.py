@@ -344,3 +344,8 @@ def test_branches_may_return_keys_in_another_order() -> None:
     other = fd.propagate(lambda x: {"a": x} if x < 1 else {"b": x})
     with pytest.raises(errors.PytreeError, match=r"another branch is \{'a': \*\}, not"):
         other(1.0, std=1.0, samples=9, rng=0, check=False)
+    for wrong in (np.ones(3), np.ones(2) + 0.0j):
+        with pytest.raises(errors.OutputError, match="branches return arrays of shapes"):
+            fd.propagate(lambda x, w=wrong: x * w if x < 0.1 else x * np.ones(2))(
+                0.1, std=1.0, samples=9, rng=0, check=False
+            )
