@@ -45,6 +45,7 @@ sys.meta_path.insert(0, _Finder())
 def let_pickle_find(module: ModuleType) -> None:
     """Let pickle find what the copy of a module defines, which is not what the original does."""
     name, original = module.__name__, sys.modules.get(module.__name__)
+    sys.modules[f"{__name__}.{name}"] = module  # where code looks for `cls.__module__`
     pending = [*vars(module).values()]
     while pending:
         x = pending.pop()

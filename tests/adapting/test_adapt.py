@@ -525,6 +525,7 @@ def test_what_a_copy_has_is_pickled_and_is_adapted_in_another_process(toy: Any) 
     assert pickle.loads(pickle.dumps(toy.area)) is toy.area
     for kind in (copy.Shape, copy.shapes.Slotted, copy.Shape.Corner, copy.Shape.scaled, toy.Shape):
         assert pickle.loads(pickle.dumps(kind)) is kind
+        assert sys.modules[kind.__module__] is (toy.shapes if kind is toy.Shape else copy.shapes)
     assert copy.Kind.__module__ == copy.shapes.FrozenError.__module__ == "toy.shapes"
 
 
