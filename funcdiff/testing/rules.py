@@ -158,8 +158,8 @@ def check_rules(
     - a product whose elements are said to meet is the sum of their products,
     - the verifier accepts it, and printing and parsing give it back,
     - simplifying keeps every bit,
-    - `jvp` equals central differences along a random direction, for every choice of
-      differentiated arguments, and `linearize` equals `jvp`,
+    - `jvp` equals central differences along a random direction of each argument; for every
+      choice of differentiated arguments it is the sum of these, and `linearize` equals `jvp`,
     - ``Re Σ ct·(A·t) = Re Σ (Aᵀ·ct)·t`` and ``(Aᵀ)ᵀ = A`` for the derivative A,
     - `vmap` equals a loop, for every choice of batched arguments.
 
@@ -230,10 +230,8 @@ def _check(case: _Case) -> None:
             raise AssertionError(f"parsed as\n{parse(str(case.program))}")
     with _claim("simplifying keeps every bit", case):
         _require_bits(_run(simplify(case.program), case.operands), outputs)
-    for chosen in _choices(len(case.smooth)):
-        active = tuple(k in [case.smooth[c] for c in chosen] for k in range(len(case.operands)))
-        _check_derivative(case, active, random)
-    for chosen in _choices(len(case.operands)):
+    _check_derivatives(case, outputs, random)
+    for chosen in _choices(range(len(case.operands))):
         batched = tuple(k in chosen for k in range(len(case.operands)))
         with _claim(f"vmap equals a loop, batched {batched}", case):
             _compare_with_loop(case, batched, random)
@@ -250,12 +248,10 @@ def _claim(claim: str, case: _Case) -> Iterator[None]:
         ) from error
 
 
-def _choices(count: int) -> list[tuple[int, ...]]:
-    every = range(count)
-    sizes = range(1, count + 1)
-    if count > _EVERY_CHOICE_UP_TO:
-        sizes = [1, count]  # type: ignore[assignment]
-    return [chosen for size in sizes for chosen in combinations(every, size)]
+def _choices(places: Sequence[int]) -> list[tuple[int, ...]]:
+    count = len(places)
+    sizes = [1, count] if count > _EVERY_CHOICE_UP_TO else range(1, count + 1)
+    return [chosen for size in sizes for chosen in combinations(places, size)]
 
 
 def _run(program: Program, operands: Sequence[Any]) -> list[Any]:
@@ -300,35 +296,47 @@ def _sum_of_pairs(eq: Equation, operands: Sequence[Any]) -> Any:
 # ---- derivatives -----------------------------------------------------------------------------
 
 
-def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) -> None:
-    ts = case.directions(active, random)
-    outputs = _run(case.program, case.operands)
-    count = len(outputs)
-    with _claim(f"jvp equals central differences, differentiated {active}", case):
-        pushed, mask = jvp(case.program, active, case.output_mask)
-        if mask != case.output_mask:
-            raise AssertionError(f"tangents {mask} for outputs {case.program.output_types}")
-        results = _run(pushed, [*case.operands, *present(ts)])
-        _require_bits(results[:count], outputs)
-        tangents = results[count:]
-        near = Neighbourhood(lambda xs: _smooth(_run(case.program, xs)), case.operands)
-        found = mismatch(
-            near,
-            ts,
-            tangents,
-            lambda k: _run(pushed, [*near.jitter(k), *present(ts)])[count:],
-            Accuracy(),
-            blur=rounding([*case.operands, *outputs]) * max([1.0, *map(_size, near.ys)]),
-        )
-        if found is not None:
-            raise AssertionError(f"{found.path}, {found.text}")
-    with _claim(f"linearize equals jvp, differentiated {active}", case):
-        split = linearize(case.program, active, case.output_mask)
-        primal = _run(split.primal, case.operands)
-        _require_bits(primal[:count], outputs)
-        pushed_again = _run(split.linear, [*present(ts), *primal[count:]])
-        _require_close(pushed_again, tangents, rounding([*case.operands, *outputs]))
-    _check_transpose(case, split, present(ts), primal[count:], tangents, random)
+def _check_derivatives(case: _Case, outputs: Sequence[Any], random: np.random.Generator) -> None:
+    """Hold derivatives for one input against differences, those for several against their sum."""
+    count, tolerance = len(outputs), rounding([*case.operands, *outputs])
+    near = Neighbourhood(lambda xs: _smooth(_run(case.program, xs)), case.operands)
+    directions = case.directions(tuple(t.differentiable for t in case.program.input_types), random)
+    alone: dict[int, list[Any]] = {}
+    for chosen in _choices(case.smooth):
+        ts = [t if k in chosen else None for k, t in enumerate(directions)]
+        active = tuple(t is not None for t in ts)
+        with _claim(f"jvp equals central differences, differentiated {active}", case):
+            pushed, mask = jvp(case.program, active, case.output_mask)
+            if mask != case.output_mask:
+                raise AssertionError(f"tangents {mask} for outputs {case.program.output_types}")
+            results = _run(pushed, [*case.operands, *present(ts)])
+            _require_bits(results[:count], outputs)
+            tangents = results[count:]
+            if len(chosen) == 1:
+                alone[chosen[0]] = tangents
+                found = mismatch(
+                    near,
+                    ts,
+                    tangents,
+                    lambda k: _run(pushed, [*near.jitter(k), *present(ts)])[count:],  # noqa: B023
+                    Accuracy(),
+                    blur=tolerance * max([1.0, *map(_size, near.ys)]),
+                )
+                if found is not None:
+                    raise AssertionError(f"{found.path}, {found.text}")
+            parts = zip(*(alone[k] for k in chosen), strict=True)
+            for tangent, terms in zip(tangents, parts, strict=True):
+                with np.errstate(all="ignore"):
+                    total = sum(terms[1:], terms[0])
+                scale = float(np.max(np.abs(terms), initial=1.0, where=np.isfinite(terms)))
+                _require_close([tangent], [total], tolerance, scale)
+        with _claim(f"linearize equals jvp, differentiated {active}", case):
+            split = linearize(case.program, active, case.output_mask)
+            primal = _run(split.primal, case.operands)
+            _require_bits(primal[:count], outputs)
+            pushed_again = _run(split.linear, [*present(ts), *primal[count:]])
+            _require_close(pushed_again, tangents, tolerance)
+        _check_transpose(case, split, present(ts), primal[count:], tangents, random)
 
 
 def _check_transpose(

@@ -59,6 +59,11 @@ def scaled_tangents(factor: float) -> Callable[[Rule], Rule]:
     return mutant
 
 
+def scaled_where_all_move(right: Rule) -> Rule:
+    scaled = scaled_tangents(1.001)(right)
+    return lambda p, xs, ts: (right if any(t is None for t in ts) else scaled)(p, xs, ts)
+
+
 def without_second_tangent(right: Rule) -> Rule:
     def rule(p: Any, xs: Any, ts: Any) -> Any:
         return right(p, xs, ts if ts[0] is None else (ts[0], None))

@@ -59,6 +59,7 @@ def check_samples(primitive: str) -> None:
 MUTATIONS = [
     Mutation("a derivative is off by a thousandth", "sin", "jvp", mutants.scaled_tangents(1.001)),
     Mutation("a derivative has the wrong sign", "arctan2", "jvp", mutants.scaled_tangents(-1.0)),
+    Mutation("a sum of derivatives is off", "mul", "jvp", mutants.scaled_where_all_move),
     Mutation("half of the product rule is missing", "mul", "jvp", mutants.without_second_tangent),
     Mutation("ties are not shared", "reduce_max", "jvp", mutants.ties_counted_once_each),
     Mutation("one of two equal operands takes all", "maximum", "jvp", mutants.first_of_equal_wins),
