@@ -209,7 +209,7 @@ WAYS: dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = {
 def test_calls_with_other_layouts_are_other_calls(
     way: Callable[[Any], Any], write: Callable[[Any], Any]
 ) -> None:
-    def of(written: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def of(written: Callable[[Any], Any]) -> Any:
         def f(x: Any) -> Any:
             written(x)
             return np.sum(x * x * np.arange(1.0, x.size + 1).reshape(x.shape))

@@ -285,7 +285,7 @@ def test_keys_may_stand_in_another_order() -> None:
     assert p.functions.at(np.array([-1.0, 2.0])).constraints.tolist() == [-2.0, -2.0]
     with pytest.raises(PytreeError, match=r"nlp: x is \{'a': \*\}, not \{'a': \*, 'b': \*\}"):
         p.vector({"a": 4.0})
-    with pytest.raises(InputError, match=r"container\['a'\] has the shape \(2,\), not \(\)"):
+    with pytest.raises(InputError, match=r"nlp: x\['a'\] has the shape \(2,\), not \(\)"):
         p.vector({"a": np.ones(2), "b": 1.0})
 
 

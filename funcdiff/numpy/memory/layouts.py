@@ -224,8 +224,8 @@ def with_gaps(type_: ArrayType) -> NDArray:
     The strides of two axes have a prime number above the length as their ratio: however slices are
     taken of it, no two axes can be made one, and no axis is contiguous.
     """
-    spread = np.empty([*map(_prime_above, type_.shape), 2], type_.dtype)
-    whole: NDArray = spread[(*map(slice, type_.shape), 0)]
+    spread = np.empty([*map(_prime_above, type_.shape), 2], type_.dtype)[..., 0]
+    whole: NDArray = spread[tuple(map(slice, type_.shape))]
     return whole
 
 
