@@ -215,8 +215,7 @@ def record(
 
     def run_traced() -> Trace:
         given = types or [type_of(x) for x in operands]
-        # if it is not eager, the operands are stacks or first values
-        values = operands if policy.eager else [None for _ in operands]
+        values = operands if policy.eager else [None for _ in operands]  # which may be stacks
         with builder:
             tracers = _inputs(builder, given, values, weak, operands, as_given=as_given)
             before = impression(operands)
@@ -245,10 +244,9 @@ def record(
 
         return Trace(
             recording, ended.captures, structure, numeric, others, aux_parts,
-            partial(place_in, builder, recording, repeat_call), outputs,
-            calls_made(builder), builder.rule_calls, made,
-            builder.values.first(builder.evaluated), builder.values.were_asked,
-            builder.decides_by_layout,
+            partial(place_in, builder, recording, repeat_call), outputs, calls_made(builder),
+            builder.rule_calls, made, builder.values.first(builder.evaluated),
+            builder.values.were_asked, builder.decides_by_layout,
         )  # fmt: skip
 
     return run_isolated(run_traced)
