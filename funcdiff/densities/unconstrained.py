@@ -478,7 +478,8 @@ class _Compiled:
 
     def __call__(self, z: Any) -> Any:
         """Return the result for an array, a traced one, or a list of numbers."""
+        is_plain = isinstance(z, list | tuple | np.ndarray) and not isinstance(z, Tracer)
         try:
-            return self.function(z if isinstance(z, Tracer) else np.asarray(z, dtype=float))
+            return self.function(np.asarray(z, dtype=float) if is_plain else z)
         except np.linalg.LinAlgError:
             return deepcopy(self.singular)

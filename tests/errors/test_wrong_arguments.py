@@ -289,9 +289,9 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             InputError, rf"has 3 variables, the solution 2, at .*{HERE}.* of this program returned",
             lambda: PROGRAM.sensitivity(OTHER.solve()),
         ),
-        "a list for a vector": (
-            InputError, rf"a vector of shape \(3,\) is wanted, got a list, at .*{HERE}.* an array;",
-            lambda: LINE.value_and_grad([1.0, 2.0, 3.0]),
+        "a list of another length": (
+            InputError, rf"a vector of shape \(3,\) is wanted, got \(2,\), at .*{HERE}.* an array;",
+            lambda: LINE.value_and_grad([1.0, 2.0]),
         ),
         "parameters for a vector": [
             (
@@ -309,11 +309,11 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             lambda: PROGRAM.vector({"a": X}),
         ),
         "an array of another shape": (
-            InputError, rf"x have the shapes \[\(2,\)\], not \[\(3,\)\], at .*{HERE}.* like x0",
+            InputError, rf"nlp: x has the shape \(2,\), not \(3,\), at .*{HERE}.* like x0",
             lambda: PROGRAM.vector(np.ones(2)),
         ),
         "text for a seed": (
-            InputError, rf"rng is no int or Generator, but a str, at .*{HERE}.* Give generator, or",
+            InputError, rf"sample: rng='a' cannot be the source .*, at .*{HERE}.* Give a seed, or",
             lambda: LINE.sample(5, rng="a"),
         ),
         "arguments for a target": (

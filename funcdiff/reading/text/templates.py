@@ -178,8 +178,8 @@ _OF_INTEGERS: Final = {
     exact_left_shift: "{} << {}",
     exact_right_shift: "{} >> {}",
     exact_float_power: "np.float_power({}, {})",
-    exact_round: "np.round({}, {})",
-    exact_decimals: "np.round({}, {})",
+    exact_round: "np.int64(np.frompyfunc(round, 2, 1)({}, {}))",
+    exact_decimals: "np.float64(np.frompyfunc(round, 2, 1)({}, {}))",
 }
 """Operators of Python's integers, which in the text have no bounds."""
 
