@@ -387,10 +387,14 @@ def test_long_loops_are_machine_code_where_it_is_installed(
         (16, None, False),
     ]
     monkeypatch.setattr(machine, "_MOST", machine.MachineCode.alive + 12)  # of other tests, too
-    for length, is_native in [(60, True), (6, False)]:
-        repeated = fd.jit(lambda x, n=length: fd.while_loop(np.any, partial(steps, number=n), x))
-        assert ("run(" in repeated.lower(0.0).source) == is_native
-        assert repeated(0.0) == 0.0
+
+    def repeated(x: Any, number: int) -> Any:
+        return fd.while_loop(lambda y: np.sum(y) > 1e-3, lambda y: y * steps(y, number) / 4, x)
+
+    for number, is_native in [(60, True), (6, False)]:
+        g = fd.jit(partial(repeated, number=number))
+        assert ("run(" in g.lower(x).source) == is_native
+        np.testing.assert_allclose(g(x), repeated(x, number), rtol=1e-12)
     for number, engine, is_native in ways:
         f = fd.jit(fd.grad(partial(steps, number=number)), engine=engine)
         assert ("run(" in f.lower(x).source) == is_native
