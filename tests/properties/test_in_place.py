@@ -53,7 +53,9 @@ def arrays(draw: st.DrawFn, kinds: tuple[str, ...] = ("f8", "f4", "c16")) -> Any
 
 
 def _require_numpys_values(program: Program, x: Any, *, exports: bool = False) -> None:
-    expected, raised = in_place.run(program, x.copy(order="K"), exports=exports)
+    # what `stop_gradient` returns has neither gaps nor reversed axes
+    copied = x.copy(order="K") if exports else _copied(x)
+    expected, raised = in_place.run(program, copied, exports=exports)
 
     def results(x: Any) -> Any:
         given = fd.stop_gradient(x) if exports else x
@@ -69,7 +71,7 @@ def _require_numpys_values(program: Program, x: Any, *, exports: bool = False) -
 
 
 def _require_derivatives(program: Program, x: Any) -> None:
-    results, raised = in_place.run(program, x.copy())
+    results, raised = in_place.run(program, _copied(x))
     random = np.random.default_rng(x.size)
     weights = [random.normal(size=np.shape(y)) for y in results]
 
@@ -91,10 +93,27 @@ def _require_derivatives(program: Program, x: Any) -> None:
     _require_transforms(f, first, x, t)
 
 
+def _copied(x: Any, factor: int = 1, *, count: int = 1) -> Any:
+    """Return copies that lie in memory as the array does, with gaps and reversed axes.
+
+    With a factor of 2 they are complex, of real numbers.
+    """
+    if x.size == 0:
+        return np.stack([x] * count) if count > 1 else x * 1
+    low, high = np.lib.array_utils.byte_bounds(x)
+    each = factor * (high - low)
+    memory, start = np.zeros(count * each, np.uint8), x.__array_interface__["data"][0] - low
+    strides = [factor * stride for stride in x.strides]
+    dtype = x.dtype if factor == 1 else complex
+    copies: Any = np.ndarray((count, *x.shape), dtype, memory, factor * start, (each, *strides))
+    copies[...] = x
+    return copies if count > 1 else copies[0]
+
+
 def _by_complex_step(f: Function, x: Any) -> Any:
     found = np.zeros(x.shape)
     for place in np.ndindex(x.shape):
-        z = x.astype(complex)
+        z = _copied(x, 2)
         z[place] += 1e-30j
         found[place] = f(z).imag / 1e-30
     return found
@@ -108,7 +127,7 @@ def _require_transforms(f: Function, gradient: Any, x: Any, t: Any) -> None:
     jitted = fd.jit(fd.grad(f))
     for _ in range(JITTED_CALLS):
         _require_close(_unless_refused(jitted, x), gradient)
-    rows = np.stack([x, x])
+    rows = _copied(x, count=2)
     _require_close(_unless_refused(fd.vmap(fd.grad(f)), rows), np.stack([gradient, gradient]))
     hessian = fd.hessian(f)(x)
     turned = np.moveaxis(hessian, range(x.ndim), range(x.ndim, 2 * x.ndim))
