@@ -149,12 +149,21 @@ def require_python(expression: Expression) -> None:
         for name, call in CALLS.items():
             if name in ("jit", "scan") and _has_traced_power(expression):
                 continue
+            if name.startswith("jvp") and type(expected) is bool and not _has("a", expression):
+                continue  # what is no number has no derivative
             found = call(f, *NUMBERS.values())
             wanted = np.asarray(expected)
             assert np.asarray(found).dtype == wanted.dtype, (name, expression)
             assert np.shape(found) == wanted.shape
             eps = np.finfo(wanted.dtype).eps if wanted.dtype.kind in "fc" else 0
             np.testing.assert_allclose(found, wanted, rtol=64 * eps, atol=64 * eps)
+
+
+def _has(name: str, expression: Expression) -> bool:
+    """Whether a number is in an expression."""
+    if isinstance(expression, tuple):
+        return any(_has(name, operand) for operand in expression[1:])
+    return expression == name
 
 
 def _has_traced_power(expression: Expression) -> bool:
