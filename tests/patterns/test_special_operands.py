@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -51,14 +52,14 @@ def outcome(call: Callable[..., Any], xs: list[Any]) -> list[Any] | type[Excepti
         return type(error)
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(found: Any, expected: Any, *, signs: bool) -> None:
     if isinstance(expected, type) or isinstance(found, type):
         assert found == expected
         return
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
         for part in (np.real, np.imag):
-            zero = part(y) == 0
+            zero = (part(y) == 0) & signs
             assert np.array_equal(np.signbit(part(x)[zero]), np.signbit(part(y)[zero]))
 
 
@@ -73,6 +74,8 @@ def test_values_signs_and_errors_at_zeros_and_nan_are_numpys(p: Pattern) -> None
         return fd.pytree.map(lambda y: np.asarray(y)[1], fd.vmap(function)(*batches))
 
     ways: list[Callable[..., Any]] = [fd.jit(function), of_batch]
+    # which of 0.0 and -0.0 is the larger, NumPy's loops for masks leave to the processor
+    signs = not re.search(r"(max|min)\(.*where=", p.name)
     for pool in POOLS.values():
         xs = planted(p.values(), pool)
         with np.errstate(all="ignore"):
@@ -80,4 +83,4 @@ def test_values_signs_and_errors_at_zeros_and_nan_are_numpys(p: Pattern) -> None
             for way in ways[: 1 + p.batched]:
                 found = outcome(way, xs)
                 if found is not None:
-                    assert_same(found, expected)
+                    assert_same(found, expected, signs=signs)
