@@ -163,7 +163,7 @@ def _has(name: str, expression: Expression) -> bool:
     """Whether a number is in an expression."""
     if isinstance(expression, tuple):
         return any(_has(name, operand) for operand in expression[1:])
-    return expression == name
+    return bool(expression == name)
 
 
 def _has_traced_power(expression: Expression) -> bool:
