@@ -229,7 +229,7 @@ class JittedFunction(ByParts, Generic[P, R]):
                 return self._on_way(found, args, kwargs, leaves)
 
             shortcuts.setdefault(signature, self._watches[key].around(direct))
-        if trace is not None and not found.looks_for_loops(trace):
+        if trace is not None and not found.look_for_loops(trace):
             return found.enter(trace, kind.operands)
         return self._on_way(found, args, kwargs, kind.operands)
 

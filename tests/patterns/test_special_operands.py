@@ -74,7 +74,8 @@ def test_values_signs_and_errors_at_zeros_and_nan_are_numpys(p: Pattern) -> None
         return fd.pytree.map(lambda y: np.asarray(y)[1], fd.vmap(function)(*batches))
 
     ways: list[Callable[..., Any]] = [fd.jit(function), of_batch]
-    # which of 0.0 and -0.0 is the larger, NumPy's loops for masks leave to the processor
+    # Which of 0.0 and -0.0 is the larger depends on the order in memory and on the processor's
+    # vectors, and ours puts `initial` beside the elements.
     signs = not re.search(r"(max|min)\(.*where=", p.name)
     for pool in POOLS.values():
         xs = planted(p.values(), pool)

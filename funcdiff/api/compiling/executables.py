@@ -231,7 +231,7 @@ MOST_LEAVES: Final = 32
 _FEW: Final = 8
 """Ways from which on loops are looked for, which need one way for any number of iterations."""
 
-_LONG: Final = 32
+_LONG: Final = 64
 """Decisions of one way from which on they are looked for at once: so many are those of a loop."""
 
 _WINDOW: Final = 128
@@ -366,8 +366,8 @@ class Guarded:
             raise failure
         return returned
 
-    def looks_for_loops(self, trace: Trace) -> bool:
-        """Whether the first call is traced again for its loops, as a way that is long."""
+    def look_for_loops(self, trace: Trace) -> bool:
+        """Begin to look for loops if a way is long; return whether it is to be traced for them."""
         if self._looks and self._loops is None and len(trace.decisions) >= _LONG:
             self._loops = {}
         return self._loops is not None
