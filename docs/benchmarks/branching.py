@@ -46,6 +46,37 @@ def bisection(p: Any) -> Any:
     return x - (x**3 + p * x - 1.0) / (3.0 * x * x + p)
 
 
+def bisection_by_count(p: Any) -> Any:
+    """Return the root of ``x**3 + p * x - 1``, by a ``for`` loop that is left by a ``break``."""
+    low, high = 0.0 * p, 0.0 * p + 2.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if middle**3 + p * middle > 1.0:
+            high = middle
+        else:
+            low = middle
+        if high - low < 1e-6:
+            break
+    x = fd.stop_gradient(low)
+    return x - (x**3 + p * x - 1.0) / (3.0 * x * x + p)
+
+
+_MATRIX: Final = np.diag(np.arange(1.0, 9.0)) + 0.1
+
+
+def largest_eigenvalue(p: Any) -> Any:
+    """Return the largest eigenvalue of a matrix of 8 x 8, by iteration with its powers."""
+    matrix = _MATRIX + p * np.eye(8)
+    v, value = np.ones(8), 0.0 * p
+    for _ in range(1000):
+        w = matrix @ v
+        before, value = value, np.sqrt(w @ w)
+        v = w / value
+        if abs(value - before) < 1e-10:
+            break
+    return value
+
+
 _NODES: Final = (
     (0.25,),
     (3 / 32, 9 / 32),
@@ -117,6 +148,14 @@ CASES: Final = (
     Case("Newton's square root, other counts", newton, [2.0, 30.0, 0.01, 500.0]),
     Case("bisection, 8 parameters", bisection, list(np.linspace(0.5, 3.0, 8))),
     Case("bisection, ever new parameters", bisection, list(np.linspace(0.5, 3.0, 500))),
+    Case(
+        "bisection by for and break, ever new parameters",
+        bisection_by_count,
+        list(np.linspace(0.5, 3.0, 500)),
+    ),
+    Case(
+        "powers of a matrix, ever new parameters", largest_eigenvalue, list(np.linspace(0, 2, 60))
+    ),
     Case("Newton's square root, ever new counts", newton, list(10.0 ** np.linspace(-9, 9, 100))),
     Case("Runge-Kutta-Fehlberg, ever new parameters", fehlberg, list(np.linspace(0.5, 1.5, 60))),
     Case("Runge-Kutta-Fehlberg, 6 parameters", fehlberg, list(np.linspace(0.5, 1.5, 6))),

@@ -11,8 +11,9 @@ So no outcome is taken for granted, and a branch needs no look at what was decid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from funcdiff.core.origins import Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.recording.quiet import quiet
-from funcdiff.core.running.evaluate import copy_aliased
+from funcdiff.core.running.evaluate import copy_aliased, executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.guard import Diverted, Guard, guard_p
 from funcdiff.ops.user.failing import sharing_results
@@ -315,17 +316,22 @@ class Arrival(NamedTuple):
     results: list[Any]
 
 
-class _Code:
-    """The compiled program of a branch."""
+Compile: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
+"""Makes a function of a program."""
 
-    def __init__(self, branch: Branch, arguments: int, *, native: bool | None) -> None:
+
+class _Code:
+    """The program of a branch, made a function."""
+
+    def __init__(self, branch: Branch, arguments: int, compiled: Compile) -> None:
         program = branch.program(arguments)
         self.leaf = branch.leaf  # where it leads
-        self._branch, self._arguments, self._native = branch, arguments, native
+        self._branch, self._arguments, self._compile = branch, arguments, compiled
         self._next: dict[tuple[int, int], _Code | None] = {}
         self._captures = branch.captures
-        function = fastest(program, native=native)
-        self._owns = isinstance(function, Attempt) or owns_results(program)
+        function = compiled(program)
+        is_owner = compiled is not executable and owns_results(program)
+        self._owns = isinstance(function, Attempt) or is_owner
         self._function = with_check(program, function, exact=False)
         self._is_quick = isinstance(self._function, Attempt) and not self._function.warns
 
@@ -344,30 +350,46 @@ class _Code:
         if key not in self._next:
             branch = self._branch.forks[number].branches.get(outcome)
             self._next[key] = (
-                None if branch is None else _Code(branch, self._arguments, native=self._native)
+                None if branch is None else _Code(branch, self._arguments, self._compile)
             )
         return self._next[key]
 
 
-class Runner:
-    """The leaves of one kind of arguments, as a function of arrays, which its first call compiles.
+_SERVED: Final = 4
+"""Calls after which a tree is compiled: until then it may grow, and all would have to be redone."""
 
-    So other threads know the leaves meanwhile.
+
+class Runner:
+    """The leaves of one kind of arguments, as a function of arrays.
+
+    It is interpreted first, and compiled once it has served.  So other threads know the leaves
+    meanwhile.
     """
 
     def __init__(self, leaves: Sequence[Leaf], *, native: bool | None) -> None:
         self.leaves = tuple(leaves)
         self._native = native
+        self._young = _SERVED
+
+    @computed
+    def _interpreted(self) -> _Code:
+        """The program that every run begins with, for the first runs."""
+        tree = Tree(self.leaves)
+        return _Code(tree.root, tree.arguments, executable)
 
     @computed
     def root(self) -> _Code:
         """The program that every run begins with."""
         tree = Tree(self.leaves)
-        return _Code(tree.root, tree.arguments, native=self._native)
+        return _Code(tree.root, tree.arguments, partial(fastest, native=self._native))
 
     def __call__(self, operands: Sequence[Any]) -> Arrival | None:
         """Return where the outcomes lead; None if they are those of no leaf."""
-        code: _Code | None = self.root
+        code: _Code | None
+        if self._young:
+            self._young, code = self._young - 1, self._interpreted
+        else:
+            code = self.root
         values = operands
         while code is not None:
             try:

@@ -136,11 +136,38 @@ def _compiled(name: str, text: str) -> tuple[Callable[[Any], Any], str]:
 class _LoopWriter(_Writer):
     """Writes functions with loops that end, as all that they compare to is approached."""
 
+    _counting = 0  # how many of the kinds of loops are over ranges
+
     def _statement(self, depth: int) -> Iterator[str]:
         kinds: list[Callable[[int], Iterator[str]]] = [self._assign, self._exchange]
         if depth:
             kinds += [self._branch, self._shrink, self._shrink, self._search, self._written]
+            kinds += [self._counted] * self._counting
         yield from self._random.choice(kinds)(depth)
+
+    def _counted(self, depth: int) -> Iterator[str]:
+        r = self._random
+        variable = r.choice(["_", "_", "_", "k", f"i{depth}"])
+        bounds = r.choice([
+            "7", "2, 9", "1, 14, 3", "9, 1, -2", "count", "count - 1", "1, 2 * count + 1", "0", "1",
+            "len(x) + 3",
+        ])  # fmt: skip
+        yield f"for {variable} in range({bounds}):"
+        for _ in range(r.randrange(1, 4)):
+            if r.random() < 0.5:
+                yield from self._nested(depth)
+            else:
+                yield f"    {r.choice('ab')} = {self._value()}"
+            if r.random() < 0.6:
+                yield f"    if {self._condition()}:"
+                yield "        " + r.choice([
+                    "break", "break", "continue", "return a * b", "a = 0.9 * a", "b = 0.0",
+                ])  # fmt: skip
+            if r.random() < 0.1:
+                yield f"    b = b + 0.01 * {variable}"
+        if r.random() < 0.3:
+            yield "else:"
+            yield from self._nested(depth)
 
     def _exchange(self, _depth: int) -> Iterator[str]:
         yield self._random.choice(["a, b = b, a", "a, b = b, 0.5 * (a + b)", "b = a", "a = +b"])
@@ -182,6 +209,23 @@ class _LoopWriter(_Writer):
         ])  # fmt: skip
         yield from self._nested(depth)
         yield f"b = np.tanh(np.sum(z) + {name}[0])"
+
+
+class _RangeWriter(_LoopWriter):
+    """Writes functions most of whose loops are over ranges."""
+
+    _counting = 6
+
+    def text(self) -> str:
+        lines = ["def f(x):", "    a, b = np.tanh(x[0]), np.sin(x[-1] + x[1])"]
+        lines += [f"    count = {self._random.randrange(1, 6)}"]
+        lines += [f"    {line}" for line in (*self._counted(2), *self._block(1, depth=2))]
+        return "\n".join([*lines, f"    return {self._value()}", ""])
+
+
+def range_program(seed: int) -> tuple[Callable[[Any], Any], str]:
+    """Return a random function with loops over ranges, and its text."""
+    return _compiled(f"<random ranges {seed}>", _RangeWriter(seed).text())
 
 
 def loop_program(seed: int) -> tuple[Callable[[Any], Any], str]:

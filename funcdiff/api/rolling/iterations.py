@@ -6,7 +6,7 @@ An iteration is these operations, applied to the state of the frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -80,7 +80,7 @@ class Path(NamedTuple):
 
 
 Paths: TypeAlias = tuple[Path, ...]
-_FLAG: Final = ArrayType((), BOOL)
+FLAG: Final = ArrayType((), BOOL)
 
 
 class _Point(NamedTuple):
@@ -96,44 +96,49 @@ class Iteration:
     def __init__(self, paths: Paths, slots: Sequence[Tracer]) -> None:
         self._paths, self._slots = paths, slots
 
-    def goes_on(self) -> Any:
-        """Record whether the way that comes is one of those."""
-        return self._is_known(self._paths, 0, _Point({}, 0))
+    def begins(self) -> Any:
+        """Record whether the first look goes on as it did on one of the ways."""
+        if is_total(self._paths[:1], 0) or self._is_complete(self._paths, 0):
+            return constant(True, FLAG)
+        look, point = self._paths[0].looks[0], _Point({}, 0)
+        holds = [self._has_outcome(look, outcome, point) for outcome in _groups(self._paths, 0)]
+        return reduce(logical_or, holds)
 
-    def after(self, places: Sequence[int]) -> list[Tracer]:
-        """Record what some slots have at the end of the iteration."""
-        return self._after(self._paths, 0, _Point({}, 0), places)
+    def advance(self, places: Sequence[int]) -> list[Tracer]:
+        """Record whether an iteration that `begins` ends, and what some slots have then.
 
-    def _is_known(self, paths: Paths, depth: int, point: _Point) -> Any:
-        if is_total(paths, depth):
-            return constant(True, _FLAG)
-        point = self._run(paths[0], point, paths[0].looks[depth].known)
-        known = constant(False, _FLAG)
-        for outcome, members in _groups(paths, depth).items():
-            holds = self._has_outcome(paths[0].looks[depth], outcome, point)
-            if not is_total(members, depth + 1):
-                rest = partial(self._is_known, members, depth + 1, point)
-                holds = cond(holds, rest, partial(constant, False, _FLAG))
-            known = holds if known.builder is None else logical_or(known, holds)
-        return known
+        On a way that is not known it does not end, and the slots have what they had.
+        """
+        return self._follow(self._paths, 0, _Point({}, 0), places)
 
-    def _after(
+    def _follow(
         self, paths: Paths, depth: int, point: _Point, places: Sequence[int]
     ) -> list[Tracer]:
         path = paths[0]
         if depth == len(path.looks):
             results = self._run(path, point, len(path.steps)).results
-            return [self._read(path.after[k], results) for k in places]
-        (outcome, members), *_ = ways = list(_groups(paths, depth).items())
-        if len(ways) == 1:
-            return self._after(members, depth + 1, point, places)
-        point = self._run(path, point, path.looks[depth].known)
-        others = tuple([other for _, group in ways[1:] for other in group])
-        return cond(
-            self._has_outcome(path.looks[depth], outcome, point),
-            partial(self._after, members, depth + 1, point, places),
-            partial(self._after, others, depth, point, places),
-        )
+            return [constant(True, FLAG), *(self._read(path.after[k], results) for k in places)]
+        ways = [*_groups(paths, depth).values()]
+        if depth and not self._is_complete(paths, depth):
+            ways.append(())
+        return self._choose(ways, depth, self._run(path, point, path.looks[depth].known), places)
+
+    def _choose(
+        self, ways: Sequence[Paths], depth: int, point: _Point, places: Sequence[int]
+    ) -> list[Tracer]:
+        paths, *others = ways
+        if not paths:
+            return [constant(False, FLAG), *(self._slots[k] for k in places)]
+        follow = partial(self._follow, paths, depth + 1, point, places)
+        if not others:
+            return follow()
+        look = paths[0].looks[depth]
+        holds = self._has_outcome(look, look.outcome, point)
+        return cond(holds, follow, partial(self._choose, others, depth, point, places))
+
+    def _is_complete(self, paths: Paths, depth: int) -> bool:
+        """Whether a look is known to have no other outcomes."""
+        return paths[0].looks[depth].is_flag and len(_groups(paths, depth)) == 2
 
     def _has_outcome(self, look: Look, outcome: int, point: _Point) -> Any:
         """Record whether a look has an outcome; what it needs was done."""
@@ -167,6 +172,11 @@ class Iteration:
 def _bytes(value: Any) -> tuple[Any, ...]:
     array = np.asarray(value)
     return array.dtype, array.shape, array.tobytes()
+
+
+def always_ends(paths: Paths) -> bool:
+    """Whether a way is known whatever the outcomes are but for the first."""
+    return all(is_total(members, 1) for members in _groups(paths, 0).values())
 
 
 def is_total(paths: Paths, depth: int) -> bool:
@@ -217,36 +227,58 @@ class Event(NamedTuple):
         return list(dict.fromkeys((*self.state.slots, self.asked)))
 
 
-class Visits(NamedTuple):
-    """Looks at one place in one state: by frame, the numbers of the events."""
+class Place(NamedTuple):
+    """Where an iteration begins: an instruction, and all that the frame's variables say there."""
 
     key: tuple[Any, ...]
-    frames: list[list[int]]
-    rank: tuple[int, bool, int, int]
+    types: tuple[ArrayType, ...]  # of the slots
+    constant: tuple[bool, ...]  # which slots have the same value whatever the arguments are
+    asked: int  # the slot that decides
+    predicate: Any
+    counted: (
+        bool  # whether it is one of the innermost ``for`` loop; else no such loop goes on in it
+    )
+
+
+class Visits(NamedTuple):
+    """Looks at one place: by frame and by iteration of the loops around, numbers of the events."""
+
+    place: Place
+    groups: list[list[int]]
+    rank: tuple[int, bool, int, int, bool]
 
 
 def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Visits]:
     """Yield the places that were looked at repeatedly or are `known`, inner loops first."""
     constants = _Constants()
-    places: dict[tuple[Any, ...], dict[int, list[int]]] = {}
+    places: dict[Place, dict[Any, list[int]]] = {}
     for k, event in enumerate(events):
-        if event.builder is builder and event.state is not None:
-            slots = event.slots
-            flags = tuple([constants.has(slot.builder, slot.atom) for slot in slots])
-            types = tuple([slot.type for slot in slots])
-            asked = slots.index(event.asked)
-            key = (event.state.key, types, flags, asked, event.predicate.__code__)
-            places.setdefault(key, {}).setdefault(id(event.frame), []).append(k)
+        if event.builder is not builder or event.state is None:
+            continue
+        slots, counts = event.slots, event.state.counts
+        place = Place(
+            event.state.key,
+            tuple([slot.type for slot in slots]),
+            tuple([constants.has(slot.builder, slot.atom) for slot in slots]),
+            slots.index(event.asked),
+            event.predicate.__code__,
+            counted=False,
+        )
+        numbers = tuple([count.number for count in counts])
+        places.setdefault(place, {}).setdefault((id(event.frame), numbers), []).append(k)
+        if counts and not counts[-1].loop.is_read:
+            counted = places.setdefault(place._replace(counted=True), {})
+            counted.setdefault((id(event.frame), numbers[:-1]), []).append(k)
     found = []
-    for key, frames in places.items():
-        pairs = [pair for group in frames.values() for pair in pairwise(group)]
-        if pairs or key in known:
-            depth = events[next(iter(frames.values()))[0]].depth
+    for place, groups in places.items():
+        pairs = [pair for group in groups.values() for pair in pairwise(group)]
+        if pairs or place in known:
+            depth = events[next(iter(groups.values()))[0]].depth
             distance = min((b - a for a, b in pairs), default=0)
             # at the condition of a loop, all iterations begin with one outcome
             outcomes = len({events[a].outcome for a, _ in pairs})
-            rank = (-depth, key not in known, distance, outcomes)
-            found.append(Visits(key, list(frames.values()), rank))
+            rank = (-depth, place not in known, distance, outcomes, place.counted)
+            found.append(Visits(place, list(groups.values()), rank))
     yield from sorted(found, key=lambda visits: visits.rank)
 
 

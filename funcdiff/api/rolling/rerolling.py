@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from funcdiff.api.control.while_loops import while_loop
+from funcdiff.api.control.while_loops import fori_loop, while_loop
 from funcdiff.api.rolling.iterations import (
+    FLAG,
     ContradictionError,
     Event,
     Iteration,
@@ -18,22 +19,27 @@ from funcdiff.api.rolling.iterations import (
     Of,
     Path,
     Paths,
+    Place,
     Visits,
+    always_ends,
     is_total,
     path_between,
     visits,
 )
-from funcdiff.api.rolling.states import Slot, state_of
+from funcdiff.api.rolling.looks import RangeLoop
+from funcdiff.api.rolling.states import Count, Slot, state_of
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.origins import reader
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording.builder import Builder, current_builder
+from funcdiff.core.recording.builder import Builder, constant, current_builder
 from funcdiff.core.running.decisions import Decision, Decisions, type_of_variable
 from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Recorder, Tracer
-from funcdiff.core.types import BOOL
+from funcdiff.core.types import BOOL, FLOAT, ArrayType
 from funcdiff.errors import calling_frame, user_location
+from funcdiff.ops.elementwise.logic import equal, less, logical_and, operations
+from funcdiff.ops.structure.structural import convert
 
 
 class DoubtfulError(Exception):
@@ -65,8 +71,15 @@ class Recorded(NamedTuple):
     renamed: dict[Recorder | None, Renamed]
 
 
-Loops = dict[tuple[Any, ...], dict[tuple[int, ...], Path]]
+Loops = dict[Place, dict[tuple[int, ...], Path]]
 """The ways of an iteration, by the place and state in which it begins, and then by outcomes."""
+
+_COUNT: Final = ArrayType((), FLOAT)
+"""Of iterations: a float, so that loops of numbers can become those of Python's floats."""
+
+_ORDERS: Final = frozenset(
+    operations[name].primitive for name in ("less", "less_equal", "greater", "greater_equal")
+)
 
 
 def roll(recorded: Recorded, loops: Loops) -> Recorded:
@@ -80,17 +93,17 @@ def roll(recorded: Recorded, loops: Loops) -> Recorded:
     while changed:
         changed = False
         for found in visits(recorded.builder, recorded.events, loops):
-            if found.key in refused:
+            if found.place in refused:
                 continue
-            refused.add(found.key)  # it is done once, or not at all
+            refused.add(found.place)  # it is done once, or not at all
             try:
                 ways = _ways(recorded, found, loops)
                 recorded = _Rewriting(recorded, found, ways).result()
             except NotALoopError:
                 continue
-            if len(ways) > len(loops.get(found.key, ways)):
+            if len(ways) > len(loops.get(found.place, ways)):
                 loops.clear()  # others may have this one in them, with fewer ways
-            loops[found.key] = ways
+            loops[found.place] = ways
             changed = True
             break
     return recorded
@@ -98,8 +111,8 @@ def roll(recorded: Recorded, loops: Loops) -> Recorded:
 
 def _ways(recorded: Recorded, found: Visits, loops: Loops) -> dict[tuple[int, ...], Path]:
     """Return the ways of an iteration that were known or have been gone."""
-    ways = dict(loops.get(found.key, {}))
-    for group in found.frames:
+    ways = dict(loops.get(found.place, {}))
+    for group in found.groups:
         for first, last in pairwise(group):
             outcomes = tuple([look.outcome for look in recorded.events[first:last]])
             path = path_between(recorded.builder, recorded.events, first, last)
@@ -121,15 +134,35 @@ class _Rewriting:
         self._new = Builder(self._old.name, self._old.policy, taps=self._old.taps)
         self._renamed = Renamed(self._new, {}, set())
         self._positions: dict[int, int] = {}
-        flags, self._asked = found.key[2], found.key[3]
+        self._place = found.place
+        flags = found.place.constant
         self._varying = [
             k for k in range(len(flags)) if any(p.after[k] != Of(k) for p in self._paths)
         ]
-        self._runs = sorted((group[0], group[-1]) for group in found.frames)
+        self._runs = sorted((group[0], group[-1]) for group in found.groups)
         overlaps = any(a[1] >= b[0] for a, b in pairwise(self._runs))
         decides = any(flags[k] for k in self._varying)  # what Python decided by that is not known
-        if overlaps or decides or not self._varying or is_total(self._paths, 0):
+        if found.place.counted:
+            self._left: RangeLoop | None = _innermost(self._events[self._runs[0][0]]).loop
+            ends = all(map(self._is_counted, found.groups))
+        else:
+            self._left, ends = None, not is_total(self._paths, 0)
+        if overlaps or decides or not self._varying or not ends:
             raise NotALoopError
+
+    def _is_counted(self, group: Sequence[int]) -> bool:
+        """Whether looks are one in each iteration of a ``for`` loop, and it is known how it ends.
+
+        It ends behind the last of them by its count; or it is left before it goes on twice.
+        """
+        events = [self._events[k] for k in group]
+        numbers = [_innermost(event).number for event in events]
+        follow = all(b == a + 1 for a, b in pairwise(numbers))
+        if not follow or _is_last(events[-1]):
+            return follow
+        later = [e for e in self._events[group[-1] :] if _same_loop(e, events[-1])]
+        left = not _may_stay(later[-1]) and _innermost(later[-1]).number <= numbers[-1] + 1
+        return left and not is_total(self._paths, 0)
 
     def result(self) -> Recorded:
         """Return the trace with the loop."""
@@ -139,8 +172,7 @@ class _Rewriting:
             for first, last in self._runs:
                 self._copy(place, events[first].position)
                 kept += map(self._translate, events[following:first])
-                asked = self._loop(events[first], events[last])
-                kept.append(self._translate(events[last], asked))
+                kept += self._loop(events[first], events[last])
                 place, following = events[last].position, last + 1
             self._copy(place, len(self._old.entries))
             kept += map(self._translate, events[following:])
@@ -164,22 +196,12 @@ class _Rewriting:
         """Return what stands for a variable."""
         return ref if isinstance(ref, Literal) else self._renamed.of(ref)[1]
 
-    def _loop(self, begin: Event, end: Event) -> Slot:
-        """Record the loop from one look to another; return what is asked at the end."""
+    def _loop(self, begin: Event, end: Event) -> list[Event]:
+        """Record the loop from one look to another; return what is decided at its end."""
         starts = [self._tracer(slot) for slot in begin.slots]
         self._copy(begin.position, end.position, operations=False)
-        varying = self._varying
-
-        def iteration(carry: Sequence[Any]) -> Iteration:
-            changed = dict(zip(varying, carry, strict=True))
-            return Iteration(self._paths, [changed.get(k, x) for k, x in enumerate(starts)])
-
-        results = while_loop(
-            lambda carry: iteration(carry).goes_on(),
-            lambda carry: iteration(carry).after(varying),
-            [starts[k] for k in varying],
-        )
-        final = dict(zip(varying, results, strict=True))
+        results, number = self._record(starts, begin)
+        final = dict(zip(self._varying, results, strict=True))
         for k, y in final.items():
             slot = end.slots[k]
             if slot.builder is not self._old or isinstance(slot.atom, Literal):
@@ -187,8 +209,56 @@ class _Rewriting:
             if slot.atom in self._renamed.refs:
                 self._renamed.doubtful.add(slot.atom)
             self._renamed.refs[slot.atom] = y.atom
-        asked = final.get(self._asked, starts[self._asked])
-        return Slot(asked.builder, asked.atom, asked.type)
+        asked = final.get(self._place.asked, starts[self._place.asked])
+        decided = self._translate(end, Slot(asked.builder, asked.atom, asked.type))
+        return [decided] if number is None else [self._ending(end, number), decided]
+
+    def _record(
+        self, starts: Sequence[Tracer], begin: Event
+    ) -> tuple[Sequence[Tracer], Tracer | None]:
+        """Record the loop; return what is in the slots that vary, and which iteration it left."""
+        paths, varying = self._paths, self._varying
+        first, last = (_innermost(begin).number, _last(begin)) if self._place.counted else (0, None)
+
+        def iteration(values: Sequence[Any]) -> Iteration:
+            changed = dict(zip(varying, values, strict=True))
+            return Iteration(paths, [changed.get(k, x) for k, x in enumerate(starts)])
+
+        init = [starts[k] for k in varying]
+        if last is not None and is_total(paths, 0):
+            return fori_loop(
+                first, last, lambda _, xs: iteration(xs).advance(varying)[1:], init
+            ), None
+
+        def goes_on(carry: tuple[Any, ...]) -> Any:
+            number, is_known, values = carry
+            holds = iteration(values).begins()
+            holds = holds if is_known is None else logical_and(is_known, holds)
+            return holds if last is None else logical_and(less(number, _number(last)), holds)
+
+        def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            number, is_known, values = carry
+            ends, *values = iteration(values).advance(varying)
+            after = None if last is None else number + convert(ends, FLOAT)
+            return after, None if is_known is None else ends, values
+
+        count = None if last is None else _number(first)
+        is_known = None if always_ends(paths) else constant(True, FLAG)
+        number, _, values = while_loop(goes_on, step, (count, is_known, init))
+        return values, number
+
+    def _ending(self, end: Event, number: Tracer) -> Event:
+        """Return the decision whether a ``for`` loop is in its last iteration."""
+        is_last = equal(number, _number(_last(end)))
+        return end._replace(
+            builder=self._new,
+            position=len(self._new.entries),
+            state=None,
+            asked=Slot(is_last.builder, is_last.atom, is_last.type),
+            predicate=_itself,
+            outcome=int(_is_last(end)),
+            is_flag=True,
+        )
 
     # ---- what refers to them ---------------------------------------------------------------
 
@@ -209,6 +279,8 @@ class _Rewriting:
         if event.builder is not self._old:
             return event
         state = event.state
+        if state is not None and self._left in [count.loop for count in state.counts]:
+            state = None  # how far it is depends on values now
         try:
             if state is not None:
                 state = state._replace(slots=tuple(map(self._slot, state.slots)))
@@ -225,6 +297,54 @@ class _Rewriting:
         if y.builder is not self._old:
             return y
         return type(y)(self._new, self._ref(y.atom), y.type)
+
+
+def _innermost(event: Event) -> Count:
+    """Return how far the innermost ``for`` loop is at a look."""
+    assert event.state is not None
+    return event.state.counts[-1]
+
+
+def _same_loop(event: Event, other: Event) -> bool:
+    """Whether looks are in the same ``for`` loop, but maybe in other iterations of it."""
+    if event.frame is not other.frame or event.state is None or other.state is None:
+        return False
+    *around, innermost = event.state.counts or (None,)
+    *others, its = other.state.counts
+    return around == others and innermost is not None and innermost.loop == its.loop
+
+
+def _last(event: Event) -> int:
+    return len(_innermost(event).over) - 1
+
+
+def _is_last(event: Event) -> bool:
+    return _innermost(event).number == _last(event)
+
+
+def _may_stay(event: Event) -> bool:
+    """Whether the innermost ``for`` loop may go on behind a look."""
+    assert event.state is not None
+    look = event.state.look
+    if look.is_order and not _is_order(event.asked):
+        return True  # of lists, say, which ask for equal elements first
+    return not event.is_flag or event.outcome in look.staying
+
+
+def _is_order(asked: Slot) -> bool:
+    """Whether a value was computed by ``a < b`` or the like."""
+    if asked.builder is None or isinstance(asked.atom, Literal):
+        return False
+    op = asked.builder.entries[asked.atom][0]
+    return isinstance(op, Operation) and op.primitive in _ORDERS
+
+
+def _number(value: int) -> Tracer:
+    return constant(float(value), _COUNT)
+
+
+def _itself(x: Tracer) -> Tracer:
+    return x
 
 
 class Rolling:
