@@ -372,7 +372,7 @@ class Runner:
         self._young = _SERVED
 
     @computed
-    def _interpreted(self) -> _Code:
+    def _first(self) -> _Code:
         """The program that every run begins with, for the first runs."""
         tree = Tree(self.leaves)
         return _Code(tree.root, tree.arguments, executable)
@@ -387,7 +387,7 @@ class Runner:
         """Return where the outcomes lead; None if they are those of no leaf."""
         code: _Code | None
         if self._young:
-            self._young, code = self._young - 1, self._interpreted
+            self._young, code = self._young - 1, self._first
         else:
             code = self.root
         values = operands

@@ -70,7 +70,7 @@ class _Flow:
         self._following = [self._behind(k, op) for k, op in enumerate(self._ops)]
         self._depths = self._stack_depths()
         heads = [k for k in self._depths if self._ops[k].opname == "FOR_ITER"]
-        self._bodies = {head: self._reached([head + 1], self._depths[head]) for head in heads}
+        self._bodies = {head: self._reachable([head + 1], self._depths[head]) for head in heads}
 
     def looks(self) -> dict[int, Look]:
         """Return all looks."""
@@ -80,7 +80,7 @@ class _Flow:
         for k in self._depths:
             around = self._loops_around(k)
             known = tuple([loop for loop in map(loops.__getitem__, around) if loop])
-            if self._left(k) == len(around) == len(known):
+            if self._rest(k) == len(around) == len(known):
                 staying = self._staying(k, around[-1]) if around else frozenset((0, 1))
                 op = self._ops[k]
                 found[op.offset] = Look(live[k], known, staying, op.opname == "COMPARE_OP")
@@ -111,7 +111,7 @@ class _Flow:
                 pending += [(after, depth + effect) for after, effect in self._following[k]]
         return depths
 
-    def _reached(
+    def _reachable(
         self, starts: Iterable[int], depth: int = 0, without: Collection[int] = ()
     ) -> set[int]:
         """Return what is reached while the stack stays so high, and not by way of some places."""
@@ -154,10 +154,10 @@ class _Flow:
     def _range_loop(self, head: int) -> RangeLoop | None:
         """Return what is known of a ``for`` loop if it is one over a range."""
         body, enter = self._bodies[head], head - 1
-        entries = [k for k in self._depths if k not in body and self._leads(k, head)]
+        entries = [k for k in self._depths.keys() - body if head in dict(self._following[k])]
         bounds = self._bounds(enter)
         (kind, variable), *others = _accesses(self._ops[head + 1]) or [("", "")]
-        again = self._reached(
+        again = self._reachable(
             [after for after, _ in self._following[enter]], without=self._loops_around(head)
         )
         if entries != [enter] or bounds is None or kind != "STORE" or enter in again:
@@ -168,9 +168,6 @@ class _Flow:
             return None
         is_read = ("LOAD", variable) in others
         return RangeLoop(self._ops[head].offset, variable, bounds, is_read)
-
-    def _leads(self, k: int, to: int) -> bool:
-        return any(after == to for after, _ in self._following[k])
 
     def _bounds(self, enter: int) -> tuple[dis.Instruction, ...] | None:
         """Return what loads the arguments of `range`, of which a loop takes the result at once."""
@@ -190,7 +187,7 @@ class _Flow:
 
     # ---- looks ---------------------------------------------------------------------------------
 
-    def _left(self, k: int) -> int | None:
+    def _rest(self, k: int) -> int | None:
         """Return what a look at a value leaves on the stack but its outcome; None: it is none."""
         op, depth = self._ops[k], self._depths[k]
         if "POP_JUMP" in op.opname:
@@ -211,7 +208,7 @@ class _Flow:
         taken = int(found[1] == "TRUE")
         targets = {taken: self._numbers[self._ops[jump].argval], 1 - taken: jump + 1}
         depth = self._depths[head]
-        return frozenset([x for x, k in targets.items() if head in self._reached([k], depth)])
+        return frozenset([x for x, k in targets.items() if head in self._reachable([k], depth)])
 
 
 def _accesses(op: dis.Instruction) -> list[tuple[str, str]]:

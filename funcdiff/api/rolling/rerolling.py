@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from funcdiff.api.control.while_loops import fori_loop, while_loop
 from funcdiff.api.rolling.iterations import (
     FLAG,
@@ -38,7 +40,7 @@ from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import BOOL, FLOAT, ArrayType
 from funcdiff.errors import calling_frame, user_location
-from funcdiff.ops.elementwise.logic import equal, less, logical_and, operations
+from funcdiff.ops.elementwise.logic import equal, less, logical_and
 from funcdiff.ops.structure.structural import convert
 
 
@@ -77,9 +79,7 @@ Loops = dict[Place, dict[tuple[int, ...], Path]]
 _COUNT: Final = ArrayType((), FLOAT)
 """Of iterations: a float, so that loops of numbers can become those of Python's floats."""
 
-_ORDERS: Final = frozenset(
-    operations[name].primitive for name in ("less", "less_equal", "greater", "greater_equal")
-)
+_ORDERS: Final = frozenset((np.less, np.less_equal, np.greater, np.greater_equal))
 
 
 def roll(recorded: Recorded, loops: Loops) -> Recorded:
@@ -336,7 +336,7 @@ def _is_order(asked: Slot) -> bool:
     if asked.builder is None or isinstance(asked.atom, Literal):
         return False
     op = asked.builder.entries[asked.atom][0]
-    return isinstance(op, Operation) and op.primitive in _ORDERS
+    return isinstance(op, Operation) and op.function in _ORDERS
 
 
 def _number(value: int) -> Tracer:

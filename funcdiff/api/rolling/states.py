@@ -88,13 +88,14 @@ _ARITHMETIC: Final = {
 
 def _count(loop: RangeLoop, local: Mapping[str, Any], frame: FrameType) -> Count:
     """Return how far a loop is: by its variable, and by the range that it is over."""
-    if _global(frame, "range") is not range:
+    known = all(op.argrepr in _ARITHMETIC for op in loop.bounds if op.opname == "BINARY_OP")
+    if not known or _global(frame, "range") is not range:
         raise OpenError
     stack: list[int] = []
     for op in loop.bounds:
         if op.opname == "BINARY_OP":
             right, left = stack.pop(), stack.pop()
-            values = [_ARITHMETIC.get(op.argrepr, _refuse)(left, right)]
+            values = [_ARITHMETIC[op.argrepr](left, right)]
         elif op.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
             values = [op.argval]
         elif op.opname == "LOAD_GLOBAL":
@@ -113,10 +114,6 @@ def _count(loop: RangeLoop, local: Mapping[str, Any], frame: FrameType) -> Count
 
 def _global(frame: FrameType, name: str) -> Any:
     return frame.f_globals.get(name, frame.f_builtins.get(name))
-
-
-def _refuse(*_: Any) -> Any:
-    raise OpenError
 
 
 class _Variables:
