@@ -26,10 +26,7 @@ class Used:
     """A function of another library's arrays, as one of NumPy's; made by `use`."""
 
     def __init__(
-        self,
-        g: Callable[..., Any],
-        home: Calculus,
-        result: Callable[..., Any] | None = None,
+        self, g: Callable[..., Any], home: Calculus, result: Callable[..., Any] | None = None
     ) -> None:
         update_wrapper(self, g)
         self._function, self._home, self._result = g, home, result

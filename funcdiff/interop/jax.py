@@ -13,12 +13,7 @@ import numpy as np
 from funcdiff.api.jit import jit
 from funcdiff.core.late import late_import
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import (
-    ConcreteValueError,
-    MissingDependencyError,
-    ProgramError,
-    user_location,
-)
+from funcdiff.errors import ConcreteValueError, MissingDependencyError, ProgramError, user_location
 from funcdiff.interop.calls import Call, register, take_apart, type_of_array
 from funcdiff.interop.hosted import Used
 from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values

@@ -9,12 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import (
-    ConcreteValueError,
-    InputError,
-    MissingDependencyError,
-    user_location,
-)
+from funcdiff.errors import ConcreteValueError, InputError, MissingDependencyError, user_location
 from funcdiff.interop.calls import Call, register, take_apart
 from funcdiff.interop.hosted import Used
 from funcdiff.interop.numpy_code import NUMPY_CODE

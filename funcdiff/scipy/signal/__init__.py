@@ -77,8 +77,7 @@ borrow_functions(
     note="Places are constants, found in values; under jit they decide, but for widths.",
 )
 borrow_classes(
-    "scipy.signal",
-    "CZT ShortTimeFFT StateSpace TransferFunction ZerosPolesGain ZoomFFT dlti lti",
+    "scipy.signal", "CZT ShortTimeFFT StateSpace TransferFunction ZerosPolesGain ZoomFFT dlti lti"
 )
 
 _COMPILED = "SciPy's routine is compiled, and has no derivative here. "

@@ -66,12 +66,7 @@ def _transform(x: Any, *, name: str, kind: int, axis: int, norm: str, orthogonal
 
 def _impl(p: Cosine) -> Callable[..., Any]:
     return partial(
-        _transform,
-        name=p.function,
-        kind=p.type,
-        axis=p.axis,
-        norm=p.norm,
-        orthogonal=p.orthogonal,
+        _transform, name=p.function, kind=p.type, axis=p.axis, norm=p.norm, orthogonal=p.orthogonal
     )
 
 
@@ -97,12 +92,7 @@ def _transpose(p: Cosine, _types: Types, cts: Sequence[Any], _xs: Tangents) -> l
 
 
 cosine_p: Final = linear(
-    "cosine_transform",
-    Cosine,
-    abstract=_abstract,
-    impl=_impl,
-    transpose=_transpose,
-    access=along,
+    "cosine_transform", Cosine, abstract=_abstract, impl=_impl, transpose=_transpose, access=along
 )
 
 
