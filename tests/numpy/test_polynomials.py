@@ -201,10 +201,7 @@ def test_the_shape_of_a_poly1d_is_numpys() -> None:
 def test_a_fit_that_begins_at_zeros_moves_all_coefficients() -> None:
     x = np.linspace(-1, 1, 7)
 
-    def loss(c: Any) -> Any:
-        return np.sum((np.poly1d(c)(x) - np.exp(x)) ** 2)
-
-    assert np.all(fd.grad(loss)(np.zeros(3)) < 0)
+    assert np.all(fd.grad(lambda c: np.sum((np.poly1d(c)(x) - np.exp(x)) ** 2))(np.zeros(3)) < 0)
 
 
 def test_of_zeros_that_are_cut_off_nobody_knows_how_the_rest_changes() -> None:

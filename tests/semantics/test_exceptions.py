@@ -170,11 +170,8 @@ def test_examples_that_differ_in_what_they_raise_are_refused_at_the_call() -> No
         with pytest.raises(ConcreteValueError, match=r"whether cholesky raises.*test_exceptions"):
             fd.vmap(f)(rows)
 
-    def looped(xs: Any) -> Any:
-        return fd.scan(lambda c, x: (c + _only_asked(x), c), 0.0, xs)[0]
-
     with pytest.raises(ConcreteValueError, match="whether cholesky raises"):
-        looped(rows)
+        fd.scan(lambda c, x: (c + _only_asked(x), c), 0.0, rows)[0]
 
 
 def test_exceptions_say_what_those_of_the_plain_call_say() -> None:
