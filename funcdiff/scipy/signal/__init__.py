@@ -24,7 +24,6 @@ import funcdiff.scipy.signal.peaks
 import funcdiff.scipy.signal.ranks
 import funcdiff.scipy.signal.segments
 import funcdiff.scipy.signal.transfer_functions
-import funcdiff.scipy.signal.trends
 import funcdiff.scipy.signal.waveforms
 import funcdiff.scipy.signal.windows  # noqa: F401
 from funcdiff.scipy.borrowed import borrow_classes, borrow_functions
