@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -252,9 +252,19 @@ def symmetric(
     return primitive
 
 
-def assertion(name: str, check: Callable[..., Any]) -> Primitive[Params]:
+class Assertion(NamedTuple):
+    """An operation that returns its first operand, a tangent or cotangent, or raises."""
+
+    primitive: Primitive[Params]
+
+    def __call__(self, *xs: Tracer) -> Tracer:
+        """Record the operation."""
+        return bind(self.primitive, NONE, *xs)[0]
+
+
+def assertion(name: str, check: Callable[..., Any]) -> Assertion:
     """Declare what returns a tangent, or its cotangent, unless `check` of all operands raises."""
-    return symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL)
+    return Assertion(symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL))
 
 
 def stand_in(
