@@ -160,7 +160,7 @@ def eig(
         )
     xs = squares(a) if b is None else squares(a, b)
     whole = xs[0] if b is None else np.linalg.solve(xs[1], xs[0])
-    w, v = general_eigen.eig(whole)
+    w, v = _eig(whole)
     if whole.size == 0:
         return (w, *[v.real if xs[0].dtype.kind != "c" else v] * (left + right))
     if not (left or right):
@@ -179,6 +179,10 @@ def eig(
         vectors.append(align(v, found[-1]))
     is_real = xs[0].dtype.kind != "c" and is_known_to_hold(lambda: np.all(w.imag == 0))
     return (w, *(x.real if is_real else x for x in vectors))
+
+
+def _eig(x: Any) -> Any:
+    return general_eigen.eig(x)
 
 
 def _sort(xs: list[Traced], w: Any) -> tuple[Any, Any]:
