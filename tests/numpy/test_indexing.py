@@ -215,7 +215,10 @@ def test_a_row_at_a_traced_position_is_no_view_of_what_is_overwritten() -> None:
         y[k] = y[k] * x[k]
         return y
 
-    gradient: Any = fd.grad(lambda x: np.sum(f(x)))
+    def total(x: Any) -> Any:
+        return np.sum(f(x))
+
+    gradient: Any = fd.grad(total)
     for function in (gradient, fd.jit(gradient)):
         for _ in range(8):
             np.testing.assert_array_equal(function(x), [[7.5, 3.5], [1.0, 1.0]])
