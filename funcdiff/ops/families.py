@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -252,7 +252,8 @@ def symmetric(
     return primitive
 
 
-class Assertion(NamedTuple):
+@dataclass(frozen=True)
+class Assertion:
     """An operation that returns its first operand, a tangent or cotangent, or raises."""
 
     primitive: Primitive[Params]
