@@ -147,11 +147,7 @@ def derivative(ufunc: np.ufunc, declared: dict[str, tuple[list[str], list[str]]]
     return LINEAR.get(ufunc.__name__, "zero")
 
 
-LINEAR: Final = {
-    "add": "∂x: `1`; ∂y: `1`",
-    "multiply": "∂x: `y`; ∂y: `x`",
-    "negative": "`-1`",
-}
+LINEAR: Final = {"add": "∂x: `1`; ∂y: `1`", "multiply": "∂x: `y`; ∂y: `x`", "negative": "`-1`"}
 
 
 def ufunc_rows() -> Iterator[list[str]]:

@@ -71,25 +71,15 @@ GROUPS: Final = (
         "confidence_intervals design.criterion",
     ),
     Group(
-        "Rules of your own",
-        "[Custom rules](custom-rules.md).",
-        "custom_jvp custom_vjp primitive",
+        "Rules of your own", "[Custom rules](custom-rules.md).", "custom_jvp custom_vjp primitive"
     ),
-    Group(
-        "Packages that others wrote",
-        "[Run them on traced arrays](packages.md).",
-        "adapt",
-    ),
+    Group("Packages that others wrote", "[Run them on traced arrays](packages.md).", "adapt"),
     Group(
         "Speed and memory",
         "[Compile](jit.md), [use less memory](memory.md).",
         "jit checkpoint set_num_threads get_num_threads cache_info clear_caches",
     ),
-    Group(
-        "Values inside a function",
-        "[Taps](taps.md).",
-        "tap tap_values tap_grads",
-    ),
+    Group("Values inside a function", "[Taps](taps.md).", "tap tap_values tap_grads"),
     Group(
         "Programs, source text and explanations",
         "[Explain a call](explain.md), [draw it](draw.md), [read the code](source.md), [run it "

@@ -234,11 +234,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         return self._on_way(found, args, kwargs, kind.operands)
 
     def _on_way(
-        self,
-        found: Guarded,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        operands: Sequence[Any],
+        self, found: Guarded, args: tuple[Any, ...], kwargs: dict[str, Any], operands: Sequence[Any]
     ) -> Any:
         """Run a function on a way that is known, or trace it."""
 

@@ -11,13 +11,7 @@ from typing import Any, Concatenate, Generic, Literal, TypeAlias, TypeVar, overl
 
 import numpy as np
 
-from funcdiff.api.signatures.functions import (
-    Alone,
-    BesideAux,
-    Derived,
-    LikeTheValue,
-    WithValue,
-)
+from funcdiff.api.signatures.functions import Alone, BesideAux, Derived, LikeTheValue, WithValue
 from funcdiff.api.signatures.variables import (
     A,
     Array,

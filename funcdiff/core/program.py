@@ -54,10 +54,7 @@ class Equation(_Parts):
 
 
 def equation(
-    primitive: Primitive[Any],
-    params: Params,
-    operands: tuple[Atom, ...],
-    results: tuple[Var, ...],
+    primitive: Primitive[Any], params: Params, operands: tuple[Atom, ...], results: tuple[Var, ...]
 ) -> Equation:
     """Return the equation of a primitive.
 

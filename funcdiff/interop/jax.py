@@ -13,14 +13,8 @@ import numpy as np
 from funcdiff.api.jit import jit
 from funcdiff.core.late import late_import
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import (
-    ConcreteValueError,
-    MissingDependencyError,
-    ProgramError,
-    user_location,
-)
-from funcdiff.interop.calls import Call, register, take_apart, type_of_array
-from funcdiff.interop.hosted import Used
+from funcdiff.errors import ConcreteValueError, MissingDependencyError, ProgramError, user_location
+from funcdiff.interop.calls import Call, Used, register, take_apart, type_of_array
 from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
 from funcdiff.reading.text.module import of_program

@@ -9,14 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import (
-    ConcreteValueError,
-    InputError,
-    MissingDependencyError,
-    user_location,
-)
-from funcdiff.interop.calls import Call, register, take_apart
-from funcdiff.interop.hosted import Used
+from funcdiff.errors import ConcreteValueError, InputError, MissingDependencyError, user_location
+from funcdiff.interop.calls import Call, Used, register, take_apart
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
 from funcdiff.pytree.registry import ContainerError

@@ -408,12 +408,7 @@ def conv(
         a, k = np.moveaxis(a, -1, -axes - 1), np.moveaxis(k, (-1, -2), (0, 1))
     _check_channels(a, k, axes, groups)
     slides = sliding(
-        name,
-        a.shape[-axes:],
-        _taps(k, axes),
-        stride=stride,
-        dilation=dilation,
-        padding=padding,
+        name, a.shape[-axes:], _taps(k, axes), stride=stride, dilation=dilation, padding=padding
     )
     batch = (_BATCH,) * (a.ndim - axes - 1)
     p = Convolution(

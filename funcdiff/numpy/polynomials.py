@@ -242,13 +242,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 @implements(np.polyfit)
 def polyfit(
-    x: Any,
-    y: Any,
-    deg: Any,
-    rcond: Any = None,
-    full: bool = False,
-    w: Any = None,
-    cov: Any = False,
+    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
     """Fit a polynomial by least squares; the rank of the problem counts as constant.
 

@@ -252,9 +252,20 @@ def symmetric(
     return primitive
 
 
-def assertion(name: str, check: Callable[..., Any]) -> Primitive[Params]:
+@dataclass(frozen=True)
+class Assertion:
+    """An operation that returns its first operand, a tangent or cotangent, or raises."""
+
+    primitive: Primitive[Params]
+
+    def __call__(self, *xs: Tracer) -> Tracer:
+        """Record the operation."""
+        return bind(self.primitive, NONE, *xs)[0]
+
+
+def assertion(name: str, check: Callable[..., Any]) -> Assertion:
     """Declare what returns a tangent, or its cotangent, unless `check` of all operands raises."""
-    return symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL)
+    return Assertion(symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL))
 
 
 def stand_in(

@@ -284,10 +284,7 @@ class _Merger:
     """Records a program again, each group of equations as one."""
 
     def __init__(
-        self,
-        parts: Mapping[Atom, _Part],
-        groups: Sequence[_Group],
-        chains: Mapping[Atom, _Chain],
+        self, parts: Mapping[Atom, _Part], groups: Sequence[_Group], chains: Mapping[Atom, _Chain]
     ) -> None:
         self._parts, self._groups, self._chains = parts, groups, chains
         self._env: dict[_Whole, Tracer] = {}

@@ -107,7 +107,7 @@ ONLY_FROM: Final[dict[tuple[int, int], dict[str, str]]] = {
         ),
         "scipy.interpolate._fitpack2": "_curfit _regrid_smth",
         "scipy.interpolate._interpolate": "_get_xp_bpoly_cls _get_xp_ppoly_cls",
-    },
+    }
 }
 """Version -> what there is from it on, and was written otherwise before."""
 
@@ -119,7 +119,7 @@ ONLY_BEFORE: Final[dict[tuple[int, int], dict[str, str]]] = {
             "splint sproot surfit_lsq surfit_smth"
         ),
         "scipy.stats._stats_mstats_common": "siegelslopes_pythran",
-    },
+    }
 }
 """Version -> what there was before it, and is written otherwise from it on."""
 

@@ -83,9 +83,6 @@ def test_small_arrays_that_are_joined_are_joined_once(parts: list[tuple[Program,
             total = total + np.sum(np.tanh(x) * z)
         return total
 
-    def fixed(q: Any) -> Any:
-        return filtered(q), matrix.T
-
     q = np.array([0.3, 0.2])
     expected, compiled = fd.grad(filtered)(q), fd.jit(fd.grad(filtered), engine="numpy")
     for _ in range(3):
@@ -95,7 +92,7 @@ def test_small_arrays_that_are_joined_are_joined_once(parts: list[tuple[Program,
     assert "concatenate" not in _names(rest)
     assert len(rest.equations) < 60
     assert len(rest.inputs) < 10
-    both = fd.jit(fixed)
+    both = fd.jit(lambda q: (filtered(q), matrix.T))
     for _ in range(3):
         _, result = both(q)
         np.testing.assert_array_equal(result, matrix.T)

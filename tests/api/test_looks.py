@@ -39,8 +39,9 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def compare(seed: int, calls: int = 9) -> None:
-    """Compare a random program in all ways with plain NumPy, and its slope with differences."""
+@pytest.mark.thinned(90)
+@pytest.mark.parametrize("seed", [*range(25), *range(1000, 1200)])
+def test_random_looks_see_what_plain_numpy_sees(seed: int) -> None:
     f, text = program(seed)
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 4))
@@ -48,7 +49,7 @@ def compare(seed: int, calls: int = 9) -> None:
     ways = {name: way(f) for name, way in WAYS.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecompilationWarning)
-        for call in range(calls):
+        for call in range(9):
             x = points[call % 3]
             expected, slope = _value(f, x), _slope(f, x)
             for name, way in ways.items():
@@ -86,18 +87,6 @@ def _slope(f: Any, x: Any) -> Any:
     except (IndexError, ValueError):
         return None
     return near if np.allclose(near, far, 1e-4, 1e-6) else None
-
-
-@pytest.mark.thinned(10)
-@pytest.mark.parametrize("seed", range(25))
-def test_random_looks_see_what_plain_numpy_sees(seed: int) -> None:
-    compare(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1200))
-def test_more_random_looks_see_what_plain_numpy_sees(seed: int) -> None:
-    compare(seed)
 
 
 NESTED: dict[str, Callable[[Any], Any]] = {

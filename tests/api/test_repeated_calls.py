@@ -20,14 +20,9 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.calls import differentiated, tracing
+from tests.differences import differences
 
 X = np.array([0.5, -1.25, 2.0])
-
-
-def _numerical(f: Callable[..., Any], x: Any) -> Any:
-    """Return the gradient by central differences."""
-    steps = 1e-5 * np.eye(len(x))
-    return np.array([(f(x + e) - f(x - e)) / 2e-5 for e in steps])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +105,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize("name", [*CLOSED, *OPEN])
 def test_what_is_traced_again(name: str, traced: list[Any]) -> None:
     f, space = _made({**CLOSED, **OPEN}[name])
-    expected = _numerical(f, X)
+    expected = differences(f, X, 1e-5)
     space["counted"].clear()
     for derivative in (fd.grad, lambda f: lambda x: fd.vjp(f, x)[1](1.0)[0]):
         for _ in range(8):

@@ -371,9 +371,7 @@ def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.Monke
         fd.jit(np.sin, engine="llvm")
 
 
-def test_long_loops_are_machine_code_where_it_is_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_long_loops_are_machine_code_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def steps(x: Any, number: int) -> Any:
         for _ in range(number):
             x = x + 0.01 * np.sin(x) * np.flip(x)

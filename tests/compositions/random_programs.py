@@ -123,10 +123,6 @@ def _recent(random: Random, count: int) -> int:
 # ---- the grammar -------------------------------------------------------------------------------
 
 
-def _anything(shapes: Shapes) -> bool:
-    return True
-
-
 def _array(shapes: Shapes) -> bool:
     return len(shapes[0]) > 0
 
@@ -213,7 +209,7 @@ def _nested(np: Any, lax: Any, x: Any) -> Any:
 
 
 def _unary(function: Callable[..., Any]) -> Operation:
-    return Operation(lambda np, lax, x: function(np, x), _anything, 1)
+    return Operation(lambda np, lax, x: function(np, x), lambda shapes: True, 1)
 
 
 def _of(fits: Callable[[Shapes], bool], function: Callable[..., Any], arity: int = 1) -> Operation:

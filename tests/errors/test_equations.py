@@ -84,10 +84,7 @@ def test_a_solver_that_closes_over_a_traced_array_is_refused() -> None:
         def f(x: Any) -> Any:
             return x - a
 
-        def step(x: Any) -> Any:
-            return x - f(x)
-
-        return fd.custom_root(f, 0.0, lambda _, x: step(x))
+        return fd.custom_root(f, 0.0, lambda _, x: x - f(x))
 
     for f in (direct, indirect):
         called = functools.partial(fd.grad(f), 1.0)

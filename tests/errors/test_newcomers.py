@@ -374,20 +374,14 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "argnum": (lambda t: t.grad(np.sum, argnum=0), r"fd\.grad has no .* mean argnums=\?"),
     "hasaux": (lambda t: t.value_and_grad(np.sum, hasaux=True), r"mean has_aux=\?"),
     "in_dims": (lambda t: t.vmap(np.sum, in_dims=0), r"fd\.vmap has no .* mean in_axes=\?"),
-    "nothing like it": (
-        lambda t: t.jit(np.sum, backend="gpu"),
-        r"It takes \(f, \*, static_",
-    ),
+    "nothing like it": (lambda t: t.jit(np.sum, backend="gpu"), r"It takes \(f, \*, static_"),
     "a decorator's options": (lambda t: t.jit(static=1), r"fd\.jit has no .* mean static_arg"),
     "a flag": (lambda t: t.grad(np.sum, has_aux="yes"), r"has_aux='yes' is neither True nor Fals"),
     "a flag for an option": (
         lambda t: t.hessian(np.sum, sparse="csc"),
         r"Write sparse=True, format='csc'\.",
     ),
-    "too much": (
-        lambda t: t.jit(np.sum, 1),
-        r"takes 1 positional.* takes \(f, \*, static",
-    ),
+    "too much": (lambda t: t.jit(np.sum, 1), r"takes 1 positional.* takes \(f, \*, static"),
     "an option of the call": (
         lambda t: t.confidence_intervals(np.sum, level=0.95),
         r"no keyword level=.* given to what it returns: fd\.confidence_intervals\(f\)\(x\)",

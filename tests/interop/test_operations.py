@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, NotDifferentiableError, OutputError
-from funcdiff.interop.calls import register, take_apart, type_of_array
-from funcdiff.interop.hosted import Used
+from funcdiff.interop.calls import Used, register, take_apart, type_of_array
 from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
 from funcdiff.interop.operation import Operation
 from tests.interop.patterns import NESTINGS, PATTERNS, POINT, Nesting, agree, in_numpy

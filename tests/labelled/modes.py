@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import funcdiff as fd
+from tests.differences import differences
 
 STEP = 1e-6
 
@@ -13,12 +14,6 @@ STEP = 1e-6
 def number(x: Any) -> float:
     """The value of a scalar with labels or without."""
     return float(np.asarray(x))
-
-
-def slopes(f: Callable[[Any], Any], b: Any) -> Any:
-    """Central differences of a function, by every element."""
-    units = STEP * np.eye(len(b))
-    return np.array([(f(b + u) - f(b - u)) / (2 * STEP) for u in units])
 
 
 def check_first_order(f: Callable[[Any], Any], b: Any) -> None:
@@ -35,7 +30,7 @@ def check_all_modes(f: Callable[[Any], Any], b: Any) -> None:
     """Forward and reverse, the ninth call, examples in a batch and second derivatives."""
     gradient = fd.grad(f)
     first = gradient(b)
-    np.testing.assert_allclose(first, slopes(lambda b: number(f(b)), b), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(first, differences(lambda b: number(f(b)), b), rtol=1e-5, atol=1e-6)
     t = np.linspace(0.5, 1.0, len(b))
     np.testing.assert_allclose(number(fd.jvp(f, (b,), (t,))[1]), first @ t, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(fd.vjp(f, b)[1]()[0], first, rtol=1e-10, atol=1e-12)
@@ -47,4 +42,4 @@ def check_all_modes(f: Callable[[Any], Any], b: Any) -> None:
     batch = fd.vmap(gradient)(np.stack([b, 1.0001 * b]))
     np.testing.assert_allclose(batch, [first, gradient(1.0001 * b)], rtol=1e-10, atol=1e-12)
     hessian = fd.hessian(f)(b)
-    np.testing.assert_allclose(hessian, slopes(gradient, b), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(hessian, differences(gradient, b), rtol=1e-4, atol=1e-4)

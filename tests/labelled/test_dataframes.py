@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
-from funcdiff.errors import (
-    CotangentError,
-    InputError,
-    LostDerivativeError,
-    UnsupportedNumPyError,
-)
+from funcdiff.errors import CotangentError, InputError, LostDerivativeError, UnsupportedNumPyError
 from funcdiff.pytree import flatten, unflatten
 from tests.labelled.modes import check_all_modes, check_first_order
 from tests.together import together

@@ -20,10 +20,6 @@ RANDOM = np.random.default_rng(7)
 SHAPES = [(3, 3), (4, 2), (2, 4), (1, 1), (3, 1), (1, 3), (2, 3, 2), (2, 2, 2)]
 
 
-def _adjoint(x: Any) -> Any:
-    return np.conj(np.swapaxes(x, -1, -2))
-
-
 def _normal(*shape: int, dtype: Any = float) -> Any:
     x = RANDOM.normal(size=shape)
     return x + 1j * RANDOM.normal(size=shape) if dtype is complex else x
@@ -56,7 +52,7 @@ def _complete(a: Any) -> Any:
     """Return the leading columns of a complete Q, the projector on the others, and R."""
     q, r = linalg.qr(a, mode="complete")
     rest = q[..., min(a.shape[-2:]) :]
-    return q[..., : min(a.shape[-2:])], rest @ _adjoint(rest), r
+    return q[..., : min(a.shape[-2:])], rest @ np.conj(np.swapaxes(rest, -1, -2)), r
 
 
 @pytest.mark.thinned(10)

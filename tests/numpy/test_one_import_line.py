@@ -17,6 +17,7 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.errors import LostDerivativeError
+from tests.differences import differences
 
 Program = Callable[[Any, Any], Any]
 
@@ -98,13 +99,6 @@ PROGRAMS: list[Program] = [oscillator, rotated, heat, fitted, filtered, robust, 
 POINT = numpy.array([0.7, 1.3, 0.4])
 
 
-def differences(f: Callable[[Any], Any], x: Any) -> Any:
-    h = 1e-5
-    steps = h * numpy.eye(len(x))
-    columns = [(f(x + step) - f(x - step)) / (2 * h) for step in steps]
-    return numpy.stack(columns, axis=-1) if len(x) else numpy.zeros((*numpy.shape(f(x)), 0))
-
-
 def assert_differentiated(program: Program, x: Any) -> None:
     def f(x: Any) -> Any:
         return program(fnp, x)
@@ -117,14 +111,14 @@ def assert_differentiated(program: Program, x: Any) -> None:
     assert type(value) is type(plain)
     assert value.dtype == plain.dtype
     numpy.testing.assert_allclose(value, plain, rtol=1e-13)
-    expected = differences(lambda x: program(numpy, x), x)
+    expected = differences(lambda x: program(numpy, x), x, 1e-5)
     for jacobian in (fd.jacrev(f)(x), fd.jacfwd(f)(x), fd.jit(fd.jacrev(f))(x)):
         numpy.testing.assert_allclose(jacobian, expected, rtol=2e-7, atol=2e-9)
     weights = numpy.cos(numpy.arange(plain.size, dtype=float)).reshape(plain.shape)
     batch = numpy.stack([x, 0.9 * x, x + 0.01])
     slopes = fd.jit(fd.vmap(fd.grad(lambda x: numpy.sum(weights * f(x)))))(batch)
     for row, slope in zip(batch, slopes, strict=True):
-        wanted = differences(lambda x: numpy.sum(weights * program(numpy, x)), row)
+        wanted = differences(lambda x: numpy.sum(weights * program(numpy, x)), row, 1e-5)
         numpy.testing.assert_allclose(slope, wanted, rtol=1e-6, atol=1e-8)
     numpy.testing.assert_allclose(pull(weights)[0], slopes[0], rtol=1e-10, atol=1e-12)
 

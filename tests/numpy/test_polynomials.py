@@ -8,6 +8,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
+from tests.differences import differences
 from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.together import together
 
@@ -180,8 +181,7 @@ OF_POLYNOMIALS: dict[str, Function] = {
 def test_leading_coefficients_that_are_zero_keep_their_derivatives(name: str, c: Any) -> None:
     """Differences have other numbers of coefficients."""
     f = OF_POLYNOMIALS[name]
-    step = 1e-6
-    expected = np.stack([(f(c + step * e) - f(c - step * e)) / (2 * step) for e in np.eye(3)], -1)
+    expected = differences(f, c)
     for derive in (fd.jacfwd, fd.jacrev):
         np.testing.assert_allclose(derive(f)(c), expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(fd.vjp(f, c)[0], f(c))
@@ -201,10 +201,7 @@ def test_the_shape_of_a_poly1d_is_numpys() -> None:
 def test_a_fit_that_begins_at_zeros_moves_all_coefficients() -> None:
     x = np.linspace(-1, 1, 7)
 
-    def loss(c: Any) -> Any:
-        return np.sum((np.poly1d(c)(x) - np.exp(x)) ** 2)
-
-    assert np.all(fd.grad(loss)(np.zeros(3)) < 0)
+    assert np.all(fd.grad(lambda c: np.sum((np.poly1d(c)(x) - np.exp(x)) ** 2))(np.zeros(3)) < 0)
 
 
 def test_of_zeros_that_are_cut_off_nobody_knows_how_the_rest_changes() -> None:

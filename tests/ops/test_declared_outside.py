@@ -70,14 +70,11 @@ def _sum_of_squares() -> Declared:
         total = reduce_sum(mul(x, t), p.axes)
         return [squares(x, p.axes)], [add(total, total)]
 
-    def squared(p: Axes) -> Any:
-        return lambda x: np.add.reduce(x * x, axis=p.axes)
-
     primitive: Primitive[Axes] = Primitive(
         "outside_sum_of_squares",
         Axes,
         abstract=abstract_reduction,
-        impl=Implementation(squared, fresh=True),
+        impl=Implementation(lambda p: lambda x: np.add.reduce(x * x, axis=p.axes), fresh=True),
         jvp=forward,
     )
     return Declared(lambda x: squares(x, (0,)), lambda x: np.sum(x * x, axis=0))

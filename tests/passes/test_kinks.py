@@ -10,14 +10,7 @@ from funcdiff.core.text.parse import parse
 from funcdiff.passes.rewrites import radii
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import jvp
-from tests.passes.rewrites import (
-    Rewrite,
-    names,
-    require_same_bits,
-    rewrites,
-    run,
-    singular_points,
-)
+from tests.passes.rewrites import Rewrite, names, require_same_bits, rewrites, run, singular_points
 
 CASES = rewrites("""
 _root_of_squares(%0: f64[3], %1: f64[3])

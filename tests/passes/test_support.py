@@ -32,14 +32,14 @@ from funcdiff.ops.linalg.degeneracy import (
     gauge_p,
     mean_over_ties_p,
     require_zero_p,
-    simple_spectrum_p,
+    simple_spectrum,
 )
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p
 from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
-from funcdiff.ops.linalg.pseudoinverse import constant_rank_p
-from funcdiff.ops.linalg.singular import full_rank_p, normal_component_p, vanish_on_kernel_p
+from funcdiff.ops.linalg.pseudoinverse import constant_rank
+from funcdiff.ops.linalg.singular import full_rank, normal_component_p, vanish_on_kernel
 from funcdiff.ops.linalg.singular_functions import SingularFunction, singular_derivative_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, contract_p
@@ -211,12 +211,12 @@ SAMPLES = [
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
     Sample(normal_component_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
     Sample(require_zero_p, Missing("eigenvectors"), (_masked(2, 3), NOWHERE)),
-    Sample(simple_spectrum_p, NONE, (_masked(2, 3), APIECE)),
+    Sample(simple_spectrum.primitive, NONE, (_masked(2, 3), APIECE)),
     Sample(diverge_p, NONE, (_masked(3, 4), MASK)),
     Sample(require_zero_p, Missing("reflectors"), (_masked(2, 3, 3), np.zeros((2, 3, 3), bool))),
-    Sample(full_rank_p, NONE, (_masked(2, 3, 3), NOWHERE)),
-    Sample(vanish_on_kernel_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), NOWHERE)),
-    Sample(constant_rank_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), np.zeros(2))),
+    Sample(full_rank.primitive, NONE, (_masked(2, 3, 3), NOWHERE)),
+    Sample(vanish_on_kernel.primitive, NONE, (_masked(2, 3, 3), np.ones((2, 3)), NOWHERE)),
+    Sample(constant_rank.primitive, NONE, (_masked(2, 3, 3), np.ones((2, 3)), np.zeros(2))),
     Sample(join_p, NONE, (_masked(3, 4), _masked(3, 4))),
     Sample(join_p, NONE, (_masked(3, 4), (3, 4))),
     Sample(fft_p, Fourier(3, 0, "ortho"), (_masked(3, 4, dtype=COMPLEX),)),

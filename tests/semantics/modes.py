@@ -42,12 +42,6 @@ def slopes(
         np.testing.assert_allclose(derive(f, x), expected, rtol=rtol, atol=atol)
 
 
-def differences(f: Callable[[Any], Any], x: Any, step: float = 1e-6) -> Any:
-    """Return the gradient of a scalar function by central differences."""
-    units = np.eye(x.size).reshape(x.size, *x.shape)
-    return np.reshape([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in units], x.shape)
-
-
 def _pushed(f: Callable[[Any], Any], x: Any) -> Any:
     """Return the gradient of a scalar function by one `jvp` for each element of `x`."""
     x = np.asarray(x)

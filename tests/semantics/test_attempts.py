@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff as fd
 from tests.semantics.attempts import program
+from tests.together import together
 
 Function = Callable[[Any], Any]
 
@@ -34,7 +35,10 @@ def _outcome(f: Function, x: Any) -> tuple[float, str]:
             return 0.0, type(error).__name__
 
 
-def _check(seed: int) -> None:
+@together
+@pytest.mark.thinned(33)
+@pytest.mark.parametrize("seed", range(100))
+def test_random_attempts_do_the_same_under_every_transform(seed: int) -> None:
     f, text = program(seed)
     random = np.random.default_rng(seed)
     points = [random.uniform(-1, 1.6, 3) for _ in range(3)]
@@ -47,14 +51,3 @@ def _check(seed: int) -> None:
             else:
                 np.testing.assert_allclose(found[0], wanted[0], 1e-9, err_msg=f"{name} {text}")
                 assert not found[1], (name, found, text)
-
-
-def test_random_attempts_do_the_same_under_every_transform() -> None:
-    for seed in range(3):
-        _check(seed)
-
-
-@pytest.mark.slow
-def test_many_random_attempts_do_the_same_under_every_transform() -> None:
-    for seed in range(3, 100):
-        _check(seed)

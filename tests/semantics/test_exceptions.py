@@ -11,6 +11,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError
+from tests.differences import differences
 from tests.together import together
 
 Function = Callable[[Any], Any]
@@ -125,10 +126,6 @@ TRANSFORMS: Final[dict[str, Callable[[Function], Function]]] = {
 }
 
 
-def _by_complex_differences(f: Function, x: Any) -> Any:
-    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in np.eye(3) * 1e-6])
-
-
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @together
 @pytest.mark.parametrize("f", FUNCTIONS)
@@ -140,9 +137,7 @@ def test_what_a_try_catches_decides_as_in_the_plain_call(
         for x in POINTS[:4]:
             found = derived(x)
             if f is not _singular or x[1] != 0.3:  # no differences at an isolated point
-                np.testing.assert_allclose(
-                    found, _by_complex_differences(f, x), rtol=1e-5, atol=1e-6
-                )
+                np.testing.assert_allclose(found, differences(f, x), rtol=1e-5, atol=1e-6)
 
 
 @together
@@ -158,10 +153,8 @@ def test_values_are_those_of_the_plain_call_under_jit_and_vmap(f: Function) -> N
 
 def test_second_derivatives_follow_the_path_that_was_taken() -> None:
     for x in POINTS:
-        columns = [
-            (fd.grad(_jitter)(x + e) - fd.grad(_jitter)(x - e)) / 2e-6 for e in np.eye(3) * 1e-6
-        ]
-        np.testing.assert_allclose(fd.hessian(_jitter)(x), columns, rtol=1e-4, atol=1e-4)
+        expected = differences(fd.grad(_jitter), x)
+        np.testing.assert_allclose(fd.hessian(_jitter)(x), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_examples_that_differ_in_what_they_raise_are_refused_at_the_call() -> None:
@@ -170,11 +163,8 @@ def test_examples_that_differ_in_what_they_raise_are_refused_at_the_call() -> No
         with pytest.raises(ConcreteValueError, match=r"whether cholesky raises.*test_exceptions"):
             fd.vmap(f)(rows)
 
-    def looped(xs: Any) -> Any:
-        return fd.scan(lambda c, x: (c + _only_asked(x), c), 0.0, xs)[0]
-
     with pytest.raises(ConcreteValueError, match="whether cholesky raises"):
-        looped(rows)
+        fd.scan(lambda c, x: (c + _only_asked(x), c), 0.0, rows)[0]
 
 
 def test_exceptions_say_what_those_of_the_plain_call_say() -> None:

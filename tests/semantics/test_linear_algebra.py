@@ -10,7 +10,8 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import FuncdiffError
 from tests.claims import alike, refused
-from tests.semantics.modes import differences, gradient, slopes
+from tests.differences import differences
+from tests.semantics.modes import gradient, slopes
 
 linalg: Any = np.linalg
 RANDOM = np.random.default_rng(11)

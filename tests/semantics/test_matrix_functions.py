@@ -71,14 +71,11 @@ def _density_by_products(a: Any) -> Any:
 def _orders(f: Function, direction: Any) -> dict[str, Function]:
     """Return second derivatives, as tables and along a direction, in each order of modes."""
 
-    def pushed(a: Any) -> Any:
-        return fd.jvp(f, (a,), (direction,))[1]
-
     return {
         "hessian": fd.hessian(f),
         "reverse over reverse": fd.jacrev(fd.grad(f)),
         "forward over forward": fd.jacfwd(fd.jacfwd(f)),
-        "reverse over forward": fd.grad(pushed),
+        "reverse over forward": fd.grad(lambda a: fd.jvp(f, (a,), (direction,))[1]),
         "forward over reverse": lambda a: fd.hvp(f, (a,), (direction,)),
         "gradient of gradient": fd.grad(lambda a: np.sum(fd.grad(f)(a) * direction)),
     }

@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.scipy.linalg as fsl
+from tests.differences import differences
 from tests.together import together
 
 linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
@@ -101,17 +102,6 @@ def _one(a: Any, side: int) -> tuple[Any, Any]:
     return a * kept, 1 - kept
 
 
-def _differences(f: Function, x: Any) -> Any:
-    """Return the gradient of a real function, of both parts of complex numbers."""
-    step, found = 1e-6, np.zeros_like(x)
-    for place in np.ndindex(x.shape):
-        for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
-            t = np.zeros_like(x)
-            t[place] = step * unit
-            found[place] += unit * (f(x + t) - f(x - t)) / (2 * step)
-    return found
-
-
 @together
 @pytest.mark.thinned(10)
 @pytest.mark.parametrize(
@@ -128,7 +118,7 @@ def test_the_triangle_that_is_read_has_the_derivative(
 ) -> None:
     for matrix in [POSITIVE] if "sym" in name or name.startswith("ldl") else [POSITIVE, HERMITIAN]:
         a = FILLED[filling](*_one(matrix, side))
-        expected = _differences(f, a)
+        expected = differences(f, a)
         if filling == "stack":  # the last one is symmetric
             expected[2] = (expected[2] + expected[2].conj().T) / 2
         size = np.abs(expected).max()

@@ -8,20 +8,13 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import FuncdiffError
+from tests.differences import differences
 from tests.semantics.modes import gradient
 
 RANDOM = np.random.default_rng(29)
 A = RANDOM.normal(size=(3, 3)) + 3 * np.eye(3)
 LEFT, RIGHT = np.linalg.qr(RANDOM.normal(size=(4, 4)))[0], np.linalg.qr(A - A.T + np.ones(3))[0]
 WEIGHTS = RANDOM.normal(size=(4, 3))
-
-
-def _differences(f: Callable[[Any], Any], x: Any) -> Any:
-    """Return the gradient of a scalar function by central differences."""
-    step = 1e-6
-    units = np.eye(x.size).reshape(x.size, *x.shape)
-    slopes = [(f(x + step * e) - f(x - step * e)) / (2 * step) for e in units]
-    return np.reshape(slopes, x.shape)
 
 
 def _with_singular_values(*values: float, phase: Any = 1.0) -> Any:
@@ -138,7 +131,7 @@ def test_a_factor_that_moves_away_from_zero_at_a_singular_value_zero_raises() ->
         fd.grad(lambda p: slope(lambda s, p: s**3 + p, p))(p)
     np.testing.assert_allclose(
         fd.grad(lambda p: slope(np.multiply, p))(p),
-        _differences(lambda p: slope(np.multiply, p), p),
+        differences(lambda p: slope(np.multiply, p), p),
         rtol=1e-6,
     )
 

@@ -117,10 +117,7 @@ def mixture(d: int, k: int, n: int = 1000) -> Workload:
         return {"alpha": rng.normal(size=k), "mu": mu, "q": q, "l": lower}, x
 
     return Workload(
-        name=f"gmm, d = {d}, k = {k}",
-        arguments=arguments,
-        function=posterior,
-        by_hand=gradient,
+        name=f"gmm, d = {d}, k = {k}", arguments=arguments, function=posterior, by_hand=gradient
     )
 
 

@@ -7,15 +7,7 @@ from typing import Final
 from docs.benchmarks.workloads.tables import milliseconds
 from docs.benchmarks.workloads.timing import Figures
 
-WARM: Final = (
-    "fd.jit",
-    "fd.jit, llvm",
-    "fd",
-    "autograd",
-    "jax.jit",
-    "jax.jit, own",
-    "torch, own",
-)
+WARM: Final = ("fd.jit", "fd.jit, llvm", "fd", "autograd", "jax.jit", "jax.jit, own", "torch, own")
 COLD: Final = ("fd.jit", "fd", "autograd", "jax.jit", "torch, own")
 RATIOS: Final = (
     ("fd.jit", "jax.jit"),

@@ -31,11 +31,7 @@ def in_autograd(autograd: Any, layers: Any, images: Any, targets: Any) -> Any:
 
     def layer(x: Any, kernel: Any, bias: Any) -> Any:
         y = autograd.scipy.signal.convolve(
-            x,
-            kernel[:, :, ::-1, ::-1],
-            axes=([2, 3], [2, 3]),
-            dot_axes=([1], [1]),
-            mode="valid",
+            x, kernel[:, :, ::-1, ::-1], axes=([2, 3], [2, 3]), dot_axes=([1], [1]), mode="valid"
         )
         y = anp.maximum(y + bias[:, None, None], 0.0)
         n, o, height, width = y.shape

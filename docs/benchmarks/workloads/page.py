@@ -87,11 +87,7 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
     found = measured(runs)
     first = next(iter(found.values()))
     parts = [
-        HEAD.format(
-            goal=GOAL,
-            rounds=runs[0]["rounds"],
-            warm=runs[0]["warm calls"],
-        ),
+        HEAD.format(goal=GOAL, rounds=runs[0]["rounds"], warm=runs[0]["warm calls"]),
         machine(runs),
         means(found),
         means_by_kind(found),

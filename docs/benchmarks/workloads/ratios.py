@@ -13,14 +13,7 @@ OURS: Final = ("fd.jit", "fd.jit, numpy", "fd.jit, llvm", "fd")
 """Ways of funcdiff's."""
 GOAL: Final = 1.0
 """The ratio below which a cell is marked: funcdiff is to be as fast, at least."""
-PEERS: Final = (
-    "by hand",
-    "autograd",
-    "jax.jit",
-    "jax.jit, own",
-    "torch",
-    "torch, own",
-)
+PEERS: Final = ("by hand", "autograd", "jax.jit", "jax.jit, own", "torch", "torch, own")
 """The others that take part everywhere."""
 SMALL: Final = 1e-4
 """Seconds below which a gradient by hand is a small one."""

@@ -90,10 +90,7 @@ def trace_call(
 
 
 def with_values(
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    places: Sequence[int | str],
-    values: Sequence[Any],
+    args: Sequence[Any], kwargs: dict[str, Any], places: Sequence[int | str], values: Sequence[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return arguments with other values at some places, as `Selection` finds them."""
     changed, named = list(args), dict(kwargs)

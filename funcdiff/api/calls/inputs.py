@@ -198,10 +198,7 @@ def same_leaf(a: Any, b: Any) -> bool:
 # ---- differentiated arguments: chosen by number or name ------------------------------------------
 
 
-_POSITIONAL: Final = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-)
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Selection:
@@ -437,9 +434,7 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
 
 
 def _refuse_settings(
-    arguments: Sequence[Any],
-    structures: Sequence[pytree.Structure],
-    names: Callable[[int], object],
+    arguments: Sequence[Any], structures: Sequence[pytree.Structure], names: Callable[[int], object]
 ) -> None:
     """Refuse to differentiate by what is no container of numbers: None, text, flags, functions."""
     for k, (argument, structure) in enumerate(zip(arguments, structures, strict=True)):

@@ -59,9 +59,7 @@ def record_body(
 
 
 def forbid_changes(
-    call: Callable[[list[Tracer]], Any],
-    who: object,
-    path: Callable[[int], str],
+    call: Callable[[list[Tracer]], Any], who: object, path: Callable[[int], str]
 ) -> Callable[[list[Tracer]], Any]:
     """Return `call`, which calls a body, so that it raises if a tracer is changed in place.
 

@@ -330,10 +330,7 @@ class Sparsity:
 
 @transform
 def sparsity(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
+    f: Callable[P, Any], argnums: Argnums | None = None, *, argnames: Argnames | None = None
 ) -> Callable[P, Any]:
     """Return a function that finds where the Jacobian of `f` may differ from zero.
 

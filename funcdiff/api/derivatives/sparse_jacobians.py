@@ -518,11 +518,7 @@ def _read(
 
 
 def _plan_compressed(
-    derivative: _Derivative,
-    patterns: list[Pattern],
-    coloring: Coloring,
-    *,
-    by_columns: bool,
+    derivative: _Derivative, patterns: list[Pattern], coloring: Coloring, *, by_columns: bool
 ) -> Plan:
     """Compute columns that share no row together, or rows that share no column."""
     xs, ys, split = derivative.xs, derivative.ys, derivative.split

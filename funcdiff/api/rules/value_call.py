@@ -378,10 +378,7 @@ class ValueCall(Call):
         return tuple(given)
 
     def _make_call(
-        self,
-        jvp: Callable[..., Any] | None,
-        vjp: tuple[Callable[..., Any], ...] | None,
-        mode: str,
+        self, jvp: Callable[..., Any] | None, vjp: tuple[Callable[..., Any], ...] | None, mode: str
     ) -> Any:
         call = MadeCall(self.name, self.fixed, self.kind, self.builder, is_opaque=self._is_opaque)
         if vjp is not None and (mode == "pull" or jvp is None):

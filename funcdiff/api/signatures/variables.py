@@ -19,16 +19,7 @@ of transforms.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import (
-    Any,
-    ClassVar,
-    Generic,
-    Literal,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    TypeVarTuple,
-)
+from typing import Any, ClassVar, Generic, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray

@@ -17,11 +17,7 @@ Axes = Sequence[Sequence[int]]
 
 
 def convolve(
-    A: Any,
-    B: Any,
-    axes: Axes | None = None,
-    dot_axes: Axes = ((), ()),
-    mode: str = "full",
+    A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ()), mode: str = "full"
 ) -> Any:
     """Return the convolution of two arrays.
 

@@ -5,7 +5,7 @@ runs on blocks of so many rows that what lies between its operands and its resul
 cache.  Steps are ordered by *stages*: what a region sums up over all its rows is known only after
 it, so that what uses the sum comes in a later one.
 
-Without regions a chain of tanh (n = 10⁶) takes 1.3 times as long, Black-Scholes 1.2 times.
+Without regions a Gaussian mixture (d = 128) takes 1.9 times as long, Black-Scholes (n = 10⁶) 1.2.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _equations_to_repeat(
 
     They are short sums and products of what is much smaller, as of points and centres: to compute
     them takes less time than to write them to memory and to read them.  Without that a mixture
-    (d = 128) takes twice as long.
+    (d = 128) takes 1.3 times as long.
     """
     made: dict[Atom, tuple[Equation, _Place]] = {}
     short: dict[Atom, int] = {}  # by result, its rows

@@ -29,17 +29,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.mathematics import fmax, maximum
 from funcdiff.ops.products.contract import contract
-from funcdiff.space import (
-    Axes,
-    Broadcast,
-    add,
-    broadcast_p,
-    mul,
-    mul_p,
-    neg,
-    neg_p,
-    zeros,
-)
+from funcdiff.space import Axes, Broadcast, add, broadcast_p, mul, mul_p, neg, neg_p, zeros
 
 Lowering: TypeAlias = Callable[..., Any]
 """Of the operands of an equation, gives its result."""
@@ -97,10 +87,7 @@ _POWERS: Final[dict[float, Lowering]] = {
 }
 """By exponent, products that are off by 1.3, 1.9 and 1.9 units in the last place."""
 
-EXPANSIONS: Final[dict[str, Lowering]] = {
-    "logistic": _logistic,
-    "logaddexp": _logaddexp,
-}
+EXPANSIONS: Final[dict[str, Lowering]] = {"logistic": _logistic, "logaddexp": _logaddexp}
 
 
 def _expansion(eq: Equation) -> Lowering | None:

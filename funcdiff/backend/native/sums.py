@@ -261,13 +261,7 @@ class Sums(Block):
         return made[0] if result is None else result
 
     def _row_total(
-        self,
-        length: int,
-        once: Any,
-        combine: Combine,
-        so_far: Vector,
-        start: Vector,
-        most: int,
+        self, length: int, once: Any, combine: Combine, so_far: Vector, start: Vector, most: int
     ) -> Vector:
         """Combine the elements of a row: parts of it in lanes, and long rows in pieces."""
         code = self.code

@@ -36,11 +36,7 @@ def copy_equation(eq: Equation, operands: Sequence[Tracer]) -> Sequence[Tracer]:
 
 
 def walk(
-    program: Program,
-    operands: Sequence[Tracer],
-    rule: Rule,
-    *,
-    derives: bool = False,
+    program: Program, operands: Sequence[Tracer], rule: Rule, *, derives: bool = False
 ) -> list[Tracer]:
     """Visit the equations in order, giving each to `rule` with its operands; return outputs.
 

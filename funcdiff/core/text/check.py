@@ -7,16 +7,7 @@ from collections.abc import Hashable
 from dataclasses import fields
 from functools import lru_cache
 from types import UnionType
-from typing import (
-    Any,
-    Final,
-    NamedTuple,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Final, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 

@@ -85,9 +85,7 @@ functions: Final[tuple[Refusal, ...]] = (
         _STOPPED,
     ),
     _group(
-        "min_scalar_type",
-        "Its answer depends on the value.",
-        "Use x.dtype or np.result_type(x).",
+        "min_scalar_type", "Its answer depends on the value.", "Use x.dtype or np.result_type(x)."
     ),
     _group(
         "busday_count busday_offset datetime_as_string is_busday isnat",
@@ -125,9 +123,7 @@ functions: Final[tuple[Refusal, ...]] = (
         "Use np.sqrt(x), or np.sqrt(x + 0j) for a complex result.",
     ),
     _group(
-        "lib.format.* lib.npyio.* ctypeslib.*",
-        "It is about files or foreign memory.",
-        _OUTSIDE,
+        "lib.format.* lib.npyio.* ctypeslib.*", "It is about files or foreign memory.", _OUTSIDE
     ),
     _group("trapz", "NumPy has deprecated it.", "Use np.trapezoid."),
     _group("in1d", "NumPy has deprecated it.", "Use np.isin."),

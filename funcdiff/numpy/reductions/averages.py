@@ -80,10 +80,7 @@ def _count(x: Tracer, nan: Tracer | None, axes: tuple[int, ...], where: Any) -> 
     return sum_of(convert(logical_not(nan), INT), axes, where)
 
 
-@family(
-    Member("mean", "Return the mean over axes{}; of float16, computed in float32."),
-    operands=1,
-)
+@family(Member("mean", "Return the mean over axes{}; of float16, computed in float32."), operands=1)
 def _mean(
     of: Member,
     a: Any,

@@ -121,8 +121,7 @@ def _boundary(index: Any, goes_down: Callable[[Any], Any]) -> Any:
 _DISCRETE: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "inverted_cdf": lambda n, q: _boundary(n * q - 1, lambda part: part == 0),
     "closest_observation": lambda n, q: _boundary(
-        n * q - 1 - 0.5,
-        lambda part: np.logical_and(part == 0, np.floor(n * q - 1 - 0.5) % 2 == 1),
+        n * q - 1 - 0.5, lambda part: np.logical_and(part == 0, np.floor(n * q - 1 - 0.5) % 2 == 1)
     ),
     "lower": lambda n, q: np.floor((n - 1) * q),
     "higher": lambda n, q: np.ceil((n - 1) * q),

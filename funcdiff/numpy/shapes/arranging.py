@@ -161,12 +161,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
 
 @implements(np.trace)
 def trace(
-    a: Any,
-    offset: Any = 0,
-    axis1: Any = 0,
-    axis2: Any = 1,
-    dtype: Any = None,
-    out: Any = None,
+    a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
 ) -> Any:
     """Return the sum of a diagonal."""
     return np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)  # type: ignore[call-overload]

@@ -25,13 +25,7 @@ from funcdiff.ops.structure.slicing import slice_along
 
 @implements(np.concatenate, operands=1)
 def concatenate(
-    arrays: Any,
-    /,
-    axis: Any = 0,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Join arrays along an existing axis."""
     if isinstance(arrays, Tracer) and arrays.ndim == 0:

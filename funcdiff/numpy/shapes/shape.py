@@ -103,8 +103,7 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
     model = views.layout(x, settle=True)
     if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
         raise refusal_error(
-            f"{name}(order={order!r})",
-            f"{_UNKNOWN_LAYOUT} Say order='C' or order='F'.",
+            f"{name}(order={order!r})", f"{_UNKNOWN_LAYOUT} Say order='C' or order='F'."
         )
     if model.flags.c_contiguous:
         return axes

@@ -35,12 +35,7 @@ from funcdiff.numpy.border.promotion import (
 from funcdiff.numpy.border.values import concrete_value, is_traced
 from funcdiff.numpy.creation import construction
 from funcdiff.numpy.memory import mutation, views
-from funcdiff.numpy.messages.foreign import (
-    cure_of_ufunc,
-    lost_by_tracing,
-    operation_of,
-    ufunc_name,
-)
+from funcdiff.numpy.messages.foreign import cure_of_ufunc, lost_by_tracing, operation_of, ufunc_name
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE, explain
 from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.families import Elementwise, by_ufunc

@@ -119,19 +119,11 @@ def _origins_impl(p: Axis) -> Callable[..., Any]:
     return function
 
 
-sort_p: Final = _values(
-    "sort",
-    Sorting,
-    lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind),
-)
+sort_p: Final = _values("sort", Sorting, lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind))
 partition_p: Final = _values(
     "partition", Partition, lambda p: lambda x: np.partition(x, p.kth, axis=p.axis)
 )
-argsort_p: Final = _positions(
-    "argsort",
-    Sorting,
-    _argsort_impl,
-)
+argsort_p: Final = _positions("argsort", Sorting, _argsort_impl)
 argpartition_p: Final = _positions(
     "argpartition", Partition, lambda p: lambda x: np.argpartition(x, p.kth, axis=p.axis)
 )
@@ -301,12 +293,7 @@ def _share_by_sorting(x: Tracer, y: Tracer, t: Tracer) -> Tracer:
 
 
 order_statistics_p: Final = Primitive(
-    "order_statistics",
-    Axis,
-    abstract=_abstract,
-    impl=_impl,
-    jvp=_jvp,
-    access=along,
+    "order_statistics", Axis, abstract=_abstract, impl=_impl, jvp=_jvp, access=along
 )
 
 

@@ -14,14 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import (
-    NONE,
-    Facts,
-    Operation,
-    Params,
-    Tracers,
-    Types,
-)
+from funcdiff.core.primitive import NONE, Facts, Operation, Params, Tracers, Types
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.recording.entries import live_variables
 from funcdiff.core.running.walk import nested

@@ -66,11 +66,7 @@ def imag(z: Tracer) -> Tracer:
 
 
 conj_p: Final = symmetric(
-    "conj",
-    Params,
-    impl=lambda _p: np.conjugate,
-    operands=slice(None),
-    access=pointwise,
+    "conj", Params, impl=lambda _p: np.conjugate, operands=slice(None), access=pointwise
 )
 
 

@@ -321,12 +321,8 @@ def _require_no_ties(t: Any, same: Any) -> Any:
     return t
 
 
-simple_spectrum_p: Final = assertion("simple_spectrum", _require_no_ties)
-
-
-def simple_spectrum(t: Tracer, same: Tracer) -> Tracer:
-    """Return `t`, a tangent or cotangent that exists only where no two values are equal."""
-    return bind(simple_spectrum_p, NONE, t, same)[0]
+simple_spectrum: Final = assertion("simple_spectrum", _require_no_ties)
+"""Return `t`, a tangent or cotangent that exists only where no two values are equal."""
 
 
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------

@@ -96,12 +96,7 @@ class MatrixFunction(Params, ABC):
         """Return the direction that a change of the matrix is."""
 
     @abstractmethod
-    def blocks(
-        self,
-        series: Tracers,
-        factors: Factors,
-        directions: Sequence[Direction],
-    ) -> Tracers:
+    def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return the derivative along directions, from f, f', f''/2, … at the values."""
 
     @abstractmethod
@@ -144,11 +139,7 @@ def _check_last(
 
 
 def _blocks(
-    p: MatrixFunction,
-    a: Tracer,
-    series: Tracers,
-    factors: Factors,
-    directions: Sequence[Direction],
+    p: MatrixFunction, a: Tracer, series: Tracers, factors: Factors, directions: Sequence[Direction]
 ) -> Tracers:
     u, w, v = factors
     u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)

@@ -246,11 +246,7 @@ def _rotation(b: Tracer) -> Tracer:
 
 
 qr_p: Final[Primitive[Qr]] = Primitive(
-    "qr",
-    Qr,
-    abstract=_abstract_qr,
-    impl=lambda p: lambda a: _factors(p, a),
-    jvp=_qr_jvp,
+    "qr", Qr, abstract=_abstract_qr, impl=lambda p: lambda a: _factors(p, a), jvp=_qr_jvp
 )
 
 

@@ -54,12 +54,8 @@ def _of_constant_rank(t: Any, s: Any, tolerance: Any) -> Any:
     return t
 
 
-constant_rank_p: Final = assertion("constant_rank", _of_constant_rank)
-
-
-def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:
-    """Return `t`, a direction or its cotangent, if singular values that count as zero are zero."""
-    return bind(constant_rank_p, NONE, t, s, tolerance)[0]
+constant_rank: Final = assertion("constant_rank", _of_constant_rank)
+"""Return `t`, a direction or its cotangent, if singular values that count as zero are zero."""
 
 
 def _assure(x: Any, missing: Any) -> Any:
@@ -74,12 +70,8 @@ def _assure(x: Any, missing: Any) -> Any:
     return x
 
 
-assured_rank_p: Final = assertion("assured_rank", _assure)
-
-
-def assured_rank(x: Tracer, missing: Tracer) -> Tracer:
-    """Return `x`, which is right if a rank is full: if nothing is missing."""
-    return bind(assured_rank_p, NONE, x, missing)[0]
+assured_rank: Final = assertion("assured_rank", _assure)
+"""Return `x`, which is right if a rank is full: if nothing is missing."""
 
 
 # ---- the pseudoinverse ---------------------------------------------------------------------------

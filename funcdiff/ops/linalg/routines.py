@@ -100,12 +100,7 @@ def _impl(p: Constant) -> Callable[..., Any]:
     return over_stack(one, *p.depths)
 
 
-scipy_constant_p: Final = constant_op(
-    "scipy_constant",
-    Constant,
-    abstract=_abstract,
-    impl=_impl,
-)
+scipy_constant_p: Final = constant_op("scipy_constant", Constant, abstract=_abstract, impl=_impl)
 
 
 def scipy_constant(

@@ -158,12 +158,8 @@ def _require_full_rank(x: Any, zero: Any) -> Any:
     return x
 
 
-full_rank_p: Final = assertion("full_rank", _require_full_rank)
-
-
-def full_rank(x: Tracer, zero: Tracer) -> Tracer:
-    """Return `x`, a tangent or cotangent that exists only where nothing is zero."""
-    return bind(full_rank_p, NONE, x, zero)[0]
+full_rank: Final = assertion("full_rank", _require_full_rank)
+"""Return `x`, a tangent or cotangent that exists only where nothing is zero."""
 
 
 # ---- functions of singular values at zero --------------------------------------------------------
@@ -181,12 +177,8 @@ def _require_vanishing(t: Any, values: Any, zero: Any) -> Any:
     return t
 
 
-vanish_on_kernel_p: Final = assertion("vanish_on_kernel", _require_vanishing)
-
-
-def vanish_on_kernel(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:
-    """Return `t`, a direction or its cotangent, if the values are zero where they have to be."""
-    return bind(vanish_on_kernel_p, NONE, t, values, zero)[0]
+vanish_on_kernel: Final = assertion("vanish_on_kernel", _require_vanishing)
+"""Return `t`, a direction or its cotangent, if the values are zero where they have to be."""
 
 
 # ---- which values are equal, and which are zero --------------------------------------------------

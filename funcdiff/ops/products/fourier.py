@@ -137,14 +137,10 @@ def _abstract_irfft(p: Fourier, x: ArrayType) -> ArrayType:
 
 
 rfft_p: Final = _transform(
-    "rfft",
-    _abstract_rfft,
-    lambda p, ct: irfft(_weigh(conj(ct), p, 0.5), _opposite(p)),
+    "rfft", _abstract_rfft, lambda p, ct: irfft(_weigh(conj(ct), p, 0.5), _opposite(p))
 )
 irfft_p: Final = _transform(
-    "irfft",
-    _abstract_irfft,
-    lambda p, ct: conj(_weigh(rfft(ct, _opposite(p)), p, 2)),
+    "irfft", _abstract_irfft, lambda p, ct: conj(_weigh(rfft(ct, _opposite(p)), p, 2))
 )
 
 

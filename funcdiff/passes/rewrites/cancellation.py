@@ -26,16 +26,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.mathematics import div, reciprocal, square, sub
 from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules
-from funcdiff.space import (
-    Axes,
-    add_p,
-    kept_axes,
-    mul_p,
-    neg_p,
-    reduce_sum_p,
-    splat,
-    without,
-)
+from funcdiff.space import Axes, add_p, kept_axes, mul_p, neg_p, reduce_sum_p, splat, without
 
 _STEPS: Final = 48
 """Equations that are looked at, at most."""

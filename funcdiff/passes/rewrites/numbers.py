@@ -25,15 +25,7 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p, permute_p, reshape_p, select_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
 from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, is_same
-from funcdiff.space import (
-    add_p,
-    broadcast_p,
-    mul_p,
-    neg_p,
-    reduce_sum_p,
-    splat,
-    without,
-)
+from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p, splat, without
 
 # ---- Moves negations to the outputs of linear programs, where they cancel or are absorbed --------
 #

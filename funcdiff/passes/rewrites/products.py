@@ -73,7 +73,4 @@ def _work(sizes: Mapping[int, int], left: Iterable[int], right: Iterable[int]) -
 
 
 sums: Final[Rules] = {(reduce_sum_p, contract_p): (_sum_of_product,)}
-rules: Final[Rules] = {
-    **sums,
-    (contract_p, contract_p): (_regroup,),
-}
+rules: Final[Rules] = {**sums, (contract_p, contract_p): (_regroup,)}

@@ -29,12 +29,7 @@ from funcdiff.ops.structure.structural import (
     reverse_p,
 )
 from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, involution_rule, is_same
-from funcdiff.space import (
-    Broadcast,
-    broadcast_p,
-    mul_p,
-    neg_p,
-)
+from funcdiff.space import Broadcast, broadcast_p, mul_p, neg_p
 
 # ---- views ---------------------------------------------------------------------------------------
 

@@ -11,13 +11,7 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.core.running.walk import made_by
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.ops.elementwise.logic import (
-    equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    operations,
-)
+from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or, operations
 from funcdiff.ops.structure.structural import select_p
 from funcdiff.passes.rewrites.rewriter import Emit, Rules, involution_rule, is_same
 from funcdiff.space import splat
@@ -49,10 +43,7 @@ def _decide(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
 def _infinite_number(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """isinf(x) ∧ (x = c) = false for a finite number c."""
     for first, second in ((x, y), (y, x)):
-        infinite, equals = (
-            made_by(first, _isinf_p),
-            made_by(second, equal.primitive),
-        )
+        infinite, equals = (made_by(first, _isinf_p), made_by(second, equal.primitive))
         if not (infinite and equals):
             continue
         for operand, number in (equals[1], equals[1][::-1]):

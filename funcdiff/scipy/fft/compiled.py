@@ -31,12 +31,7 @@ def _inverse(inorm: int) -> Any:
 
 @covers(_COMPILED, "c2c")
 def _complex(
-    a: Any,
-    axes: Sequence[int],
-    forward: bool,
-    inorm: int,
-    _out: Any = None,
-    _workers: Any = None,
+    a: Any, axes: Sequence[int], forward: bool, inorm: int, _out: Any = None, _workers: Any = None
 ) -> Any:
     if forward:
         return _along(np.fft.fft, a, axes, _NORMS[inorm])
@@ -45,12 +40,7 @@ def _complex(
 
 @covers(_COMPILED, "r2c")
 def _half_spectrum(
-    a: Any,
-    axes: Sequence[int],
-    forward: bool,
-    inorm: int,
-    _out: Any = None,
-    _workers: Any = None,
+    a: Any, axes: Sequence[int], forward: bool, inorm: int, _out: Any = None, _workers: Any = None
 ) -> Any:
     *others, last = axes
     half = _along(np.fft.fft, np.fft.rfft(a, axis=last, norm=_NORMS[inorm]), others, _NORMS[inorm])

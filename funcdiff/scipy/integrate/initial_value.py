@@ -173,8 +173,7 @@ class Problem:
             first = len(fixed)
             with without_recording():
                 self._programs[key] = closure(
-                    lambda *xs: self._replay(layout, xs[:first], self.split(xs[first:])),
-                    *types,
+                    lambda *xs: self._replay(layout, xs[:first], self.split(xs[first:])), *types
                 )
         made: Closure = self._programs[key]
         return Plan(made.program, [*made.captures, *fixed])

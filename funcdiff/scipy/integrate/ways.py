@@ -131,9 +131,7 @@ class Ways:
 
 
 def closures(
-    functions: Sequence[Callable[..., Any]],
-    types: Sequence[ArrayType],
-    explore: Callable[..., Any],
+    functions: Sequence[Callable[..., Any]], types: Sequence[ArrayType], explore: Callable[..., Any]
 ) -> list[Closure]:
     """Trace functions of the same arguments, by their ways if they decide by values.
 

@@ -61,13 +61,7 @@ def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
 
 @method_of(_MODULE, "Akima1DInterpolator")
 def __init__(  # noqa: N807 (a method)
-    self: Any,
-    x: Any,
-    y: Any,
-    axis: int = 0,
-    *,
-    method: str = "akima",
-    extrapolate: Any = None,
+    self: Any, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None
 ) -> None:
     """Interpolate with slopes that are means of differences, weighted by their changes."""
     if method not in {"akima", "makima"}:

@@ -196,11 +196,7 @@ borrow_functions("scipy.linalg", "cosm sinm tanm coshm sinhm tanhm")
 
 @covers("scipy.linalg")
 def expm_frechet(
-    A: Any,
-    E: Any,
-    method: str | None = None,
-    compute_expm: bool = True,
-    check_finite: bool = True,
+    A: Any, E: Any, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
 ) -> Any:
     """Return the exponential and its derivative along E, linear in E, which have derivatives.
 

@@ -113,10 +113,7 @@ def _transpose(a: Traced, trans: int, lower: bool) -> tuple[Traced, bool]:
 
 @covers("scipy.linalg", note=_SYMMETRIC)
 def cholesky(
-    a: Any,
-    lower: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Return the Cholesky factor; the gradient is symmetric.
 
@@ -128,10 +125,7 @@ def cholesky(
 
 @covers("scipy.linalg", note=f"The triangle that does not count is zero. {_SYMMETRIC}")
 def cho_factor(
-    a: Any,
-    lower: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Return the Cholesky factor for `cho_solve`; the triangle that does not count is zero."""
     return cholesky(a, lower), lower
@@ -139,10 +133,7 @@ def cho_factor(
 
 @covers("scipy.linalg", joins=False)
 def cho_solve(
-    c_and_lower: Any,
-    b: Any,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
+    c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
     """Solve a system from the Cholesky factor of its matrix, by two triangular solves."""
     c, lower = c_and_lower
@@ -157,11 +148,7 @@ def cho_solve(
 
 
 @covers("scipy.linalg", note="The row exchanges are constant.")
-def lu_factor(
-    a: Any,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> Any:
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return L and U in one matrix, and the row exchanges, which are constant.
 
     With X = L⁻¹·P·dA·U⁻¹, dL = L·tril(X, -1) and dU = triu(X)·U (F. de Hoog, R. Anderssen,
@@ -172,11 +159,7 @@ def lu_factor(
 
 @covers("scipy.linalg", joins=False)
 def lu_solve(
-    lu_and_piv: Any,
-    b: Any,
-    trans: int = 0,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
+    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
     """Solve a system from the LU factorization of its matrix, by two triangular solves."""
     factors, pivots = lu_and_piv
@@ -243,11 +226,7 @@ def inv(
 
 
 @covers("scipy.linalg")
-def det(
-    a: Any,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> Any:
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return the determinant in double precision; its derivative is exact at singular matrices."""
     (x,) = squares(a)
     return np.linalg.det(x.astype(complex_dtype(FLOAT) if x.dtype.kind == "c" else FLOAT))

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import FLOAT, complex_dtype
-from funcdiff.numpy.border.promotion import (
-    Traced,
-    array,
-    broadcast_shapes,
-    broadcast_to,
-    promote,
-)
+from funcdiff.numpy.border.promotion import Traced, array, broadcast_shapes, broadcast_to, promote
 from funcdiff.ops.structure.structural import convert, reshape
 
 

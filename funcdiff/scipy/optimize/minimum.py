@@ -269,10 +269,7 @@ def minimum_at(problem: Problem, x: Any, start: Any) -> Minimum:
     )
     bounds, targets = (
         np.where(side < 0, low, np.where(side > 0, high, 0.0))
-        for side, low, high in (
-            (at_bounds, problem.lower, problem.upper),
-            (at_limits, *limits),
-        )
+        for side, low, high in ((at_bounds, problem.lower, problem.upper), (at_limits, *limits))
     )
 
     def lagrangian(x: Any, multipliers: Any) -> Any:

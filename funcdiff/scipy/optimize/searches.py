@@ -119,11 +119,7 @@ for name in _REPORTS:
 _HOPS: Final = Report("success nit nfev minimization_failures")
 
 
-@covers(
-    "scipy.optimize",
-    closures=True,
-    note="the result has x, fun, counts and the message",
-)
+@covers("scipy.optimize", closures=True, note="the result has x, fun, counts and the message")
 def basinhopping(func: Callable[..., Any], x0: Any, *args: Any, **kwargs: Any) -> Any:
     """Find the least of many minima, as SciPy does, and differentiate it: see `minimize`.
 

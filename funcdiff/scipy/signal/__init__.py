@@ -24,7 +24,6 @@ import funcdiff.scipy.signal.peaks
 import funcdiff.scipy.signal.ranks
 import funcdiff.scipy.signal.segments
 import funcdiff.scipy.signal.transfer_functions
-import funcdiff.scipy.signal.trends
 import funcdiff.scipy.signal.waveforms
 import funcdiff.scipy.signal.windows  # noqa: F401
 from funcdiff.scipy.borrowed import borrow_classes, borrow_functions
@@ -77,8 +76,7 @@ borrow_functions(
     note="Places are constants, found in values; under jit they decide, but for widths.",
 )
 borrow_classes(
-    "scipy.signal",
-    "CZT ShortTimeFFT StateSpace TransferFunction ZerosPolesGain ZoomFFT dlti lti",
+    "scipy.signal", "CZT ShortTimeFFT StateSpace TransferFunction ZerosPolesGain ZoomFFT dlti lti"
 )
 
 _COMPILED = "SciPy's routine is compiled, and has no derivative here. "

@@ -19,11 +19,7 @@ from funcdiff.scipy.special.python_functions import floating, for_traced
 
 @for_traced
 def logsumexp(
-    a: Any,
-    axis: Any = None,
-    b: Any = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
     """Return ln Σ b·exp(a).
 

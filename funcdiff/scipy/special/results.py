@@ -59,11 +59,7 @@ several("itj0y0", bessel.itj0, bessel.ity0)
 several("it2i0k0", bessel.it2i0, bessel.it2k0)
 several("it2j0y0", bessel.it2j0, bessel.it2y0)
 several(
-    "itairy",
-    bessel.itairy_ai,
-    bessel.itairy_bi,
-    bessel.itairy_turned_ai,
-    bessel.itairy_turned_bi,
+    "itairy", bessel.itairy_ai, bessel.itairy_bi, bessel.itairy_turned_ai, bessel.itairy_turned_bi
 )
 several("pbdv", bessel.pbdv_value, bessel.pbdv_slope)
 several("pbvv", bessel.pbvv_value, bessel.pbvv_slope)

@@ -175,6 +175,6 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 COUNT_SLOPES: Final[dict[str, dict[str, Callable[..., Any]]]] = {
-    "skellam": {f"_{m}": _skellam_slopes(m) for m in ("pmf", "logpmf", "cdf", "sf")},
+    "skellam": {f"_{m}": _skellam_slopes(m) for m in ("pmf", "logpmf", "cdf", "sf")}
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

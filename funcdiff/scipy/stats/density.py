@@ -77,9 +77,4 @@ class gaussian_kde(_Estimate):  # type: ignore[misc]  # noqa: N801 (SciPy's name
 
 
 define("scipy.stats._kde", gaussian_kde=gaussian_kde, check_random_state=check_random_state)
-cover(
-    "scipy.stats",
-    "gaussian_kde",
-    gaussian_kde,
-    note="What is drawn does not move with weights.",
-)
+cover("scipy.stats", "gaussian_kde", gaussian_kde, note="What is drawn does not move with weights.")

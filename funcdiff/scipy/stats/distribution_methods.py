@@ -226,10 +226,5 @@ _STEPS: Final[dict[str, Callable[..., Any]]] = {
 """Of discrete distributions, which are step functions."""
 
 method_p: Final = Primitive(
-    "distribution_method",
-    Method,
-    _abstract,
-    impl=_implementation,
-    jvp=_forward,
-    access=pointwise,
+    "distribution_method", Method, _abstract, impl=_implementation, jvp=_forward, access=pointwise
 )

@@ -164,12 +164,7 @@ def _abstract(p: Slope, *types: ArrayType) -> Types:
 
 
 entropy_slope_p: Final = Primitive(
-    "entropy_slope",
-    Slope,
-    _abstract,
-    impl=_implementation,
-    jvp=_forward,
-    access=pointwise,
+    "entropy_slope", Slope, _abstract, impl=_implementation, jvp=_forward, access=pointwise
 )
 
 STATEMENTS[entropy_slope_p.name] = from_outside(

@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.patterns.pattern import (
-    Argument,
-    Pattern,
-    ascending,
-    complex_,
-    flags,
-    positive,
-    real,
-)
+from tests.patterns.pattern import Argument, Pattern, ascending, complex_, flags, positive, real
 from tests.patterns.tables.calls import call
 
 

@@ -57,11 +57,6 @@ def _step(w: Any, c: Any, x: Any) -> Any:
     return carry, carry * c
 
 
-def _pair(a: Any, b: Any, x: Any) -> Any:
-    """Carry two values, the second of which is active only from the second iteration on."""
-    return a * x, b + np.cos(a), a * b
-
-
 def _linear(w: Any, c: Any, x: Any) -> Any:
     return c + x * w, c
 
@@ -113,7 +108,7 @@ def _two_sweeps(w: Any, c: Any, d: Any) -> Sequence[Any]:
 
 
 STEP = body(_step, SCALAR, ROW, ROW)
-PAIR = body(_pair, ROW, ROW, ROW)
+PAIR = body(lambda a, b, x: (a * x, b + np.cos(a), a * b), ROW, ROW, ROW)
 LINEAR = body(_linear, ROW, ROW, ROW)
 COUNTING = body(_counting, SCALAR, np.int64(0), SCALAR)
 COMPLEX = body(_step, 1j, 1j, 1j)

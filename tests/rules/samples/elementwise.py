@@ -112,10 +112,6 @@ def _samples(name: str) -> list[Sample]:
     return found
 
 
-def _heaviside_at_zero(h: Any) -> Any:
-    return heaviside(constant(0.0, h.type), h)
-
-
 EXACT = {
     exact_add: 2, exact_subtract: 2, exact_multiply: 2, exact_negative: 1, exact_absolute: 1,
 }  # fmt: skip
@@ -143,7 +139,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(ldexp, np.float32(0.7), np.int64(-2), order=1),
     ],
 }
-SAMPLES["heaviside"].append(sample(_heaviside_at_zero, real(3)))
+SAMPLES["heaviside"].append(sample(lambda h: heaviside(constant(0.0, h.type), h), real(3)))
 
 
 SAMPLES |= {

@@ -21,16 +21,12 @@ def _jump(a: Any, jump: Any, x: Any) -> Any:
     return (np.where(x < jump, a[0] * x, np.exp(a[1] * x)),)
 
 
-def _wave(a: Any, x: Any) -> Any:
-    return (np.exp(-a * x),)
-
-
 def _weighted(a: Any, x: Any) -> Any:
     return (np.exp(-a * x) * np.cos(1.5 * x),)
 
 
 BODY = body(_integrands, THETA, SCALE, 0.0)
-WAVE, WEIGHTED = body(_wave, THETA, 0.0), body(_weighted, THETA, 0.0)
+WAVE, WEIGHTED = body(lambda a, x: (np.exp(-a * x),), THETA, 0.0), body(_weighted, THETA, 0.0)
 JUMP = body(_jump, THETA, 0.0, 0.0)
 TIGHT = (("epsabs", 1e-12), ("epsrel", 1e-12))
 COSINE = (*TIGHT, ("weight", "cos"), ("wvar", 1.5))

@@ -121,16 +121,12 @@ def _functions(f: Callable[..., Any], *, order: int, kink: bool) -> Callable[...
     return function
 
 
-def _fourth(r: Any) -> Any:
-    return (r**4,)
-
-
 SAMPLES |= {
     "radial": [
         sample(_functions(_waves, order=0, kink=True), SQUARES, real(3)),
         sample(_functions(_waves, order=0, kink=False), SQUARES, np.array(0.7)),
         sample(_functions(_bells, order=0, kink=True), SQUARES, np.array(0.7), real(3)),
-        sample(_functions(_fourth, order=1, kink=True), SQUARES),
+        sample(_functions(lambda r: (r**4,), order=1, kink=True), SQUARES),
     ],
     "known": [sample(lambda x: known(2 * x, x + x), real(3, 2))],
 }

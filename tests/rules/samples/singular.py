@@ -61,12 +61,7 @@ def _waves(s: Any, x: Any) -> Any:
 
 
 def _cubes(s: Any, x: Any) -> Any:
-    return (s**3 * _each(x, s),)
-
-
-def _each(x: Any, s: Any) -> Any:
-    """Repeat one number per matrix."""
-    return broadcast(x, s.shape, tuple(range(x.ndim)))
+    return (s**3 * broadcast(x, s.shape, tuple(range(x.ndim))),)
 
 
 def _complex_cubes(s: Any, x: Any) -> Any:

@@ -180,13 +180,7 @@ banded_solve_p: Final = solver(
 
 
 def banded_solve(
-    ab: Tracer,
-    b: Tracer,
-    *,
-    lower: int,
-    upper: int,
-    turned: bool = False,
-    positive: bool = False,
+    ab: Tracer, b: Tracer, *, lower: int, upper: int, turned: bool = False, positive: bool = False
 ) -> Tracer:
     """Return A⁻¹·B, or that of Aᵀ; a positive definite matrix is given with all its diagonals."""
     return bind(banded_solve_p, Band(lower, upper, turned, positive), ab, b)[0]

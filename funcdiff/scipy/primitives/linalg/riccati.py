@@ -135,12 +135,7 @@ def _jvp(p: Riccati, xs: Tracers, ts: Tangents) -> Pushed:
     xe, xa = matmul(adjoint(e), x), matmul(adjoint(a), x)
     tweight = _sum(tr, *(_both(_times(bx, tb)) if p.discrete else ()), like=r)
     first, second = (
-        (_times(xa, ta), _minus(_times(xe, te)))
-        if p.discrete
-        else (
-            _times(xe, ta),
-            _times(xa, te),
-        )
+        (_times(xa, ta), _minus(_times(xe, te))) if p.discrete else (_times(xe, ta), _times(xa, te))
     )
     change = _sum(
         tq,
@@ -197,12 +192,7 @@ def stein(m: Tracer, c: Tracer) -> Tracer:
 
 
 riccati_p: Final = Primitive(
-    "riccati",
-    Riccati,
-    abstract=_abstract,
-    impl=_impl,
-    jvp=_jvp,
-    facts=Facts(raises=True),
+    "riccati", Riccati, abstract=_abstract, impl=_impl, jvp=_jvp, facts=Facts(raises=True)
 )
 
 

@@ -194,12 +194,7 @@ def _impl(p: Order) -> Callable[..., Any]:
 
 
 schur_p: Final = Primitive(
-    "schur",
-    Order,
-    abstract=_abstract,
-    impl=_impl,
-    jvp=_jvp,
-    facts=Facts(raises=True),
+    "schur", Order, abstract=_abstract, impl=_impl, jvp=_jvp, facts=Facts(raises=True)
 )
 
 

@@ -57,20 +57,14 @@ def _band(t: Tracer) -> Tracer:
     return select(near, t, zeros(t.type))
 
 
-_TURNED: Final = {
-    "lower triangular": "upper triangular",
-    "upper triangular": "lower triangular",
-}
+_TURNED: Final = {"lower triangular": "upper triangular", "upper triangular": "lower triangular"}
 
 structured_solve_p: Final = solver(
     "structured_solve",
     Structure,
     lambda p: routine("solve", assume_a=p.kind, lower=p.lower),
     product=lambda p, a, x: matmul(part(p, a), x),
-    turned=lambda p, a: (
-        Structure(_TURNED.get(p.kind, p.kind), not p.lower),
-        matrix_transpose(a),
-    ),
+    turned=lambda p, a: (Structure(_TURNED.get(p.kind, p.kind), not p.lower), matrix_transpose(a)),
 )
 
 

@@ -15,7 +15,7 @@ Processing 42 (1994), 1038-1051.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -64,17 +64,6 @@ def _transform(x: Any, *, name: str, kind: int, axis: int, norm: str, orthogonal
     return compute(x, kind, axis=axis, norm=norm, orthogonalize=orthogonal)
 
 
-def _impl(p: Cosine) -> Callable[..., Any]:
-    return partial(
-        _transform,
-        name=p.function,
-        kind=p.type,
-        axis=p.axis,
-        norm=p.norm,
-        orthogonal=p.orthogonal,
-    )
-
-
 def _weigh(x: Tracer, axis: int, first: float, last: float) -> Tracer:
     """Multiply the ends of an axis."""
     length = x.shape[axis]
@@ -100,7 +89,9 @@ cosine_p: Final = linear(
     "cosine_transform",
     Cosine,
     abstract=_abstract,
-    impl=_impl,
+    impl=lambda p: partial(
+        _transform, name=p.function, kind=p.type, axis=p.axis, norm=p.norm, orthogonal=p.orthogonal
+    ),
     transpose=_transpose,
     access=along,
 )

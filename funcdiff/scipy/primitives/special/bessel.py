@@ -229,17 +229,9 @@ def _spherical(name: str, below: int, above: int) -> tuple[Op, Op]:
     def derivative(n: Any, z: Any) -> Any:
         return _in_dtype_of(z, scipy_function(name)(n, z, derivative=True))
 
-    value = special(
-        name,
-        None,
-        _neighbours(lambda n, z: value(n, z), below, above),
-        run=function,
-    )
+    value = special(name, None, _neighbours(lambda n, z: value(n, z), below, above), run=function)
     slope = special(
-        f"{name}_slope",
-        None,
-        _neighbours(lambda n, z: slope(n, z), below, above),
-        run=derivative,
+        f"{name}_slope", None, _neighbours(lambda n, z: slope(n, z), below, above), run=derivative
     )
     return value, slope
 

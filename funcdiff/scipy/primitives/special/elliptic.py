@@ -50,8 +50,7 @@ def complete_slope(m: Any, complement: Any, first: Any, second: Any) -> Any:
 ellipk: Op = special("ellipk", lambda m, y: complete_slope(m, 1 - m, y, ellipe(m)))
 ellipkm1: Op = special("ellipkm1", lambda p, y: -complete_slope(1 - p, p, y, ellipe(1 - p)))
 ellipe: Op = special(
-    "ellipe",
-    lambda m, y: _apart(m, (y - ellipk(m)) / (2 * m), -np.pi / 8 * _series(0.5, 1.5, m)),
+    "ellipe", lambda m, y: _apart(m, (y - ellipk(m)) / (2 * m), -np.pi / 8 * _series(0.5, 1.5, m))
 )
 
 # ---- incomplete ----------------------------------------------------------------------------------
@@ -222,10 +221,7 @@ jacobi_cn: Op = _function(
     lambda u, m, y: -jacobi_sn(u, m) * _amplitude_in_parameter(u, m),
 )
 jacobi_dn: Op = _function(
-    "jacobi_dn",
-    2,
-    lambda u, m, y: -m * jacobi_sn(u, m) * jacobi_cn(u, m),
-    _dn_in_parameter,
+    "jacobi_dn", 2, lambda u, m, y: -m * jacobi_sn(u, m) * jacobi_cn(u, m), _dn_in_parameter
 )
 jacobi_amplitude: Op = _function(
     "jacobi_amplitude",

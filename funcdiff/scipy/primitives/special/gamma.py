@@ -123,10 +123,7 @@ zeta: Op = special(
     primitive="zeta",
 )
 riemann_zeta: Op = special(
-    "_riemann_zeta",
-    lambda s, y: riemann_slope(s),
-    run=Routine("zeta"),
-    primitive="riemann_zeta",
+    "_riemann_zeta", lambda s, y: riemann_slope(s), run=Routine("zeta"), primitive="riemann_zeta"
 )
 zetac: Op = special("zetac", lambda s, y: riemann_slope(s))
 
@@ -191,9 +188,7 @@ def _poch_base(z: Any, m: Any, y: Any) -> Any:
     reflected = np.logical_and(np.logical_and(z < 0.5, z + m < 0.5), m == np.floor(m))
     left = np.where(reflected, z, 0.5)
     ratio = np.where(
-        reflected,
-        psi(1 - left - np.where(reflected, m, 0)) - psi(1 - left),
-        psi(z + m) - psi(z),
+        reflected, psi(1 - left - np.where(reflected, m, 0)) - psi(1 - left), psi(z + m) - psi(z)
     )
     at_zero = gamma(z + m) * _rgamma_slope(z) + y * psi(z + m)
     return np.where(y == 0, at_zero, y * ratio)

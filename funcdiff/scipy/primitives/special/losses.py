@@ -98,14 +98,10 @@ def _where_seen(formula: Callable[[Any, Any], Any], bound: int) -> Callable[...,
 
 
 xlogy: Op = special(
-    "xlogy",
-    _where_seen(lambda x, y: np.log(y), 0),
-    _where_seen(lambda x, y: x / y, 0),
+    "xlogy", _where_seen(lambda x, y: np.log(y), 0), _where_seen(lambda x, y: x / y, 0)
 )
 xlog1py: Op = special(
-    "xlog1py",
-    _where_seen(lambda x, y: np.log1p(y), -1),
-    _where_seen(lambda x, y: x / (1 + y), -1),
+    "xlog1py", _where_seen(lambda x, y: np.log1p(y), -1), _where_seen(lambda x, y: x / (1 + y), -1)
 )
 
 
@@ -117,12 +113,8 @@ def _ratio(x: Any, y: Any) -> Any:
 
 entr: Op = special("entr", lambda x, y: -np.log(x) - 1)
 rel_entr: Op = special(
-    "rel_entr",
-    lambda x, y, z: np.log(_ratio(x, y)) + 1,
-    lambda x, y, z: -_ratio(x, y),
+    "rel_entr", lambda x, y, z: np.log(_ratio(x, y)) + 1, lambda x, y, z: -_ratio(x, y)
 )
 kl_div: Op = special(
-    "kl_div",
-    lambda x, y, z: np.log(_ratio(x, y)),
-    lambda x, y, z: 1 - _ratio(x, y),
+    "kl_div", lambda x, y, z: np.log(_ratio(x, y)), lambda x, y, z: 1 - _ratio(x, y)
 )

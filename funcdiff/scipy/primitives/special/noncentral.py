@@ -58,9 +58,7 @@ noncentral_beta: Op = by_order(
 )
 
 noncentral_t: Op = by_order(
-    "noncentral_t",
-    student_derivative,
-    *(_slope_in(lambda: noncentral_t, k) for k in range(3)),
+    "noncentral_t", student_derivative, *(_slope_in(lambda: noncentral_t, k) for k in range(3))
 )
 
 # ---- the distribution functions ------------------------------------------------------------------

@@ -38,9 +38,7 @@ def _exponential_ratio(z: Any) -> Any:
 
 
 exponential_ratio: Op = elementwise(
-    "exponential_ratio",
-    _exponential_ratio,
-    lambda z, y: y * (1 - 1 / z),
+    "exponential_ratio", _exponential_ratio, lambda z, y: y * (1 - 1 / z)
 )
 """eᶻ/z, in which the pole at 0 wins over eᶻ, and eᶻ over z at ∞."""
 

@@ -150,11 +150,7 @@ sph_legendre_p: Op = special("sph_legendre_p", None, None, _slope, run=_value)
 hyp0f1: Op = special("hyp0f1", "v", lambda v, z, y: hyp0f1(v + 1, z) / v)
 hyp1f1: Op = special("hyp1f1", "a", "b", lambda a, b, z, y: a / b * hyp1f1(a + 1, b + 1, z))
 hyp2f1: Op = special(
-    "hyp2f1",
-    "a",
-    "b",
-    "c",
-    lambda a, b, c, z, y: a * b / c * hyp2f1(a + 1, b + 1, c + 1, z),
+    "hyp2f1", "a", "b", "c", lambda a, b, c, z, y: a * b / c * hyp2f1(a + 1, b + 1, c + 1, z)
 )
 hyperu: Op = special("hyperu", "a", "b", lambda a, b, x, y: -a * hyperu(a + 1, b + 1, x))
 
@@ -169,8 +165,5 @@ wright_bessel: Op = special(
 """Σ xᵏ/(k! Γ(a·k + b)), of which a term's derivative is the one before (DLMF 10.46.1)."""
 
 log_wright_bessel: Op = special(
-    "log_wright_bessel",
-    "a",
-    "b",
-    lambda a, b, x, y: np.exp(log_wright_bessel(a, b + a, x) - y),
+    "log_wright_bessel", "a", "b", lambda a, b, x, y: np.exp(log_wright_bessel(a, b + a, x) - y)
 )

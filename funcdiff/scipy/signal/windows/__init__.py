@@ -27,6 +27,6 @@ __getattr__, __dir__ = namespace(
         "barthann bartlett blackman blackmanharris bohman boxcar cosine flattop hamming hann "
         "lanczos nuttall parzen triang": (
             "It depends on a number of points alone. Give it a plain int: len(x)."
-        ),
+        )
     },
 )

@@ -152,8 +152,7 @@ def _start(given: Any, n: int, dtype: Any) -> Any:
 
 
 @covers(
-    MODULE,
-    note="By the entries of a sparse matrix; not by those of M, nor of linear operators.",
+    MODULE, note="By the entries of a sparse matrix; not by those of M, nor of linear operators."
 )
 def eigsh(
     A: Any, k: int = 6, M: Any = None, *args: Any, return_eigenvectors: bool = True, **options: Any
