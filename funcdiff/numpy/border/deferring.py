@@ -6,9 +6,11 @@ Reference: N. J. Smith, R. Gommers et al., NEP 13, "A mechanism for overriding u
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from functools import lru_cache
+from numbers import Number
 from types import FrameType
 from typing import Any, Final
 
@@ -152,6 +154,10 @@ class Stance(Enum):
     """It is a sparse array of SciPy's: its values are taken, but not by operators."""
     TABLE = 4
     """It is a table of pandas', whose labels the result has."""
+    RANKED = 5
+    """Its values are taken, unless its operators rank higher: ``__array_priority__``."""
+    OBJECT = 6
+    """NumPy makes no numbers of it: operators of scalars are its own."""
 
 
 def _stance(kind: Any) -> Stance:
@@ -168,7 +174,75 @@ def _stance(kind: Any) -> Stance:
         return Stance.REFUSES
     if any(base.__module__.startswith("pandas.") for base in kind.__mro__):
         return Stance.TABLE if hasattr(kind, "__array__") else Stance.NONE
-    return Stance.NONE if protocol is _stance else Stance.OVERRIDES
+    if protocol is not _stance:
+        return Stance.OVERRIDES
+    if hasattr(kind, "__array_priority__"):
+        return Stance.RANKED
+    return Stance.NONE if _makes_numbers(kind) else Stance.OBJECT
+
+
+def _makes_numbers(kind: Any) -> bool:
+    """Whether NumPy may make numbers of an instance of a class, or at least text."""
+    protocols = ("__array__", "__array_interface__", "__array_struct__")
+    if kind is type(None) or issubclass(kind, Number | str | bytes | set | frozenset):
+        return True
+    return any(hasattr(kind, p) for p in protocols) or (
+        hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    )
+
+
+_REFLECTED: Final[dict[np.ufunc, str]] = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
+    np.divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+    np.divmod: "__rdivmod__", np.matmul: "__rmatmul__", np.power: "__rpow__",
+    np.bitwise_and: "__rand__", np.bitwise_or: "__ror__", np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__", np.right_shift: "__rrshift__",
+}  # fmt: skip
+"""The operator of the right operand for each of the left one's."""
+_SWAPPED: Final[dict[np.ufunc, str]] = {
+    np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+    np.equal: "__eq__", np.not_equal: "__ne__",
+}  # fmt: skip
+"""The comparison of the right operand for each of the left one's."""
+
+
+def ask_operator(ufunc: np.ufunc, x: Tracer, other: Any, *, is_array: bool) -> Any:
+    """Return what the right operand's own operator gives, where NumPy asks it before its own.
+
+    Otherwise, and if it does not know traced arrays, that is NotImplemented.
+    """
+    kind: Any = type(other)
+    stance = stance_of(kind)
+    if stance is Stance.RANKED:
+        names = _REFLECTED | _SWAPPED
+        is_first = kind.__array_priority__ > (0.0 if is_array else _RANK_OF_SCALARS)
+    else:
+        names = _REFLECTED
+        is_first = stance is Stance.OBJECT and not is_array
+    method = getattr(kind, names.get(ufunc, ""), None) if is_first else None
+    if method is None:
+        return NotImplemented
+    with _asking(kind, method.__name__, ufunc):
+        return method(other, x)
+
+
+@contextmanager
+def _asking(kind: type, method: str, ufunc: np.ufunc) -> Iterator[None]:
+    """Note on errors of other libraries that they were asked, and where."""
+    try:
+        yield
+    except FuncdiffError:
+        raise
+    except Exception as error:
+        error.add_note(
+            f"funcdiff: raised by {kind.__name__}.{method}, which was asked for "
+            f"np.{ufunc.__name__} with a traced array at {user_location()}"
+        )
+        raise
+
+
+_RANK_OF_SCALARS: Final = -1_000_000.0
+"""What NumPy compares ``__array_priority__`` with in operators of its scalars."""
 
 
 stance_of: Final[Callable[[Any], Stance]] = lru_cache(maxsize=1024)(_stance)
@@ -200,16 +274,8 @@ def ask_operands(
         kind: Any = type(x)
         if stance_of(kind) is not Stance.OVERRIDES:
             continue
-        try:
+        with _asking(kind, "__array_ufunc__", ufunc):
             result = kind.__array_ufunc__(x, ufunc, method, *inputs, **kwargs)
-        except FuncdiffError:
-            raise
-        except Exception as error:
-            error.add_note(
-                f"funcdiff: raised by {kind.__name__}.__array_ufunc__, which was asked for "
-                f"np.{ufunc.__name__} with a traced array at {user_location()}"
-            )
-            raise
         if result is not NotImplemented:
             return result
     names = ", ".join(sorted({type(x).__name__ for x in inputs if not isinstance(x, Tracer)}))
