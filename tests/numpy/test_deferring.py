@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -224,6 +225,32 @@ def test_scalars_leave_their_operators_to_objects_of_the_users(apply: Any) -> No
     along = fd.jvp(f, (X,), (np.ones(3),))[1]
     np.testing.assert_allclose(along, (f(X + 1e-6) - f(X - 1e-6)) / 2e-6, rtol=1e-8)
     np.testing.assert_allclose(np.sum(fd.jit(fd.grad(f))(X)), along)
+
+
+@together
+@pytest.mark.parametrize("apply", [operator.add, operator.sub, operator.mul, operator.pow])
+@pytest.mark.parametrize("kind", [Ranked, np.poly1d, Polynomial, np.array])
+def test_python_numbers_leave_their_operators_to_all(apply: Any, kind: Any) -> None:
+    other = kind(1.5, 2.0) if kind is Polynomial else kind([1.5, 2.0])
+
+    def f(t: Any) -> Any:
+        made = apply(t, other)
+        return np.sum(made(2.0) if callable(made) else made)
+
+    try:
+        expected = f(0.5)
+    except TypeError:
+        return
+    with np.errstate(all="ignore"):
+        slope = (f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6
+    for way in (f, fd.jit(f)):
+        value, found = fd.value_and_grad(way)(0.5)
+        np.testing.assert_allclose([value, found], [expected, slope], rtol=1e-8)
+
+
+def test_the_operators_of_a_class_are_not_those_of_its_instances() -> None:
+    two = ctypes.c_double(2.0)  # ctypes.c_double * 2 makes the class of an array
+    np.testing.assert_allclose(fd.grad(lambda x: np.sum(x[0] * two))(X), [2.0, 0.0, 0.0])
 
 
 def test_ufuncs_take_the_values_of_what_ranks_higher() -> None:

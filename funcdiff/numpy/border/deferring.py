@@ -154,10 +154,8 @@ class Stance(Enum):
     """It is a sparse array of SciPy's: its values are taken, but not by operators."""
     TABLE = 4
     """It is a table of pandas', whose labels the result has."""
-    RANKED = 5
-    """Its values are taken, unless its operators rank higher: ``__array_priority__``."""
-    OBJECT = 6
-    """NumPy makes no numbers of it: operators of scalars are its own."""
+    FOREIGN = 5
+    """Its values are taken where it has no operator that is asked before NumPy's."""
 
 
 def _stance(kind: Any) -> Stance:
@@ -176,16 +174,13 @@ def _stance(kind: Any) -> Stance:
         return Stance.TABLE if hasattr(kind, "__array__") else Stance.NONE
     if protocol is not _stance:
         return Stance.OVERRIDES
-    if hasattr(kind, "__array_priority__"):
-        return Stance.RANKED
-    return Stance.NONE if _makes_numbers(kind) else Stance.OBJECT
+    known = Number | str | bytes | list | tuple | range | type(None)
+    return Stance.NONE if issubclass(kind, known) else Stance.FOREIGN
 
 
 def _makes_numbers(kind: Any) -> bool:
-    """Whether NumPy may make numbers of an instance of a class, or at least text."""
+    """Whether NumPy may make an array of an instance of a class, not an object in one."""
     protocols = ("__array__", "__array_interface__", "__array_struct__")
-    if kind is type(None) or issubclass(kind, Number | str | bytes | set | frozenset):
-        return True
     return any(hasattr(kind, p) for p in protocols) or (
         hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
     )
@@ -212,16 +207,19 @@ def ask_operator(ufunc: np.ufunc, x: Tracer, other: Any, *, is_array: bool) -> A
     Otherwise, and if it does not know traced arrays, that is NotImplemented.
     """
     kind: Any = type(other)
-    stance = stance_of(kind)
-    if stance is Stance.RANKED:
-        names = _REFLECTED | _SWAPPED
-        is_first = kind.__array_priority__ > (0.0 if is_array else _RANK_OF_SCALARS)
-    else:
-        names = _REFLECTED
-        is_first = stance is Stance.OBJECT and not is_array
-    method = getattr(kind, names.get(ufunc, ""), None) if is_first else None
-    if method is None:
+    if stance_of(kind) is not Stance.FOREIGN:
         return NotImplemented
+    rank = getattr(kind, "__array_priority__", None)
+    name = _REFLECTED.get(ufunc) or (_SWAPPED[ufunc] if rank is not None and not x.weak else "")
+    if x.weak:  # Python's numbers leave it to all
+        is_first = True
+    elif rank is not None:
+        is_first = rank > (0.0 if is_array else _RANK_OF_SCALARS)
+    else:
+        is_first = not is_array and not _makes_numbers(kind)
+    if not is_first or not any(name in vars(base) for base in kind.__mro__):
+        return NotImplemented
+    method = getattr(kind, name)
     with _asking(kind, method.__name__, ufunc):
         return method(other, x)
 

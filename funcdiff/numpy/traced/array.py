@@ -128,8 +128,8 @@ def _leave(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...])
         return deferring.meet(ufunc, operands)
     if stance is Stance.TABLE:
         return deferring.meet_tables(ufunc, "__call__", operands, {})
-    if stance is Stance.RANKED or stance is Stance.OBJECT:
-        if x.weak or operands[0] is not x:  # Python's numbers leave it to all; it was asked before
+    if stance is Stance.FOREIGN:
+        if operands[0] is not x:  # it was asked before
             return ITS_VALUES
         given = ask_operator(ufunc, x, operands[1], is_array=type(x) is NDArray)
         return ITS_VALUES if given is NotImplemented else given
