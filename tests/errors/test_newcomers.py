@@ -46,6 +46,12 @@ def _nothing_returned(x: Any) -> Any:
 LOST: dict[str, tuple[Callable[[Any], Any], str]] = {
     "math by its own name": (lambda x: math.lgamma(x[0]), r"scipy\.special\.gammaln\(x\), not"),
     "math by another name": (lambda x: math.fsum(x), r"np\.sum\(x\), not math\.fsum\(x\)"),
+    "math.dist": (lambda x: math.dist(x, X), r"np\.linalg\.norm\(x - y\), not math\.dist"),
+    "math.hypot": (lambda x: math.hypot(*x), r"of a vector x is np\.linalg\.norm\(x\)"),
+    "a permutation": (lambda x: np.random.default_rng(0).permutation(x),
+                      r"x\[rng\.permutation\(len\(x\)\)\]"),
+    "a choice": (lambda x: np.random.choice(x, 2), r"x\[rng\.choice\(len\(x\), size=n\)\]"),
+    "a random number": (lambda x: np.random.normal(x), r"mean \+ scale \* rng\.normal"),
     "statistics": (lambda x: statistics.fmean(x), r"np\.mean"),
     "a dtype": (lambda x: np.complex128(x[0]), r"x\.astype\(np\.complex128\)"),
     "a masked array": (lambda x: np.ma.masked_array(x, x > 1), r"np\.where"),
@@ -297,6 +303,14 @@ def _compiled_for_numbers(x: Any) -> Any:
 NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nditer": (lambda x: sum(v for v in np.nditer(x)), r"for v in x\.flat"),
     "flat": (_flat, r"np\.zeros_like\(x\)"),
+    "math.dist": (lambda x: math.dist(x, X), r"np\.linalg\.norm\(x - y\), not math\.dist"),
+    "math.hypot": (lambda x: math.hypot(*x), r"of a vector x is np\.linalg\.norm\(x\)"),
+    "a permutation": (
+        lambda x: np.random.default_rng(0).permutation(x),
+        r"x\[rng\.permutation\(len\(x\)\)\]",
+    ),
+    "a choice": (lambda x: np.random.choice(x, 2), r"x\[rng\.choice\(len\(x\), size=n\)\]"),
+    "a random number": (lambda x: np.random.normal(x), r"mean \+ scale \* rng\.normal"),
     "statistics": (lambda x: statistics.mean(x), r"np\.mean\(x\)"),
     "json": (lambda x: json.dumps({"x": [x[0]]}), "has_aux=True"),
     "json of a number": (lambda x: json.dumps(x[0], indent=1), "has_aux=True"),
