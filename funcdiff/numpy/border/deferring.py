@@ -178,14 +178,6 @@ def _stance(kind: Any) -> Stance:
     return Stance.NONE if issubclass(kind, known) else Stance.FOREIGN
 
 
-def _makes_numbers(kind: Any) -> bool:
-    """Whether NumPy may make an array of an instance of a class, not an object in one."""
-    protocols = ("__array__", "__array_interface__", "__array_struct__")
-    return any(hasattr(kind, p) for p in protocols) or (
-        hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
-    )
-
-
 _REFLECTED: Final[dict[np.ufunc, str]] = {
     np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
     np.divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
@@ -209,19 +201,20 @@ def ask_operator(ufunc: np.ufunc, x: Tracer, other: Any, *, is_array: bool) -> A
     kind: Any = type(other)
     if stance_of(kind) is not Stance.FOREIGN:
         return NotImplemented
-    rank = getattr(kind, "__array_priority__", None)
-    name = _REFLECTED.get(ufunc) or (_SWAPPED[ufunc] if rank is not None and not x.weak else "")
+    rank = getattr(other, "__array_priority__", None)
+    is_ranked = isinstance(rank, int | float)
+    name = _REFLECTED.get(ufunc) or (_SWAPPED[ufunc] if is_ranked and not x.weak else "")
     if x.weak:  # Python's numbers leave it to all
         is_first = True
-    elif rank is not None:
+    elif is_ranked:
         is_first = rank > (0.0 if is_array else _RANK_OF_SCALARS)
-    else:
-        is_first = not is_array and not _makes_numbers(kind)
+    else:  # NumPy makes an object of it, not an array
+        is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+        is_first = not (is_array or is_sequence or any(hasattr(kind, p) for p in _PROTOCOLS))
     if not is_first or not any(name in vars(base) for base in kind.__mro__):
         return NotImplemented
-    method = getattr(kind, name)
-    with _asking(kind, method.__name__, ufunc):
-        return method(other, x)
+    with _asking(kind, name, ufunc):
+        return getattr(kind, name)(other, x)
 
 
 @contextmanager
@@ -239,6 +232,7 @@ def _asking(kind: type, method: str, ufunc: np.ufunc) -> Iterator[None]:
         raise
 
 
+_PROTOCOLS: Final = ("__array__", "__array_interface__", "__array_struct__")
 _RANK_OF_SCALARS: Final = -1_000_000.0
 """What NumPy compares ``__array_priority__`` with in operators of its scalars."""
 
