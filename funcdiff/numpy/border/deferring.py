@@ -174,8 +174,11 @@ def _stance(kind: Any) -> Stance:
         return Stance.TABLE if hasattr(kind, "__array__") else Stance.NONE
     if protocol is not _stance:
         return Stance.OVERRIDES
-    known = Number | str | bytes | list | tuple | range | type(None)
-    return Stance.NONE if issubclass(kind, known) else Stance.FOREIGN
+    return Stance.NONE if issubclass(kind, _KNOWN) else Stance.FOREIGN
+
+
+_KNOWN: Final = (Number, str, bytes, list, tuple, range, type(None))
+"""Classes of which NumPy, or a traced array, knows what to make."""
 
 
 _REFLECTED: Final[dict[np.ufunc, str]] = {
