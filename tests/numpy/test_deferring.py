@@ -97,7 +97,7 @@ class Polynomial:
         return Polynomial(*(other**c for c in self.coefficients))
 
     def __rmatmul__(self, other: Any) -> Polynomial:
-        return 5.0 * other * self
+        return Polynomial(*(5.0 * other * c for c in self.coefficients))
 
     def __lt__(self, other: Any) -> Any:
         return self.coefficients[0] < other

@@ -204,7 +204,7 @@ def ask_operator(ufunc: np.ufunc, x: Tracer, other: Any, *, is_array: bool) -> A
     kind: Any = type(other)
     if stance_of(kind) is not Stance.FOREIGN:
         return NotImplemented
-    rank = getattr(other, "__array_priority__", None)
+    rank: Any = getattr(other, "__array_priority__", None)
     is_ranked = isinstance(rank, int | float)
     name = _REFLECTED.get(ufunc) or (_SWAPPED[ufunc] if is_ranked and not x.weak else "")
     if x.weak:  # Python's numbers leave it to all

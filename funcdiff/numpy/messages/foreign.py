@@ -194,7 +194,7 @@ def lost_by_tracing(value: Any) -> str:
     >>> lost_by_tracing(np.ma.masked_array([1.0, 2.0], [True, False]))
     'its mask would be lost. Use x.filled(value) and np.where(mask, a, b)'
     """
-    kind: type[object] = type(value)
+    kind: Any = type(value)
     if kind is np.ndarray or not isinstance(value, np.ndarray):
         return ""
     own = _computes_by(kind)
@@ -213,7 +213,7 @@ def describe_class(value: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def _computes_by(kind: type[object]) -> str:
+def _computes_by(kind: type[Any]) -> str:
     """Return what a subclass overrides of how ndarrays compute, or an empty text."""
     bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
     own = (name for base in bases if base not in _ELSEWHERE for name in vars(base))
