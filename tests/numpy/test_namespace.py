@@ -270,6 +270,19 @@ def test_questions_about_types_are_answered_without_values() -> None:
     np.testing.assert_allclose(fd.vmap(fd.grad(f))(np.stack([X, Y]))[1], Y.sum() - Y)
 
 
+def test_python_numbers_are_weak_where_a_common_type_is_asked_for() -> None:
+    single = np.ones(2, np.float32)
+
+    def f(t: Any, n: Any) -> Any:
+        assert np.result_type(t, single) == np.result_type(np.float32, t * 2) == np.float32
+        assert np.result_type(n, np.int8) == np.int8
+        assert np.result_type(t, n) == np.float64
+        return t * single.astype(np.result_type(t, single))
+
+    for way in (f, fd.jit(f)):
+        assert fd.vjp(way, 2.0, 3, argnums=0)[0].dtype == np.float32
+
+
 def test_arange_takes_its_arguments_as_numpys_does() -> None:
     def check(bounds: Any, **keywords: Any) -> None:
         plain = np.arange(*bounds, **keywords)

@@ -21,6 +21,39 @@ class Unit(np.ndarray[Any, Any]):
     __mul__ = __rmul__
 
 
+class Periodic(np.ndarray[Any, Any]):
+    """An array whose places repeat."""
+
+    def __getitem__(self, place: Any) -> Any:
+        return super().__getitem__(place % len(self))
+
+
+class Weighted(np.ndarray[Any, Any]):
+    """An array with a sum of its own."""
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        return super().sum(*args, **kwargs) * 100
+
+
+class Scaled(np.ndarray[Any, Any]):
+    """An array that is a factor of its own, from the right only."""
+
+    def __rmul__(self, other: Any) -> Any:
+        return np.asarray(self) * other * 100
+
+
+class Named(np.ndarray[Any, Any]):
+    """An array that carries a name, and computes as others do."""
+
+    name = "?"
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.name = getattr(other, "name", "?")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 X = np.arange(4.0).reshape(2, 2) + 1
 
 
@@ -33,7 +66,10 @@ def _matrix() -> Any:
 SPECIAL: dict[str, tuple[Any, str]] = {
     "matrix": (_matrix(), "write @ for products"),
     "masked array": (np.ma.masked_array(X, X > 2), "np.where"),
-    "Unit": (X.view(Unit), "np.asarray"),
+    "Unit": (X.view(Unit), "its own __rmul__ does would be lost. Use np.asarray"),
+    "Periodic": (X.view(Periodic), "its own __getitem__ does would be lost"),
+    "Weighted": (X.view(Weighted), "its own sum does would be lost"),
+    "Scaled": (X.view(Scaled), "its own __rmul__ does would be lost"),
 }
 
 ARGUMENTS: dict[str, Callable[[Any], Any]] = {
@@ -84,9 +120,9 @@ def test_functions_of_networks_refuse_them_too(kind: str) -> None:
         fd.nn.softmax(SPECIAL[kind][0])
 
 
-def test_arrays_that_only_keep_their_memory_elsewhere_are_plain(tmp_path: Path) -> None:
+def test_arrays_that_only_keep_or_show_more_than_others_are_plain(tmp_path: Path) -> None:
     mapped = np.memmap(tmp_path / "x", float, "w+", shape=(2, 2))
     mapped[:] = X
-    for plain in (mapped, X.view(np.recarray)):
+    for plain in (mapped, X.view(np.recarray), X.view(Named)):
         np.testing.assert_array_equal(fd.grad(lambda x: np.sum(x * x))(plain), 2 * X)
         np.testing.assert_array_equal(fd.grad(lambda x, c=plain: np.sum(x * c))(X), X)

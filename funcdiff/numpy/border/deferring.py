@@ -6,9 +6,11 @@ Reference: N. J. Smith, R. Gommers et al., NEP 13, "A mechanism for overriding u
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from functools import lru_cache
+from numbers import Number
 from types import FrameType
 from typing import Any, Final
 
@@ -152,6 +154,8 @@ class Stance(Enum):
     """It is a sparse array of SciPy's: its values are taken, but not by operators."""
     TABLE = 4
     """It is a table of pandas', whose labels the result has."""
+    FOREIGN = 5
+    """Its values are taken where it has no operator that is asked before NumPy's."""
 
 
 def _stance(kind: Any) -> Stance:
@@ -168,7 +172,72 @@ def _stance(kind: Any) -> Stance:
         return Stance.REFUSES
     if any(base.__module__.startswith("pandas.") for base in kind.__mro__):
         return Stance.TABLE if hasattr(kind, "__array__") else Stance.NONE
-    return Stance.NONE if protocol is _stance else Stance.OVERRIDES
+    if protocol is not _stance:
+        return Stance.OVERRIDES
+    return Stance.NONE if issubclass(kind, _KNOWN) else Stance.FOREIGN
+
+
+_KNOWN: Final = (Number, str, bytes, list, tuple, range, type(None))
+"""Classes of which NumPy, or a traced array, knows what to make."""
+
+
+_REFLECTED: Final[dict[np.ufunc, str]] = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
+    np.divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+    np.divmod: "__rdivmod__", np.matmul: "__rmatmul__", np.power: "__rpow__",
+    np.bitwise_and: "__rand__", np.bitwise_or: "__ror__", np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__", np.right_shift: "__rrshift__",
+}  # fmt: skip
+"""The operator of the right operand for each of the left one's."""
+_SWAPPED: Final[dict[np.ufunc, str]] = {
+    np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+    np.equal: "__eq__", np.not_equal: "__ne__",
+}  # fmt: skip
+"""The comparison of the right operand for each of the left one's."""
+
+
+def ask_operator(ufunc: np.ufunc, x: Tracer, other: Any, *, is_array: bool) -> Any:
+    """Return what the right operand's own operator gives, where NumPy asks it before its own.
+
+    Otherwise, and if it does not know traced arrays, that is NotImplemented.
+    """
+    kind: Any = type(other)
+    if stance_of(kind) is not Stance.FOREIGN:
+        return NotImplemented
+    rank: Any = getattr(other, "__array_priority__", None)
+    is_ranked = isinstance(rank, int | float)
+    name = _REFLECTED.get(ufunc) or (_SWAPPED[ufunc] if is_ranked and not x.weak else "")
+    if x.weak:  # Python's numbers leave it to all
+        is_first = True
+    elif is_ranked:
+        is_first = rank > (0.0 if is_array else _RANK_OF_SCALARS)
+    else:  # NumPy makes an object of it, not an array
+        is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+        is_first = not (is_array or is_sequence or any(hasattr(kind, p) for p in _PROTOCOLS))
+    if not is_first or not any(name in vars(base) for base in kind.__mro__):
+        return NotImplemented
+    with _asking(kind, name, ufunc):
+        return getattr(kind, name)(other, x)
+
+
+@contextmanager
+def _asking(kind: type, method: str, ufunc: np.ufunc) -> Iterator[None]:
+    """Note on errors of other libraries that they were asked, and where."""
+    try:
+        yield
+    except FuncdiffError:
+        raise
+    except Exception as error:
+        error.add_note(
+            f"funcdiff: raised by {kind.__name__}.{method}, which was asked for "
+            f"np.{ufunc.__name__} with a traced array at {user_location()}"
+        )
+        raise
+
+
+_PROTOCOLS: Final = ("__array__", "__array_interface__", "__array_struct__")
+_RANK_OF_SCALARS: Final = -1_000_000.0
+"""What NumPy compares ``__array_priority__`` with in operators of its scalars."""
 
 
 stance_of: Final[Callable[[Any], Stance]] = lru_cache(maxsize=1024)(_stance)
@@ -200,16 +269,8 @@ def ask_operands(
         kind: Any = type(x)
         if stance_of(kind) is not Stance.OVERRIDES:
             continue
-        try:
+        with _asking(kind, "__array_ufunc__", ufunc):
             result = kind.__array_ufunc__(x, ufunc, method, *inputs, **kwargs)
-        except FuncdiffError:
-            raise
-        except Exception as error:
-            error.add_note(
-                f"funcdiff: raised by {kind.__name__}.__array_ufunc__, which was asked for "
-                f"np.{ufunc.__name__} with a traced array at {user_location()}"
-            )
-            raise
         if result is not NotImplemented:
             return result
     names = ", ".join(sorted({type(x).__name__ for x in inputs if not isinstance(x, Tracer)}))

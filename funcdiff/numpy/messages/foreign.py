@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from types import FrameType, ModuleType
 from typing import Any, Final
 
@@ -174,17 +175,15 @@ def answer_protocols() -> None:
 # `numpy.memmap` and `numpy.recarray` only keep their memory elsewhere, and compute as ndarrays.
 
 
-_COMPUTING: Final = (
-    "__array_ufunc__",
-    "__array_function__",
-    "__add__",
-    "__sub__",
-    "__mul__",
-    "__truediv__",
-    "__matmul__",
-    "__pow__",
-)
-"""What a subclass overrides whose values do not say all."""
+_COMPUTING: Final = frozenset(dir(np.ndarray)) - {
+    "__array_finalize__", "__array_priority__", "__class__", "__class_getitem__", "__copy__",
+    "__deepcopy__", "__delattr__", "__dir__", "__doc__", "__format__", "__getstate__", "__hash__",
+    "__init__", "__init_subclass__", "__new__", "__reduce__", "__reduce_ex__", "__repr__",
+    "__setattr__", "__setstate__", "__sizeof__", "__str__", "__subclasshook__", "dump", "dumps",
+    "tobytes", "tofile",
+}  # fmt: skip
+"""What a subclass overrides whose values do not say all: not how it is made, shown and stored."""
+_ELSEWHERE: Final = (np.memmap, np.recarray)
 
 
 def lost_by_tracing(value: Any) -> str:
@@ -195,14 +194,17 @@ def lost_by_tracing(value: Any) -> str:
     >>> lost_by_tracing(np.ma.masked_array([1.0, 2.0], [True, False]))
     'its mask would be lost. Use x.filled(value) and np.where(mask, a, b)'
     """
-    kind: type[object] = type(value)
-    if kind is np.ndarray or not isinstance(value, np.ndarray) or _is_plain(kind):
+    kind: Any = type(value)
+    if kind is np.ndarray or not isinstance(value, np.ndarray):
+        return ""
+    own = _computes_by(kind)
+    if not own:
         return ""
     if isinstance(value, np.ma.MaskedArray):
         return "its mask would be lost. Use x.filled(value) and np.where(mask, a, b)"
     if isinstance(value, np.matrix):
         return "its * is @, which would be lost. Use np.asarray(x), and write @ for products"
-    return "what its operators do would be lost. Use np.asarray(x) if only its values matter"
+    return f"what its own {own} does would be lost. Use np.asarray(x) if only its values matter"
 
 
 def describe_class(value: Any) -> str:
@@ -210,6 +212,9 @@ def describe_class(value: Any) -> str:
     return "a masked array" if isinstance(value, np.ma.MaskedArray) else f"a {type(value).__name__}"
 
 
-def _is_plain(kind: type[object]) -> bool:
-    """Whether a subclass computes as ndarrays do."""
-    return all(getattr(kind, name) is getattr(np.ndarray, name) for name in _COMPUTING)
+@lru_cache(maxsize=256)
+def _computes_by(kind: type[Any]) -> str:
+    """Return what a subclass overrides of how ndarrays compute, or an empty text."""
+    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    own = (name for base in bases if base not in _ELSEWHERE for name in vars(base))
+    return next((name for name in own if name in _COMPUTING), "")

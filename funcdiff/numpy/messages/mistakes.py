@@ -61,6 +61,10 @@ _CURES: Final = {
     r"(fractions\.|decimal\.)?(Fraction|Decimal)$": (
         "Fractions and decimals are made of plain numbers: go on with x itself."
     ),
+    r"math\.(dist|hypot)$": (
+        "Use np.linalg.norm(x - y), not math.dist(x, y), and np.hypot(x, y), not math.hypot(x, y); "
+        "the length of a vector x is np.linalg.norm(x)."
+    ),
     r"(math|cmath)\.": "Use {numpy}(x), not {called}(x).",
     r"(.*\.)?(testing\.|assert_)\w+$": (
         "Tests compare plain numbers: test what the function returns, outside of it, or give "
@@ -72,6 +76,10 @@ _CURES: Final = {
         f"Use the function of that name in funcdiff.numpy, as {IMPORT_LINE} does."
     ),
     r".*\.(__setitem__|copyto|fill|fill_diagonal|place|put|put_along_axis|putmask)$": _STORED,
+    r"(.*\.)?(choice|permutation|permuted|shuffle)$": (
+        "Draw places that do not depend on x, and take the elements there: "
+        "x[rng.permutation(len(x))], x[rng.choice(len(x), size=n)]."
+    ),
     r"(.*\.)?(random|rng)\.": (
         "Draw numbers that do not depend on x, and compute with them: "
         "mean + scale * rng.normal(size=n)."
@@ -155,7 +163,6 @@ _POLYNOMIALS: Final = (
 
 
 _ELSEWHERE: Final = {
-    "dist": "np.linalg.norm",
     "erf": "scipy.special.erf",
     "erfc": "scipy.special.erfc",
     "fsum": "np.sum",

@@ -12,7 +12,12 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import copy_mode, implements, refusal_error
-from funcdiff.numpy.border.promotion import array, broadcast_shapes, program_dtype
+from funcdiff.numpy.border.promotion import (
+    array,
+    broadcast_shapes,
+    model_of,
+    program_dtype,
+)
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
 from funcdiff.numpy.memory import views
 from funcdiff.ops.structure import structural as ops
@@ -237,9 +242,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
 
 
 def _blank(value: Any) -> Any:
-    """Return an array of the shape and dtype of a traced one; it takes no memory of its own."""
+    """Return what is of the shape and dtype of a traced array, without memory; a weak number."""
     if not isinstance(value, Tracer):
         return value
+    if value.weak:
+        return model_of(value)
     return np.broadcast_to(np.zeros((), value.dtype), value.shape)
 
 

@@ -20,7 +20,13 @@ from funcdiff.core.recording.quiet import error_state
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import calling, deferring, dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS
-from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, stance_of
+from funcdiff.numpy.border.deferring import (
+    Stance,
+    ask_operands,
+    ask_operator,
+    overrides,
+    stance_of,
+)
 from funcdiff.numpy.border.failures import attempt
 from funcdiff.numpy.border.values import key_value
 from funcdiff.numpy.choosing import assignment
@@ -41,6 +47,8 @@ innermost: Final[Callable[[], Any]] = scope.innermost.get
 
 Where every nanosecond counts, whose thread this is, is asked beside it, as `scope.current` does."""
 NO_STANCE: Final = Stance.NONE
+ITS_VALUES: Final = object()
+"""In place of what the other operand gives: its values are taken."""
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -74,7 +82,9 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             return NotImplemented
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
-            return _leave(stance, self, ufunc, (self, other))
+            left = _leave(stance, self, ufunc, (self, other))
+            if left is not ITS_VALUES:
+                return left
         return ufunc_calls.operate(ufunc, self, other)
 
     return operator
@@ -101,18 +111,28 @@ def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             return NotImplemented
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
-            return _leave(stance, self, ufunc, (other, self))
+            left = _leave(stance, self, ufunc, (other, self))
+            if left is not ITS_VALUES:
+                return left
         return ufunc_calls.apply(ufunc, other, self)
 
     return operator
 
 
 def _leave(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
-    """Leave an operator to the other operand: to its operator, or its way with ufuncs."""
+    """Leave an operator to the other operand: to its operator, or its way with ufuncs.
+
+    Returns `ITS_VALUES` if neither is asked, or knows what to do.
+    """
     if stance is Stance.SPARSE:
         return deferring.meet(ufunc, operands)
     if stance is Stance.TABLE:
         return deferring.meet_tables(ufunc, "__call__", operands, {})
+    if stance is Stance.FOREIGN:
+        if operands[0] is not x:  # it was asked before
+            return ITS_VALUES
+        given = ask_operator(ufunc, x, operands[1], is_array=type(x) is NDArray)
+        return ITS_VALUES if given is NotImplemented else given
     if stance is Stance.REFUSES or x.weak:  # to Python's numbers it is not known
         return NotImplemented
     return ask_operands(ufunc, "__call__", operands, {})
@@ -127,6 +147,9 @@ def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         if overrides((other,)):
             return ask_operands(ufunc, "__call__", (self, other), {"out": (self,)})
+        given = ask_operator(ufunc, self, other, is_array=type(self) is NDArray)
+        if given is not NotImplemented:
+            return given
         return mutation.update(self, ufunc, other)
 
     return operator
@@ -318,7 +341,9 @@ class Array(Methods, metaclass=StandsFor):
     def __pow__(self, exponent: Any) -> Any:
         stance = stance_of(type(exponent))
         if stance is not NO_STANCE:
-            return _leave(stance, self, np.power, (self, exponent))
+            left = _leave(stance, self, np.power, (self, exponent))
+            if left is not ITS_VALUES:
+                return left
         return ufunc_calls.power_operator(self, exponent)
 
 
