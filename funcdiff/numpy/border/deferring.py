@@ -217,7 +217,12 @@ def ask_operator(ufunc: np.ufunc, x: Tracer, other: Any, *, is_array: bool) -> A
     if not is_first or not any(name in vars(base) for base in kind.__mro__):
         return NotImplemented
     with _asking(kind, name, ufunc):
-        return getattr(kind, name)(other, x)
+        try:
+            return getattr(kind, name)(other, x)
+        except TypeError:
+            if hasattr(kind, "__array__"):  # of another library that knows no traced arrays
+                return NotImplemented
+            raise
 
 
 @contextmanager
