@@ -318,7 +318,7 @@ class _Joiner(_Transformer):
         bound = self._bound[_place(node)]
         self._own = around - bound
         if _IMPORTED in bound:
-            self._own |= _bind_own(node, [*_walk(node)])
+            self._own |= _bind_own(node, [*_walk(node.args, *node.body)])
         self.visit_function(node)
         self._own = around
         node.body = _join(node, rewritten) if _place(node) in self.changed else rewritten.body
