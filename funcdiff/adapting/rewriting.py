@@ -65,12 +65,19 @@ class _Transformer(ast.NodeTransformer):
         self.changed: set[tuple[int, int]] = set()
         self._around: list[tuple[int, int]] = []
 
-    def generic_visit(self, node: Any) -> Any:
-        """Visit the parts of a node."""
-        return self._visit_parts(node, _PARTS[type(node)])
+    def visit_BinOp(self, node: ast.BinOp) -> ast.BinOp:
+        """Visit a sum, which may have more terms than calls may be nested."""
+        spine = [node]
+        while isinstance(spine[-1].left, ast.BinOp):
+            spine.append(spine[-1].left)
+        self.generic_visit(spine[-1])
+        for part in spine[-2::-1]:
+            self.generic_visit(part, ["right"])
+        return node
 
-    def _visit_parts(self, node: Any, names: Iterable[str]) -> Any:
-        for name in names:
+    def generic_visit(self, node: Any, names: Iterable[str] = ()) -> Any:
+        """Visit the parts of a node, or those of some names."""
+        for name in names or _PARTS[type(node)]:
             old = getattr(node, name, None)
             if type(old) is list:
                 for k, part in enumerate(old):
@@ -89,9 +96,9 @@ class _Transformer(ast.NodeTransformer):
 
     def visit_function(self, node: Any) -> None:
         """Visit the parts of a function, of which all but the body belong to what is around."""
-        self._visit_parts(node, [name for name in _PARTS[type(node)] if name != "body"])
+        self.generic_visit(node, [name for name in _PARTS[type(node)] if name != "body"])
         self._around.append(_place(node))
-        self._visit_parts(node, ["body"])
+        self.generic_visit(node, ["body"])
         self._around.pop()
 
     def note_change(self) -> None:
@@ -136,7 +143,7 @@ class Rewriter(_Transformer):
         """Rewrite a node, and note which names it binds."""
         if type(node) in _BINDING:
             self._bound.update(_bound(node))
-        return super().visit(node)
+        return getattr(self, f"visit_{type(node).__name__}", self.generic_visit)(node)
 
     def visit_Name(self, node: ast.Name) -> None:
         """Note that a name is bound."""

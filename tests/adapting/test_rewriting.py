@@ -542,3 +542,11 @@ def test_functions_call_what_they_import_within_as_it_is() -> None:
     assert called["sqrt"] == ("x", "sqrt", "__funcdiff_own_sqrt__")
     assert called["all_locals"] == ("x", "exp")
     assert "__funcdiff_trace__" in names["declares"].__code__.co_names
+
+
+def test_sums_may_have_more_terms_than_calls_may_be_nested() -> None:
+    terms = "+".join(["float(x)"] * 900)
+    text = f"def f(x):\n    return {terms}\n"
+    f: Callable[[Any], Any] = _module(rewrite(text, "f"), __builtins__=BUILTINS)["f"]
+    assert f(0.5) == 450
+    assert fd.grad(f)(0.5) == 900

@@ -171,6 +171,12 @@ def clip(
     return np.minimum(high, np.maximum(low, x))
 
 
+@implements(np._core.umath.clip)
+def clip_between(x: Any, low: Any, high: Any) -> Traced:
+    """Limit values: the ufunc of ``x.clip(low, high)`` of an ordinary array with traced bounds."""
+    return clip(x, low, high)
+
+
 def _keeps_zeros(x: Traced, *bounds: Any) -> bool:
     """Whether NumPy returns a zero itself, not the bound that is the other zero: see its clip.cpp.
 
