@@ -264,8 +264,8 @@ def _counts(settings: Settings, operands: Sequence[Any]) -> list[int]:
             return [0, 0, operands[-1].shape[0], 0]
         raise ConcreteValueError(
             f"how many steps and events solve_ivp has is not known at {user_location()}, where the "
-            "arguments have no values (inside vmap, scan or cond). Give t_eval there, without "
-            "events and dense_output."
+            "arguments have no values (inside scan or cond, or vmap of examples that differ in it). "
+            "Give t_eval there, which is [t1] for the end, without events and dense_output."
         ) from error
 
 
