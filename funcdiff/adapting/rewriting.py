@@ -42,21 +42,16 @@ def rewrite(source: str | bytes, file: str) -> CodeType:
 
     Trees have no cycles: looking for some among their nodes would take a third of the time.
     """
-    collects = gc.isenabled()
+    collects, rewriter = gc.isenabled(), Rewriter()
     gc.disable()
     try:
-        return _rewrite(source, file)
+        plain, tree = ast.parse(source, file), ast.parse(source, file)
+        rewriter.visit(tree)
+        _Joiner(tree, rewriter).visit(plain)
+        return compile(tree, file, "exec", dont_inherit=True)
     finally:
         if collects:
             gc.enable()
-
-
-def _rewrite(source: str | bytes, file: str) -> CodeType:
-    plain, tree = ast.parse(source, file), ast.parse(source, file)
-    rewriter = Rewriter()
-    rewriter.visit(tree)
-    _Joiner(tree, rewriter).visit(plain)
-    return compile(tree, file, "exec", dont_inherit=True)
 
 
 _PARTS: Final = {
@@ -92,7 +87,7 @@ class _Transformer(ast.NodeTransformer):
     def generic_visit(self, node: Any, names: Iterable[str] = ()) -> Any:
         """Visit the parts of a node, or those of some names."""
         for name in names or _PARTS[type(node)]:
-            old = getattr(node, name, None)
+            old: Any = getattr(node, name, None)
             if type(old) is list:
                 for k, part in enumerate(old):
                     if _PARTS.get(type(part)):
@@ -393,7 +388,7 @@ def _without_declarations(function: Any) -> list[ast.stmt]:
 
     They hold for all of a function, and may not stand behind the use of a name.
     """
-    found = []
+    found: list[ast.stmt] = []
     for block in _blocks(function):
         for k, statement in enumerate(block):
             if isinstance(statement, _DECLARED):

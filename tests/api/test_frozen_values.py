@@ -41,7 +41,7 @@ def _noise() -> Any:
 
 
 def _new_noise(seed: Any = None) -> Any:
-    from numpy.random import default_rng
+    from numpy.random import default_rng  # noqa: PLC0415 - which no global name shows
 
     return default_rng(seed).normal()
 
@@ -72,7 +72,7 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
         r"default_rng\(\) without a seed",
     ),
     "the old kind, made within": (
-        lambda x: x + np.random.RandomState().rand(),  # noqa: NPY002
+        lambda x: x + np.random.RandomState().rand(),
         r"RandomState\(\) without a seed",
     ),
     "made in a function that is called": (

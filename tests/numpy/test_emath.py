@@ -27,7 +27,7 @@ def test_values_are_numpys_and_derivatives_those_of_the_branch(f: Any, x: Any) -
 
     assert fd.jit(f)(x).dtype == f(x).dtype
     np.testing.assert_array_equal(fd.jit(f)(x), f(x))
-    slope = [(f(x + h) - f(x - h)) / 2e-6 for h in (1e-6,)][0]
+    slope = (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
     expected = np.real(slope) * 2.0 + np.imag(slope) * 3.0
     for derive in (fd.grad(parts), fd.jit(fd.grad(parts)), fd.jacfwd(parts)):
         np.testing.assert_allclose(derive(x), expected, 1e-7)
@@ -38,5 +38,5 @@ def test_values_are_numpys_and_derivatives_those_of_the_branch(f: Any, x: Any) -
 
 def test_examples_of_both_kinds_have_no_common_dtype() -> None:
     np.testing.assert_array_equal(fd.vmap(np.emath.sqrt)(np.array([1.0, 4.0])), [1.0, 2.0])
-    with pytest.raises(ConcreteValueError, match="test_emath.py"):
+    with pytest.raises(ConcreteValueError, match=r"test_emath\.py"):
         fd.vmap(lambda x: np.emath.sqrt(x))(np.array([1.0, -4.0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ def clip(
     return np.minimum(high, np.maximum(low, x))
 
 
-@implements(np._core.umath.clip)
+@implements(import_module("numpy._core.umath").clip)
 def clip_between(x: Any, low: Any, high: Any) -> Traced:
     """Limit values: the ufunc of ``x.clip(low, high)`` of an ordinary array with traced bounds."""
     return clip(x, low, high)
