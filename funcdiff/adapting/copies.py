@@ -276,16 +276,18 @@ def _import(
     level: int = 0,
 ) -> Any:
     """Do what ``import`` does, with the copies in front of all modules."""
-    package = level and ((scope or {}).get("__package__") or (scope or {})["__name__"])
-    key = name, fromlist if fromlist is None else tuple(fromlist), package, level
+    names = scope or {}
+    package: str | None = (names.get("__package__") or names["__name__"]) if level else None
+    parts = None if fromlist is None else tuple(fromlist)
+    key = name, parts, package, level
     if key in _imported and not _unfinished:
         return _imported[key]
     if level:
         name = importlib.util.resolve_name("." * level + name, package)
     root = name.partition(".")[0]
     if root not in _SUBSTITUTES and root != "autograd" and not is_copied(name):
-        return builtins.__import__(name, scope, None, fromlist or ())
-    found = _import_ours(name, fromlist)
+        return builtins.__import__(name, scope, None, parts or ())
+    found = _import_ours(name, parts)
     if not _unfinished:
         _imported[key] = found
     return found
