@@ -24,7 +24,7 @@ from functools import wraps
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -69,6 +69,7 @@ def ask_for(package: str) -> None:
     """Let a package be copied, whatever it is made of, and as it is now."""
     if package not in NEVER:
         _asked.add(package)
+    _imported.clear()
     _reload(package)
 
 
@@ -275,9 +276,29 @@ def _import(
     level: int = 0,
 ) -> Any:
     """Do what ``import`` does, with the copies in front of all modules."""
+    names = scope or {}
+    package: str | None = (names.get("__package__") or names["__name__"]) if level else None
+    parts = None if fromlist is None else tuple(fromlist)
+    key = name, parts, package, level
+    if key in _imported and not _unfinished:
+        return _imported[key]
     if level:
-        package = (scope or {}).get("__package__") or (scope or {})["__name__"]
         name = importlib.util.resolve_name("." * level + name, package)
+    root = name.partition(".")[0]
+    if root not in _SUBSTITUTES and root != "autograd" and not is_copied(name):
+        return builtins.__import__(name, scope, None, parts or ())
+    found = _import_ours(name, parts)
+    if not _unfinished:
+        _imported[key] = found
+    return found
+
+
+_imported: Final[dict[Any, Any]] = {}
+"""What ``import`` gave for copies and substitutes, which nobody takes out of their tables."""
+
+
+def _import_ours(name: str, fromlist: Iterable[str] | None) -> Any:
+    """Import what is a copy or a substitute."""
     module = module_for(name)
     if not fromlist:
         return module_for(name.partition(".")[0])
@@ -321,6 +342,16 @@ _OF_DATA: Final = frozenset({
 
 def _own(found: Any) -> Any:
     """Return what an imported thing is in code that meets no traced values."""
+    is_kept = type(found) in _KEPT
+    return _own_of_kept(found) if is_kept else _find_own(found)
+
+
+_KEPT: Final = frozenset({FunctionType, BuiltinFunctionType, np.ufunc, Substitute})
+"""Kinds of things that are equal only if they are the same."""
+
+
+def _find_own(found: Any) -> Any:
+    """Look for what an imported thing is in code that meets no traced values."""
     if isinstance(found, ModuleType):
         name = found.__name__.removeprefix("funcdiff.")
         return _own_module(name) if name in _OF_DATA and found is module_for(name) else found
@@ -330,6 +361,9 @@ def _own(found: Any) -> Any:
         if home in _OF_DATA and getattr(module_for(home), name, None) is found:
             return getattr(_own_module(home), name)
     return found
+
+
+_own_of_kept: Final = functools.lru_cache(maxsize=4096)(_find_own)
 
 
 @functools.cache

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import ast
 import cmath
+import gc
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache, partial
 from types import CodeType
 from typing import Any, Final
 
@@ -36,30 +38,136 @@ _PLACE: Final = "__funcdiff_place__"
 
 
 def rewrite(source: str | bytes, file: str) -> CodeType:
-    """Return the code of a module, rewritten."""
-    plain = ast.parse(source, file)
-    tree = Rewriter().visit(ast.parse(source, file))
-    _Joiner(tree, _bind_own(tree)).visit(plain)
-    return compile(tree, file, "exec", dont_inherit=True)
+    """Return the code of a module, rewritten.
+
+    Trees have no cycles: looking for some among their nodes would take a third of the time.
+    """
+    collects, rewriter = gc.isenabled(), Rewriter()
+    gc.disable()
+    try:
+        plain, tree = ast.parse(source, file), ast.parse(source, file)
+        rewriter.visit(tree)
+        _Joiner(tree, rewriter).visit(plain)
+        return compile(tree, file, "exec", dont_inherit=True)
+    finally:
+        if collects:
+            gc.enable()
 
 
-class Rewriter(ast.NodeTransformer):
+_PARTS: Final = {
+    kind: tuple(
+        name for name in kind._fields if name not in {"ctx", "op", "ops", "id", "attr", "arg"}
+    )
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.Constant)
+}
+"""Names of the fields of nodes that may hold nodes with something to look at."""
+
+
+class _Transformer(ast.NodeTransformer):
+    """Visits the nodes that have parts, and notes which functions were changed.
+
+    Operators, names and constants are most of a tree, and nobody's methods ask for them.
+    """
+
+    def __init__(self) -> None:
+        self.changed: set[tuple[int, int]] = set()
+        self._around: list[tuple[int, int]] = []
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.BinOp:
+        """Visit a sum, which may have more terms than calls may be nested."""
+        spine = [node]
+        while isinstance(spine[-1].left, ast.BinOp):
+            spine.append(spine[-1].left)
+        self.generic_visit(spine[-1])
+        for part in spine[-2::-1]:
+            self.generic_visit(part, ["right"])
+        return node
+
+    def generic_visit(self, node: Any, names: Iterable[str] = ()) -> Any:
+        """Visit the parts of a node, or those of some names."""
+        for name in names or _PARTS[type(node)]:
+            old: Any = getattr(node, name, None)
+            if type(old) is list:
+                for k, part in enumerate(old):
+                    if _PARTS.get(type(part)):
+                        old[k] = self.visit(part)
+                    elif type(part) is ast.Name:
+                        self.visit_Name(part)
+            elif _PARTS.get(type(old)):
+                setattr(node, name, self.visit(old))
+            elif type(old) is ast.Name:
+                self.visit_Name(old)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> None:
+        """Look at a name, which stays."""
+
+    def visit_function(self, node: Any) -> None:
+        """Visit the parts of a function, of which all but the body belong to what is around."""
+        self.generic_visit(node, [name for name in _PARTS[type(node)] if name != "body"])
+        self._around.append(_place(node))
+        self.generic_visit(node, ["body"])
+        self._around.pop()
+
+    def note_change(self) -> None:
+        """Note that the functions around have changed."""
+        self.changed.update(self._around)
+
+
+def _place(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+class Rewriter(_Transformer):
     """Puts calls in the place of expressions, and notes whether there were any."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.has_changed = False
-        self._variables: frozenset[str] = frozenset()
+        self.functions: dict[tuple[int, int], Any] = {}
+        self.bound: dict[tuple[int, int], set[str]] = {}
+        """The places of functions -> what these and functions within them bind."""
+        self.declarations: list[ast.Global | ast.Nonlocal] = []
+        self._bound: set[str] = set()
+        self._variables: Callable[[], frozenset[str]] = frozenset
 
     def visit_FunctionDef(self, node: Any) -> Any:
         """Rewrite a function, whose variables may be changed in place."""
-        around, self._variables = self._variables, _variables(node)
-        found = self.generic_visit(node)
+        around, self._variables = self._variables, cache(partial(_variables, node))
+        self.visit_Lambda(node)
         self._variables = around
-        return found
+        return node
+
+    def visit_Lambda(self, node: Any) -> Any:
+        """Rewrite a function without statements."""
+        place = _place(node)
+        around, self._bound = self._bound, set()
+        self.functions[place], self.bound[place] = node, self._bound
+        self.visit_function(node)
+        self._bound = around | self._bound
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        """Rewrite a node, and note which names it binds."""
+        if type(node) in _BINDING:
+            self._bound.update(_bound(node))
+        return getattr(self, f"visit_{type(node).__name__}", self.generic_visit)(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        """Note that a name is bound."""
+        self._bound.update(_bound(node))
+
+    def visit_Global(self, node: Any) -> Any:
+        """Note which names are of other scopes."""
+        self.declarations.append(node)
+        return node
+
+    visit_Nonlocal = visit_Global  # noqa: N815 - as `ast` says
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """Rewrite a class, whose body assigns attributes, and no variables of the function."""
-        around, self._variables = self._variables, frozenset()
+        around, self._variables = self._variables, frozenset
         self.generic_visit(node)
         self._variables = around
         return _share(node)
@@ -112,7 +220,7 @@ class Rewriter(ast.NodeTransformer):
         if change is None:
             return node
         name = ast.Constant(change)
-        if isinstance(node.target, ast.Name) and node.target.id in self._variables:
+        if isinstance(node.target, ast.Name) and node.target.id in self._variables():
             return self._assign(node, node.target, "change", name, node.target, node.value)
         x = self._variable(node.target)
         if x is None or _assigns(node, x.id):
@@ -124,7 +232,7 @@ class Rewriter(ast.NodeTransformer):
     def _variable(self, target: ast.expr) -> ast.Name | None:
         """Return the variable of the function that an item is set of, if it is one."""
         x = target.value if isinstance(target, ast.Subscript) else None
-        return x if isinstance(x, ast.Name) and x.id in self._variables else None
+        return x if isinstance(x, ast.Name) and x.id in self._variables() else None
 
     def _assign(self, old: ast.stmt, x: ast.Name, function: str, *args: ast.expr) -> ast.stmt:
         """Return the assignment of what a function of `runtime` returns to a variable."""
@@ -136,6 +244,7 @@ class Rewriter(ast.NodeTransformer):
     def _call(self, function: str, old: ast.expr | ast.stmt, *args: ast.expr) -> ast.Call:
         """Return a call of a function of `runtime`, at the place of what it stands for."""
         self.has_changed = True
+        self.note_change()
         called = ast.Call(ast.Name(f"__funcdiff_{function}__", ast.Load()), list(args), [])
         return ast.fix_missing_locations(ast.copy_location(called, old))
 
@@ -155,8 +264,8 @@ def _variables(function: Any) -> frozenset[str]:
     arguments = function.args
     names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     others = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.Global | ast.Nonlocal):  # also in functions within
+    for node in _walk(function):
+        if isinstance(node, _DECLARED):  # also in functions within
             others.update(node.names)
         elif isinstance(node, ast.Name) and node.id == "locals":
             return frozenset()
@@ -205,34 +314,31 @@ def _last_name(called: ast.expr) -> str:
 # ---- functions as they were, where no trace is open ----------------------------------------------
 
 
-class _Joiner(ast.NodeTransformer):
+class _Joiner(_Transformer):
     """Puts the code of functions as it was before the rewritten one; visits the module as it was.
 
-    Where functions call what `own` names stand for, they call NumPy, SciPy and `math` themselves.
+    Where functions call what imports of NumPy, SciPy and `math` have bound, they call these
+    themselves, by names that the imports bind, too.
     """
 
-    def __init__(self, rewritten: ast.Module, own: frozenset[str]) -> None:
-        self._own = own
-        self._is_inner = False
-        functions = (n for n in ast.walk(rewritten) if isinstance(n, _FUNCTIONS))
-        self._rewritten = {(n.lineno, n.col_offset): n for n in functions}
+    def __init__(self, rewritten: ast.Module, rewriter: Rewriter) -> None:
+        super().__init__()
+        self._own = _bind_own(rewritten, [*_within(rewritten), *rewriter.declarations])
+        self._rewritten, self._bound = rewriter.functions, rewriter.bound
+        self.changed |= rewriter.changed
 
     def visit_FunctionDef(self, node: Any) -> Any:
         """Join a function, and those within it."""
-        rewritten: Any = self._rewritten[node.lineno, node.col_offset]
-        around = self._own, self._is_inner
-        self._own = self._own.difference(x for part in ast.walk(node) for x in _bound(part))
-        self._is_inner = True
-        self.generic_visit(node)
-        self._own, self._is_inner = around
-        if any(isinstance(part, _DECLARED) for part in _within(node)):
-            node.body = rewritten.body
-        elif any(
-            isinstance(part, ast.Name) and part.id.startswith("__funcdiff_")
-            for part in (*ast.walk(node), *ast.walk(rewritten))
-        ):
-            node.body = _join(node.body, rewritten.body)
-        if not self._is_inner:
+        rewritten: Any = self._rewritten[_place(node)]
+        around = self._own
+        bound = self._bound[_place(node)]
+        self._own = around - bound
+        if _IMPORTED in bound:
+            self._own |= _bind_own(node, [*_walk(node.args, *node.body)])
+        self.visit_function(node)
+        self._own = around
+        node.body = _join(node, rewritten) if _place(node) in self.changed else rewritten.body
+        if not self._around:
             rewritten.body = node.body
         return node
 
@@ -251,26 +357,44 @@ class _Joiner(ast.NodeTransformer):
             called = called.value
         if isinstance(called, ast.Name) and called.id in self._own:
             called.id = own_name(called.id)
+            self.note_change()
         return node
 
 
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DECLARED: Final = (ast.Global, ast.Nonlocal)
-"""What may stand but once in a function."""
 
 
 def _join(plain: Any, rewritten: Any) -> Any:
     """Return the body of a function, of statements or an expression, that asks for a trace."""
-    parts = isinstance(plain, list)
-    has_text = parts and isinstance(plain[0], ast.Expr) and isinstance(plain[0].value, ast.Constant)
-    place = plain[has_text] if parts else plain
+    body = plain.body
+    if not isinstance(body, list):
+        return ast.copy_location(ast.IfExp(_test(body), body, rewritten.body), body)
+    has_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    declared, _ = _without_declarations(plain), _without_declarations(rewritten)
+    joined = ast.If(_test(body[has_text]), body[has_text:], rewritten.body[has_text:])
+    return [*body[:has_text], *declared, ast.copy_location(joined, body[has_text])]
+
+
+def _test(place: ast.AST) -> ast.expr:
+    """Return the question whether no trace is open."""
     test = ast.parse("__funcdiff_trace__() is None", mode="eval").body
     for node in ast.walk(test):
         ast.copy_location(node, place)
-    if not parts:
-        return ast.copy_location(ast.IfExp(test, plain, rewritten), place)
-    joined = ast.If(test, plain[has_text:], rewritten[has_text:])
-    return [*rewritten[:has_text], ast.copy_location(joined, place)]
+    return test
+
+
+def _without_declarations(function: Any) -> list[ast.stmt]:
+    """Return ``global`` and ``nonlocal`` statements of a function, which pass where they stood.
+
+    They hold for all of a function, and may not stand behind the use of a name.
+    """
+    found: list[ast.stmt] = []
+    for block in _blocks(function):
+        for k, statement in enumerate(block):
+            if isinstance(statement, _DECLARED):
+                found.append(statement)
+                block[k] = ast.copy_location(ast.Pass(), statement)
+    return found
 
 
 def own_name(name: str) -> str:
@@ -278,27 +402,28 @@ def own_name(name: str) -> str:
     return f"__funcdiff_own_{name}__"
 
 
-def _bind_own(tree: ast.Module) -> frozenset[str]:
-    """Let imports of a module bind the own names, too, and return which names these are for.
+def _bind_own(scope: Any, nodes: Collection[ast.AST]) -> frozenset[str]:
+    """Let imports of a module or function bind own names, too, and return which these are for.
 
-    Of a name that the module also binds in another way, or by ``import *``, nobody knows what it
+    Of a name that one of the `nodes` binds in another way, or ``import *``, nobody knows what it
     stands for.
     """
-    others = {name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names}
-    imports = []
-    for block in _blocks(tree):
-        for statement in block:
-            if isinstance(statement, _IMPORTS):
-                imports.append((block, statement, _computing(statement)))
-                others |= {name for a in statement.names for name in _bound(a)} - imports[-1][-1]
-    within = (node for node in _within(tree) if not isinstance(node, ast.alias))
-    others.update(name for node in within for name in _bound(node))
-    if "*" in others:
+    imports = [
+        (block, statement, _computing(statement))
+        for block in _blocks(scope)
+        for statement in block
+        if isinstance(statement, _IMPORTS)
+    ]
+    known = {id(alias) for _, statement, names in imports for alias in statement.names
+             if names.union([_IMPORTED]).issuperset(_bound(alias))}  # fmt: skip
+    others = {name for node in nodes if id(node) not in known for name in _bound(node)}
+    if not others.isdisjoint({"*", "locals"}):
         return frozenset()
     for block, statement, names in imports:
         for name in names - others:
             (added,) = ast.parse(f"{own_name(name)} = __funcdiff_own__({name})").body
-            ast.fix_missing_locations(ast.copy_location(added, statement))
+            for node in ast.walk(added):
+                ast.copy_location(node, statement)
             block.insert(block.index(statement) + 1, added)
     return frozenset().union(*(names for *_, names in imports)) - others
 
@@ -316,24 +441,40 @@ def _computing(statement: ast.Import | ast.ImportFrom) -> frozenset[str]:
         found = [a for a in statement.names if a.name.partition(".")[0] in _NAMES]
     else:
         found = statement.names
-    return frozenset(name for alias in found for name in _bound(alias)) - {"*"}
+    return frozenset(name for alias in found for name in _bound(alias)) - {"*", _IMPORTED}
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a node itself binds."""
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.alias):
-        yield node.asname or node.name.partition(".")[0]
-    else:
-        yield from filter(None, (getattr(node, name, None) for name in ("name", "arg", "rest")))
+def _bound(node: ast.AST) -> Iterable[str]:
+    """Return the names that a node itself binds or declares; ``locals``, which shows them all."""
+    kind = type(node)
+    if kind is ast.Name:
+        name = node.id  # type: ignore[attr-defined]
+        is_bound = type(node.ctx) is not ast.Load or name == "locals"  # type: ignore[attr-defined]
+        return (name,) if is_bound else ()
+    if kind is ast.alias:
+        return node.asname or node.name.partition(".")[0], _IMPORTED  # type: ignore[attr-defined]
+    names = _BINDING.get(kind, ())
+    found = [getattr(node, name, None) for name in names]
+    return [name for x in found for name in (x if isinstance(x, list) else [x]) if name]
+
+
+_IMPORTED: Final = "import"
+"""What stands among names where one of them is imported; a keyword is no name."""
+
+_BINDING: Final = {
+    kind: names
+    for kind in _PARTS
+    if (names := {"name", "arg", "rest", "names"}.intersection(kind._fields))
+    and not issubclass(kind, ast.Import | ast.ImportFrom | ast.keyword)
+}
+"""Kinds of nodes that bind names -> the fields that hold these."""
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield the lists of statements of a module, those of functions and classes left out."""
-    for name in ("body", "orelse", "finalbody", "handlers"):
+    """Yield the lists of statements of a module or function, without those of others within."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         block = getattr(node, name, [])
-        yield from [block] * (name != "handlers")
+        yield from [block] * (name not in ("handlers", "cases"))
         for statement in block:
             if not isinstance(statement, _SCOPES):
                 yield from _blocks(statement)
@@ -341,9 +482,23 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _within(function: Any) -> Iterator[ast.AST]:
     """Yield what stands in a function, that in functions within it left out."""
-    left = [*function.body] if isinstance(function.body, list) else [function.body]
+    return _walk(*(function.body if isinstance(function.body, list) else [function.body]),
+                 without=_SCOPES)  # fmt: skip
+
+
+def _walk(*nodes: Any, without: tuple[type, ...] = ()) -> Iterator[Any]:
+    """Yield nodes and their parts but constants and operators; not the parts `without` kinds."""
+    left = [*nodes]
     while left:
         node = left.pop()
+        kind = type(node)
+        if kind not in _PARTS:
+            continue
         yield node
-        if not isinstance(node, _SCOPES):
-            left += ast.iter_child_nodes(node)
+        if kind not in without:
+            for name in _PARTS[kind]:
+                part = getattr(node, name, None)
+                if type(part) is list:
+                    left += part
+                elif part is not None:
+                    left.append(part)

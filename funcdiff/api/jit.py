@@ -348,19 +348,19 @@ class JittedFunction(ByParts, Generic[P, R]):
             given, named = self._statics.complete(whole.tree(tracers), args, kwargs)
             return self._function(*given, **named)
 
-        drawn = draws_of(self._function)
-        trace = record(
-            self._function,
-            kind.operands,
-            forbid_changes(
-                call, f"jit: {FunctionName(self._function)}", lambda k: f"args{whole.paths[k]}"
-            ),
-            nested_policy(0, eager=False, lifts=False),
-            types=whole.types,
-            weak=whole.weak,
-            decisions=decides,
-            as_given=True,
-        )
+        with draws_of(self._function) as drawn:
+            trace = record(
+                self._function,
+                kind.operands,
+                forbid_changes(
+                    call, f"jit: {FunctionName(self._function)}", lambda k: f"args{whole.paths[k]}"
+                ),
+                nested_policy(0, eager=False, lifts=False),
+                types=whole.types,
+                weak=whole.weak,
+                decisions=decides,
+                as_given=True,
+            )
         if trace.by_layout and not self._by_layout:
             self._by_layout = True
             self._programs, self._direct = {}, {}
@@ -500,8 +500,8 @@ def jit(
     Notes
     -----
     A random number that `f` draws is the same in each call, and so is a global number: a
-    `FrozenValueWarning` says so, once, where the numbers are drawn by what `f` names, or where a
-    number that it names has changed.
+    `FrozenValueWarning` says so, once, where the numbers are drawn by what `f` names or by a
+    generator that it makes without a seed, or where a number that it names has changed.
 
     Floating-point warnings are off.  A function that goes more than 32 ways with one kind of
     arguments, or of which every tenth call goes a new one, is run as without `jit` from then on,

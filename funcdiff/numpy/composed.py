@@ -48,6 +48,8 @@ _COMPOSED: Final = _names(
     sort_complex split stack tile trapezoid trim_zeros union1d unstack unwrap vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
     fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn
+    emath.arccos emath.arcsin emath.arctanh emath.log emath.log10 emath.log2 emath.logn
+    emath.power emath.sqrt
     linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_power
     linalg.matrix_rank linalg.matrix_transpose linalg.multi_dot linalg.outer linalg.tensordot
     linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm

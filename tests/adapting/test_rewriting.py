@@ -460,3 +460,93 @@ def test_changes_of_arrays_that_look_into_each_other_are_right_or_refused(part: 
         slope = (plain(1.3 + 1e-6) - plain(1.3 - 1e-6)) / 2e-6
         np.testing.assert_allclose(found, slope, 1e-6, 1e-6, err_msg=text)
     assert right > 4
+
+
+WITHIN = """
+import math
+import numpy as np
+count = 0
+
+def imports(x):
+    from math import exp, log as ln
+    import numpy
+    import scipy.special as special
+    from scipy.special import gammaln
+    inner = lambda y: exp(y) + numpy.sin(y)
+    return inner(x) + ln(x) + gammaln(x) + special.erf(x) + SEEN(ln)
+
+def of_its_own_name(x):
+    def sqrt(*args):
+        from math import sqrt
+        return sqrt(*args)
+    return sqrt(x)
+
+def sqrt(x):
+    from math import sqrt
+    return sqrt(x)
+
+def bound_otherwise(x):
+    try:
+        from math import exp
+    except ImportError:
+        exp = None
+    def cosh(x):
+        return 2.0 * x
+    from math import cosh as other
+    return exp(x) + cosh(x) + other(x)
+
+def all_locals(x):
+    from math import exp
+    return exp(x) * len(locals())
+
+def declares(x):
+    '''It counts.'''
+    total = np.zeros(2) + 0.0
+    if x > 0:
+        global count
+        count += 1
+    def add(y):
+        y = float(y)
+        for k in range(2):
+            nonlocal total
+            total[k] = total[k] + y
+        return math.exp(y)
+    match count:
+        case 0:
+            global never
+        case _:
+            pass
+    return add(x) * total.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["of_its_own_name", "sqrt", "bound_otherwise", "all_locals", "declares", "imports"]
+)
+def test_functions_with_imports_and_declarations_run_as_they_were(name: str) -> None:
+    names: dict[str, Any] = {"__name__": "within", "SEEN": lambda f: f(1.0)}
+    plain = _module(WITHIN, **names)
+    changed = _module(rewrite(WITHIN, "f"), __builtins__=BUILTINS, **names)
+    assert changed[name](0.7) == plain[name](0.7)
+    slope = (plain[name](0.7 + 1e-6) - plain[name](0.7 - 1e-6)) / 2e-6
+    for derive in (fd.grad(changed[name]), fd.jit(fd.jacfwd(changed[name]))):
+        np.testing.assert_allclose(derive(0.7), slope, 1e-7)
+    assert changed["count"] == (3 if name == "declares" else 0)
+    assert changed["declares"].__doc__ == "It counts."
+
+
+def test_functions_call_what_they_import_within_as_it_is() -> None:
+    names = _module(rewrite(WITHIN, "f"), __name__="f", __builtins__=BUILTINS)
+    called = {name: names[name].__code__.co_varnames for name in ("imports", "sqrt", "all_locals")}
+    assert {"__funcdiff_own_ln__", "__funcdiff_own_gammaln__"} < {*called["imports"]}
+    assert called["sqrt"] == ("x", "sqrt", "__funcdiff_own_sqrt__")
+    assert called["all_locals"] == ("x", "exp")
+    assert "__funcdiff_trace__" in names["declares"].__code__.co_names
+
+
+def test_sums_may_have_more_terms_than_calls_may_be_nested() -> None:
+    terms = "+".join(["float(x)"] * 900)
+    text = f"def f(x):\n    return {terms}\n"
+    f: Callable[[Any], Any] = _module(rewrite(text, "f"), __builtins__=BUILTINS)["f"]
+    assert f(0.5) == 450
+    assert fd.grad(f)(0.5) == 900

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -39,6 +40,12 @@ def _noise() -> Any:
     return rng.normal()
 
 
+def _new_noise(seed: Any = None) -> Any:
+    from numpy.random import default_rng  # noqa: PLC0415 - which no global name shows
+
+    return default_rng(seed).normal()
+
+
 def _method(self: Any, x: Any) -> Any:
     return x + self + rng.normal()
 
@@ -60,6 +67,18 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "by a name of its own": (lambda x: x + drawn(), "drawn"),
     "held by an object": (lambda x: x + model.noise.normal(), "model"),
     "of the object itself": (Model().noisy, "self"),
+    "made within": (
+        lambda x: x + np.random.default_rng().normal(),
+        r"default_rng\(\) without a seed",
+    ),
+    "the old kind, made within": (
+        lambda x: x + np.random.RandomState().rand(),
+        r"RandomState\(\) without a seed",
+    ),
+    "made in a function that is called": (
+        lambda x: x + _new_noise(),
+        r"default_rng\(\) without a seed",
+    ),
     "a derivative": (fd.grad(lambda x: x**2 * rng.normal()), "rng"),
 }
 
@@ -177,3 +196,30 @@ def test_every_kind_of_generator_shows_that_it_has_drawn(bits: str) -> None:
     assert _state_of(generator) == before
     generator.normal()
     assert _state_of(generator) != before
+
+
+def test_generators_that_are_not_made_or_have_a_seed_are_not_told() -> None:
+    def f(x: Any, given: Any = None) -> Any:
+        generator = np.random.default_rng() if given is None else np.random.default_rng(3)
+        return x + generator.normal() + _new_noise(5)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fd.jit(f)(1.0, 2.0) == f(1.0, 2.0)
+    with pytest.warns(FrozenValueWarning, match=r"default_rng\(\) without a seed"):
+        fd.jit(f)(1.0)
+
+
+def test_a_profile_that_is_taken_goes_on() -> None:
+    seen: list[str] = []
+    sys.setprofile(lambda frame, *_: seen.append(frame.f_code.co_name))
+    try:
+        fd.jit(lambda x: x + _new_noise())(1.0)
+        profile = sys.getprofile()
+    finally:
+        sys.setprofile(None)
+    assert profile is not None
+    assert "_new_noise" in seen
+    with pytest.raises(ZeroDivisionError):
+        fd.jit(lambda x: x + _new_noise() / 0)(1.0)
+    assert sys.getprofile() is None

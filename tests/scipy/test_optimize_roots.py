@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize as scipys
 
 import funcdiff as fd
-from funcdiff.errors import InputError
+from funcdiff.errors import ConcreteValueError, InputError
 from funcdiff.scipy import optimize
 from funcdiff.scipy.optimize import SolutionWarning
 from tests.scipy.agreement import assert_agrees
@@ -269,3 +269,34 @@ def test_a_system_that_unpacks_its_unknowns_has_a_jacobian_with_constants() -> N
     expected = np.stack([(f(data + e) - f(data - e)) / (2 * step) for e in step * np.eye(3)], 1)
     for derive in (fd.jacobian(f), fd.jit(fd.jacobian(f))):
         np.testing.assert_allclose(derive(data), expected, rtol=1e-6)
+
+
+# ---- equations that decide by values -------------------------------------------------------------
+
+
+def _by_parts(x: Any, a: Any) -> Any:
+    if np.any(x < 0):
+        raise ValueError("a square root of a negative number")
+    return x * x - a if np.all(x > 0.5) else x - a
+
+
+@pytest.mark.parametrize("solve", [
+    *(lambda a, name=name: getattr(optimize, name)(_by_parts, 0.1, 9.0, args=(a,))
+      for name in BRACKETED),
+    lambda a: optimize.root_scalar(_by_parts, args=(a,), bracket=(0.1, 9.0)).root,
+    lambda a: optimize.root_scalar(_by_parts, args=(a,), x0=1.0, x1=2.0).root,
+    lambda a: optimize.newton(_by_parts, 1.0, args=(a,)),
+    lambda a: optimize.fsolve(_by_parts, 1.0, args=(a,))[0],
+    lambda a: optimize.root(_by_parts, [1.0], args=(a,)).x[0],
+])  # fmt: skip
+def test_an_equation_that_decides_by_values_is_traced_by_its_ways(solve: Any) -> None:
+    for derive in (fd.grad(solve), fd.jacfwd(solve)):
+        np.testing.assert_allclose(derive(2.0), 0.5 / np.sqrt(2.0), rtol=1e-6)
+        np.testing.assert_allclose(derive(4.0), 0.25, rtol=1e-6)
+    np.testing.assert_allclose(fd.hessian(solve)(4.0), -1 / 32, rtol=1e-5)
+
+
+def test_where_no_values_are_known_such_an_equation_says_so() -> None:
+    root = fd.jit(lambda a: optimize.brentq(_by_parts, 0.1, 9.0, args=(a,)))
+    with pytest.raises(ConcreteValueError, match=r"_by_parts .* asked for a concrete value at"):
+        root(2.0)

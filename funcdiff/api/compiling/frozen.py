@@ -13,7 +13,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
@@ -97,12 +97,15 @@ def _loads(code: CodeType) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]
 # ---- random draws --------------------------------------------------------------------------------
 
 
-def draws_of(f: Any) -> Callable[[], str]:
-    """Return a function that says which generator of those that `f` can see has drawn since, where.
+@contextmanager
+def draws_of(f: Any) -> Iterator[Callable[[], str]]:
+    """Give a function that says which generator of those that `f` can see has drawn since, where.
 
-    An empty text if none has.
+    So it does of one that `f` has made without a seed; an empty text if none has.
     """
     loads = _with_codes(f)
+    functions = map(_plain, [f, *(x.value() for x, _ in loads)])
+    made = next((place for g in functions if g for place in _makers(g.__code__)), "")
     if any("seed" in code.co_names for _, code in loads):  # it draws the same in each call
         loads = []
     known = [(x, g) for x, code in loads for g in _generators(x.value(), code.co_names)]
@@ -112,9 +115,33 @@ def draws_of(f: Any) -> Callable[[], str]:
         for loaded, generator, state in states:
             if state != _state_of(generator):
                 return f"{loaded.name}, at {loaded.place}"
-        return ""
+        return made if entropy else ""
 
-    return first_draw
+    entropy: list[CodeType] = []
+    if not made or sys.getprofile() is not None:
+        yield first_draw
+        return
+    sys.setprofile(lambda frame, *_: entropy.append(_ENTROPY) if frame.f_code is _ENTROPY else None)
+    try:
+        yield first_draw
+    finally:
+        sys.setprofile(None)
+
+
+_ENTROPY: Final = random.SystemRandom.getrandbits.__code__
+"""What NumPy calls for a generator that is made without a seed."""
+
+_MAKERS: Final = frozenset({"default_rng", "RandomState", "SeedSequence"})
+
+
+def _makers(code: CodeType) -> Iterator[str]:
+    """Yield what code may make generators by, and where."""
+    for part in codes(code):
+        line = part.co_firstlineno
+        for step in dis.get_instructions(part) if _MAKERS.intersection(part.co_names) else ():
+            line = step.positions.lineno or line if step.positions else line
+            if step.argval in _MAKERS:
+                yield f"{step.argval}() without a seed, at {part.co_filename!r}, line {line}"
 
 
 def _generators(value: Any, names: Sequence[str]) -> Iterator[Any]:

@@ -118,11 +118,6 @@ functions: Final[tuple[Refusal, ...]] = (
         "Draw standard numbers and transform them: mean + scale * rng.standard_normal(n).",
     ),
     _group(
-        "emath.* lib.scimath.* lib._scimath_impl.*",
-        "Whether the result is complex depends on the values.",
-        "Use np.sqrt(x), or np.sqrt(x + 0j) for a complex result.",
-    ),
-    _group(
         "lib.format.* lib.npyio.* ctypeslib.*", "It is about files or foreign memory.", _OUTSIDE
     ),
     _group("trapz", "NumPy has deprecated it.", "Use np.trapezoid."),

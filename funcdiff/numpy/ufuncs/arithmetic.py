@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,12 @@ def clip(
         x = x if low is None else np.maximum(x, low)
         return x if high is None else np.minimum(x, high)
     return np.minimum(high, np.maximum(low, x))
+
+
+@implements(import_module("numpy._core.umath").clip)
+def clip_between(x: Any, low: Any, high: Any) -> Traced:
+    """Limit values: the ufunc of ``x.clip(low, high)`` of an ordinary array with traced bounds."""
+    return clip(x, low, high)
 
 
 def _keeps_zeros(x: Traced, *bounds: Any) -> bool:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from funcdiff import pytree
 from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.inputs import Operands
-from funcdiff.api.calls.tracing import nested_policy, record, run
+from funcdiff.api.calls.tracing import run
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import current_builder
-from funcdiff.core.running.walk import close_over
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
@@ -27,39 +23,6 @@ from funcdiff.scipy.equalities import attributes, set_attributes
 
 NUMBER = ArrayType((), FLOAT)
 """The type of a time, or of a point on a line."""
-
-
-class Closure(NamedTuple):
-    """A function as a program.
-
-    Attributes
-    ----------
-    program
-        ``(*captures, *arguments) -> outputs``.
-    captures
-        What it closes over: arrays, or tracers of an enclosing trace.
-    structure
-        The container of the outputs.
-    """
-
-    program: Program
-    captures: list[Any]
-    structure: pytree.Structure
-
-    @property
-    def is_traced(self) -> bool:
-        """Whether its values depend on something that is traced."""
-        return any(isinstance(x, Tracer) for x in self.captures)
-
-
-def closure(f: Callable[..., Any], *types: ArrayType) -> Closure:
-    """Trace a function of arrays of these types, without values."""
-    operands = [np.zeros(t.shape, t.dtype)[()] for t in types]
-    trace = record(
-        f, operands, lambda xs: f(*xs), nested_policy(0, eager=False, lifts=False), types=types
-    )
-    program = close_over(trace.recording, len(trace.captures))
-    return Closure(program, trace.captures, trace.structure)
 
 
 def attempt(trace: Callable[[], Any], *others: Any) -> Any:

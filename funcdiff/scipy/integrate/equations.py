@@ -15,7 +15,7 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.scipy.integrate import nordsieck
 from funcdiff.scipy.integrate.chains import correction
 from funcdiff.scipy.integrate.chains import solve as solve_chain
-from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
+from funcdiff.scipy.integrate.closures import rate_of
 from funcdiff.scipy.integrate.known_solutions import Stepper, implicit
 from funcdiff.scipy.integrate.method_steps import (
     METHODS,
@@ -28,6 +28,7 @@ from funcdiff.scipy.integrate.method_steps import (
 )
 from funcdiff.scipy.integrate.multistep import Tables, coefficients
 from funcdiff.scipy.integrate.solving import FEW, SEVERAL, Given, Settings, Solution, function_of
+from funcdiff.scipy.ways import Closure, closure
 
 IN_MEMORY: Final = 1 << 20
 """Numbers that the stages of all steps may have before they are computed twice instead."""

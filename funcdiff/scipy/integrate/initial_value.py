@@ -24,12 +24,13 @@ from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.replay import Plan, entered
 from funcdiff.scipy.integrate import nordsieck
 from funcdiff.scipy.integrate.chains import before, chain
-from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
+from funcdiff.scipy.integrate.closures import rate_of
 from funcdiff.scipy.integrate.equations import IN_MEMORY, Equations, is_small, resuming, state_of
 from funcdiff.scipy.integrate.known_solutions import implicit
 from funcdiff.scipy.integrate.method_steps import METHODS, Multistep, bdf_change
 from funcdiff.scipy.integrate.multistep import coefficients
 from funcdiff.scipy.integrate.solving import Given, Settings, Solution, Step, solve
+from funcdiff.scipy.ways import Closure, closure
 
 _KEPT: Final = 8
 """Solutions that are kept for the derivatives that are asked for next."""

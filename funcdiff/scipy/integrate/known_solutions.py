@@ -16,8 +16,9 @@ from funcdiff.core.running.evaluate import executable
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.solved_equations import Root, entered, root
-from funcdiff.scipy.integrate.closures import closure, rate_of
+from funcdiff.scipy.integrate.closures import rate_of
 from funcdiff.scipy.integrate.method_steps import Row
+from funcdiff.scipy.ways import closure
 from funcdiff.transforms.vmap import batch_outputs
 
 _ITERATIONS: Final = 12

@@ -25,8 +25,9 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.solved_equations import entered
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.chains import before
-from funcdiff.scipy.integrate.closures import closure, rate_of
+from funcdiff.scipy.integrate.closures import rate_of
 from funcdiff.scipy.integrate.known_solutions import known_root
+from funcdiff.scipy.ways import closure
 
 _DENSE: Final = 48
 """Numbers in a table up to which the system is one with a band."""

@@ -17,9 +17,7 @@ from funcdiff.ops.user.replay import Replay, replay
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.closures import (
     NUMBER,
-    Closure,
     attempt,
-    closure,
     entry,
     has_tracer,
     refuse_tracing,
@@ -28,6 +26,7 @@ from funcdiff.scipy.integrate.closures import (
 from funcdiff.scipy.integrate.initial_value import maker_of, problem_of, whole
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Settings
+from funcdiff.scipy.ways import Closure, closure
 
 
 @entry("scipy.integrate", "odeint", note="The derivative is that of solve_ivp by LSODA.")

@@ -24,16 +24,8 @@ from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.integral import Integral, integral
 from funcdiff.scipy.covered import load
-from funcdiff.scipy.integrate.closures import (
-    NUMBER,
-    Closure,
-    attempt,
-    closure,
-    entry,
-    has_tracer,
-    refuse_tracing,
-)
-from funcdiff.scipy.integrate.ways import closures
+from funcdiff.scipy.integrate.closures import NUMBER, attempt, entry, has_tracer, refuse_tracing
+from funcdiff.scipy.ways import Closure, closure, closures
 
 Integrand: TypeAlias = Callable[[Any], Sequence[Any]]
 Rule: TypeAlias = dict[str, Any]

@@ -25,18 +25,11 @@ from funcdiff.numpy.memory import views
 from funcdiff.ops.user.python_call import Name
 from funcdiff.ops.user.replay import Plan, Replay, entered, replay
 from funcdiff.scipy.covered import Holder, load
-from funcdiff.scipy.integrate.closures import (
-    Closure,
-    attempt,
-    closure,
-    entry,
-    has_tracer,
-    refuse_tracing,
-    scipys,
-)
+from funcdiff.scipy.integrate.closures import attempt, entry, has_tracer, refuse_tracing, scipys
 from funcdiff.scipy.integrate.known_solutions import implicit
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.places import Private
+from funcdiff.scipy.ways import Closure, closure
 
 # ---- Boundary value problems: SciPy's solution, and the implicit function theorem at its mesh ----
 #

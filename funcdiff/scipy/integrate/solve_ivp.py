@@ -18,7 +18,6 @@ from funcdiff.ops.user.replay import Replay, replay
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.closures import (
     NUMBER,
-    Closure,
     attempt,
     entry,
     has_tracer,
@@ -31,8 +30,8 @@ from funcdiff.scipy.integrate.initial_value import Problem, maker_of, round_up, 
 from funcdiff.scipy.integrate.method_steps import METHODS
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Event, Settings
-from funcdiff.scipy.integrate.ways import closures
 from funcdiff.scipy.places import place
+from funcdiff.scipy.ways import Closure, closures
 
 Rate = Callable[..., Any]
 
@@ -264,8 +263,8 @@ def _counts(settings: Settings, operands: Sequence[Any]) -> list[int]:
             return [0, 0, operands[-1].shape[0], 0]
         raise ConcreteValueError(
             f"how many steps and events solve_ivp has is not known at {user_location()}, where the "
-            "arguments have no values (inside vmap, scan or cond). Give t_eval there, without "
-            "events and dense_output."
+            "arguments have no values (inside scan or cond, or vmap of examples that differ). "
+            "Give t_eval there, which is [t1] for the end, without events and dense_output."
         ) from error
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from inspect import unwrap
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.conditions import forgiveness
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.api.derivatives.derivative import elementwise_grad
 from funcdiff.api.derivatives.gradient import grad
@@ -29,6 +30,7 @@ from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import holds_traced
+from funcdiff.scipy.ways import closures
 
 
 class Closed:
@@ -103,10 +105,16 @@ def _operand(x: Any, type_: ArrayType) -> Any:
     return x if isinstance(x, Tracer) else np.asarray(x, type_.dtype)[()]
 
 
-def close(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = FLOAT) -> Closed:
+def close(
+    f: Callable[..., Any],
+    *shapes: tuple[int, ...],
+    dtype: Any = FLOAT,
+    explore: Callable[..., Any] | None = None,
+) -> Closed:
     """Trace a function of arrays of these shapes, without values.
 
-    Its result is joined to one array, if it is a list, and made floating.
+    Its result is joined to one array, if it is a list, and made floating.  If it decides by values,
+    ``explore(f)`` calls it as the solver will, so that its ways are known: see `closures`.
     """
     types = [ArrayType(shape, np.dtype(dtype)) for shape in shapes]
     starts = [np.zeros(shape, dtype)[()] for shape in shapes]
@@ -115,7 +123,16 @@ def close(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = FLOAT) -
         y = array(f(*tracers))
         return y if y.dtype.kind == "c" else y.astype(dtype)
 
-    trace = record(unwrap(f), starts, call, nested_policy(0, eager=False, lifts=False), types=types)
+    policy, forgive = nested_policy(0, eager=False, lifts=False), forgiveness()
+    try:
+        trace = record(unwrap(f), starts, call, policy, types=types)
+    except ConcreteValueError:
+        if explore is None:
+            raise
+        forgive()
+        (found,) = closures([wraps(f)(lambda *xs: call([*xs]))], types, explore)
+        chosen = partial(run, found.program)
+        return close(lambda *xs: chosen([*found.captures, *xs])[0], *shapes, dtype=dtype)
     return Closed(program_of(*trace.recording), trace.captures)
 
 

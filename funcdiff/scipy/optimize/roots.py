@@ -14,6 +14,7 @@ from funcdiff.api.calls.transformed import name_of
 from funcdiff.api.rules.implicit import solution_of
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import InputError, user_location
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.closed import Closed, close, curry, depends, value_or_zeros
@@ -30,8 +31,10 @@ def start_of(x0: Any) -> Any:
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)[()]
 
 
-def close_equation(f: Callable[..., Any], x: Any, what: str) -> Closed:
-    """Trace the left-hand side of equations for unknowns like x.
+def close_equation(
+    f: Callable[..., Any], x: Any, what: str, explore: Callable[..., Any] | None = None
+) -> Closed:
+    """Trace the left-hand side of equations for unknowns like x; see `close` for `explore`.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def close_equation(f: Callable[..., Any], x: Any, what: str) -> Closed:
             )
         return y.reshape(x.shape)
 
-    return close(equation, x.shape, dtype=x.dtype)
+    return close(equation, x.shape, dtype=x.dtype, explore=explore)
 
 
 def root_at(
@@ -107,7 +110,9 @@ def root(
     """Solve f(x) = 0, as SciPy does, and differentiate the root by all that f contains.
 
     The derivative is ``dx = -(∂f/∂x)⁻¹ ∂f``, that of the implicit function.  Methods that take a
-    Jacobian are given the exact one.  The derivative by `x0` is zero.
+    Jacobian are given the exact one.  The derivative by `x0` is zero.  A function that decides by
+    values, ``if x < 1``, is traced for each way that it takes where values are known; elsewhere it
+    branches by `np.where`.
 
     Raises
     ------
@@ -135,7 +140,11 @@ def root(
     name = f"root({name_of(fun)})"
     settings = {"method": method, "tol": tol, "callback": callback, "options": options}
     report = Report("success nfev nit" if method == "df-sane" else _counts(method))
-    closed = close_equation(equation, flat, name)
+
+    def explore(f: Callable[..., Any]) -> None:
+        f(scipys("root")(f, value_of(flat), (), method, None, tol, None, options).x)
+
+    closed = close_equation(equation, flat, name, explore)
     found, numbers = call_solver(
         _root, [closed], [flat], {**settings, "report": report.names},
         [(flat.shape, flat.dtype), *report.shapes],
@@ -189,7 +198,11 @@ def fsolve(
     if not (holds_traced([x0]) or depends(equation, value_or_zeros(start))):
         return scipys("fsolve")(func, x0, args, fprime, full_output, col_deriv, **settings)
     name = f"fsolve({name_of(func)})"
-    closed = close_equation(equation, start, name)
+
+    def explore(f: Callable[..., Any]) -> None:
+        f(scipys("fsolve")(f, value_of(start), **settings))
+
+    closed = close_equation(equation, start, name, explore)
     report = Report("ier nfev")
     found, numbers = call_solver(
         _fsolve, [closed], [start], {**settings, "full_output": bool(full_output)},
@@ -323,9 +336,13 @@ def _cover_bracketed(name: str) -> None:
         if not (holds_traced([a, b]) or depends(equation, value_or_zeros(start_of(a))[()])):
             return scipys(name)(f, a, b, args, **settings)
         what = f"{name}({name_of(f)})"
-        closed = close_equation(equation, np.zeros(()), what)
         full = settings.pop("full_output", False)
         ends = [start_of(end) for end in (a, b)]
+
+        def explore(f: Callable[..., Any]) -> None:
+            f(scipys(name)(f, *map(value_of, ends), **settings))
+
+        closed = close_equation(equation, np.zeros(()), what, explore)
         found, numbers = call_solver(
             _solve_in_bracket, [closed], ends, {"function": name, "settings": settings},
             [((), FLOAT), *_REPORT.shapes],
@@ -396,7 +413,15 @@ def root_scalar(
             f, args, method, bracket, fprime, fprime2, x0, x1, xtol, rtol, maxiter, options
         )
     name = f"root_scalar({name_of(f)})"
-    closed = close_equation(equation, first, name)
+
+    def explore(f: Callable[..., Any]) -> None:
+        values = {k: value_of(x) for k, x in given.items()}
+        ends = (*values.values(),) if bracket is not None else None
+        named = {} if bracket is not None else values
+        f(scipys("root_scalar")(f, (), method, ends, xtol=xtol, rtol=rtol, **named).root)
+
+    is_newtons = method in ("newton", "halley") or fprime is not None
+    closed = close_equation(equation, first, name, None if is_newtons else explore)
     method = method or _default_method(given, fprime, fprime2)
     settings = {
         "method": method, "xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options,
@@ -469,7 +494,12 @@ def newton(
             func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp
         )
     name = f"newton({name_of(func)})"
-    closed = close_equation(equation, start, name)
+
+    def explore(f: Callable[..., Any]) -> None:
+        second = None if x1 is None else value_of(start_of(x1))
+        f(scipys("newton")(f, value_of(start), None, (), tol, maxiter, None, second, rtol))
+
+    closed = close_equation(equation, start, name, explore if fprime is None else None)
     settings = {
         "tol": tol, "maxiter": maxiter, "rtol": rtol, "disp": disp,
         "orders": 0 if fprime is None else 1 if fprime2 is None else 2,

@@ -21,12 +21,46 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.entries import program_of
 from funcdiff.core.running.decisions import Decisions
 from funcdiff.core.running.evaluate import executable
+from funcdiff.core.running.walk import close_over
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, FuncdiffError
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.ops.structure.slicing import unknown
-from funcdiff.scipy.integrate.closures import Closure, closure
+
+
+class Closure(NamedTuple):
+    """A function as a program.
+
+    Attributes
+    ----------
+    program
+        ``(*captures, *arguments) -> outputs``.
+    captures
+        What it closes over: arrays, or tracers of an enclosing trace.
+    structure
+        The container of the outputs.
+    """
+
+    program: Program
+    captures: list[Any]
+    structure: pytree.Structure
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether its values depend on something that is traced."""
+        return any(isinstance(x, Tracer) for x in self.captures)
+
+
+def closure(f: Callable[..., Any], *types: ArrayType) -> Closure:
+    """Trace a function of arrays of these types, without values."""
+    operands = [np.zeros(t.shape, t.dtype)[()] for t in types]
+    trace = record(
+        f, operands, lambda xs: f(*xs), nested_policy(0, eager=False, lifts=False), types=types
+    )
+    program = close_over(trace.recording, len(trace.captures))
+    return Closure(program, trace.captures, trace.structure)
 
 
 class Way(NamedTuple):
