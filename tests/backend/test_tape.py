@@ -293,6 +293,16 @@ def test_hessians_go_by_a_tape_of_the_gradient() -> None:
         np.testing.assert_allclose(again, first, rtol=1e-13, atol=1e-15)
 
 
+def test_second_derivatives_of_lengths_of_vectors_go_by_a_tape() -> None:
+    def f(x: Any) -> Any:
+        return np.std(x) * np.linalg.norm(x - 0.3) + np.var(x) ** 2
+
+    t = np.array([0.3, 0.8, -0.5])
+    found = fd.hvp(f, (X,), (t,))
+    assert len(jvp_program) == 0
+    np.testing.assert_allclose(found, fd.hessian(f)(X) @ t, rtol=1e-11)
+
+
 def test_a_linear_map_is_derived_for_many_directions() -> None:
     x = X.copy()
     y, f_jvp = fd.linearize(lambda x: (np.sin(x) * x, 2.0, np.floor(x)), x)

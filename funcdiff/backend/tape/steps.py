@@ -19,7 +19,7 @@ from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operatio
 from funcdiff.core.program import Program, atoms_in_use, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
-from funcdiff.core.running.evaluate import Executable, as_run
+from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
 from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
@@ -186,6 +186,14 @@ def _move(step: Step, model: Params, params: Params) -> Step | None:
     return Step(program, run, step.places, head, _in_place(*head))
 
 
+def is_of_arrays(op: Operation) -> bool:
+    """Whether an operation runs no code of the user's, whose effects must happen once, and no loop.
+
+    Of loops and branches the bodies take most of the time, however they are derived.
+    """
+    return not op.calls_user or (op.primitive.linearize is None and is_repeatable([op]))
+
+
 # ---- derivation ----------------------------------------------------------------------------------
 
 
@@ -199,7 +207,7 @@ class Derived(NamedTuple):
 
 def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     """Linearize the operation in its operands and results, and transpose that for cotangents."""
-    if op.calls_user or op.primitive.facts.spectral:
+    if not is_of_arrays(op) or op.primitive.facts.spectral:
         raise NeedsProgramError
     with Builder("step", SHARED) as builder:
         linear, residuals = _linearize(op, active, builder)

@@ -16,7 +16,13 @@ import numpy as np
 
 import funcdiff.passes as passes
 from funcdiff.backend import checking
-from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step
+from funcdiff.backend.tape.steps import (
+    NeedsProgramError,
+    Step,
+    is_of_arrays,
+    pull_step,
+    push_step,
+)
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.entries import Recording, live_variables
@@ -99,7 +105,7 @@ class Tape:
                 continue
             if not (needed[number] or observer):
                 continue
-            if op.calls_user:  # whose effects must happen once, also if something fails
+            if not is_of_arrays(op):
                 raise NeedsProgramError
             ref = entry[1] if len(entry) == 2 else None
             if type(ref) is int:
