@@ -280,6 +280,27 @@ def compares_lists(a: Any) -> Any:
     return x
 
 
+def compares_lists_in_order(a: Any) -> Any:
+    """One instruction asks whether numbers are equal, and then which one is less."""
+    x, total = a, a
+    for _ in range(7):
+        x, total = 1.3 * x, total + 1.0
+        if [x, 1.0] <= [5.0, 2.0]:
+            x = x + 0.1
+        elif total > 6.0:
+            break
+    return x + total
+
+
+def compares_lists_of_flags(a: Any) -> Any:
+    x, total = a, a
+    for _ in range(9):
+        x, total = 1.3 * x, total + 1.0
+        if [x > 5.0, total > 5.0, x > 7.0] == [False, False, False]:
+            total = total + 0.2
+    return x + total
+
+
 def over_a_list(a: Any) -> Any:
     x = a
     for factor in [1.1, 1.4, 1.2, 1.7, 1.3, 1.5]:
@@ -447,9 +468,10 @@ OTHERS = [
     one_within_another, a_bound_that_is_computed, the_number_is_read, the_number_is_returned,
     the_number_is_stored, the_number_is_captured, two_of_one_name, one_behind_another,
     around_it_a_while, becomes_plain, plain_again, counts_behind_it, ends_without_a_look,
-    compares_lists, over_a_list, bounds_that_change, not_the_range_of_python, a_factor_that_halves,
-    is_left_before_it_is_looked_at, goes_on_unseen, begins_again, is_left_as_it_ends,
-    skips, a_list_of_the_caller_is_written_to_once, arrays_of_the_caller_swap_places,
+    compares_lists, compares_lists_in_order, compares_lists_of_flags, over_a_list,
+    bounds_that_change, not_the_range_of_python, a_factor_that_halves,
+    is_left_before_it_is_looked_at, goes_on_unseen, begins_again, is_left_as_it_ends, skips,
+    a_list_of_the_caller_is_written_to_once, arrays_of_the_caller_swap_places,
     a_plain_view_is_written_to,
 ]  # fmt: skip
 POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5, 0.02, 6.5, 1.25, 1.5]

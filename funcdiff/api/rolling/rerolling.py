@@ -331,10 +331,7 @@ def _is_last(event: Event) -> bool:
 def _may_stay(event: Event) -> bool:
     """Whether the innermost ``for`` loop may go on behind a look."""
     assert event.state is not None
-    look = event.state.look
-    if look.is_order and not _is_order(event.asked):
-        return True  # of lists, say, which ask for equal elements first
-    return not event.is_flag or event.outcome in look.staying
+    return not event.is_flag or event.outcome in event.state.look.staying
 
 
 def _is_order(asked: Slot) -> bool:
@@ -387,12 +384,14 @@ class _RollingDecisions(Decisions):
             return None
         atom, outcome = found
         self._known[atom] = outcome
-        state = frame and state_of(frame)
+        state, asked = frame and state_of(frame), Slot(x.builder, x.atom, x.type)
+        if state is not None and state.look.is_order and not _is_order(asked):
+            state = None  # it may be one of several looks there
         changes = None if state is None else self._changes(frame, state)
         self._events.append(
             Event(
                 builder, position, frame, _depth(frame), state,
-                Slot(x.builder, x.atom, x.type), predicate, atom, outcome, self._is_flag(atom),
+                asked, predicate, atom, outcome, self._is_flag(atom),
                 user_location(), self._count, changes,
             )
         )  # fmt: skip

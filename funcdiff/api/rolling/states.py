@@ -104,7 +104,7 @@ def state_of(frame: FrameType) -> State | None:
     if look is None:
         return None
     found, local = _Variables(), frame.f_locals
-    own = sorted(look.live & local.keys() - set(code.co_freevars))
+    own = sorted(look.live.intersection(local).difference(code.co_freevars))
     try:
         variables = tuple([(name, found.identify(local[name])) for name in own])
         free = found.identify_all(local.get(name, ABSENT) for name in code.co_freevars)
