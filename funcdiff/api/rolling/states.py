@@ -13,7 +13,6 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from types import FrameType, FunctionType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -205,7 +204,7 @@ class _Variables:
         """Return the number of something that can be changed in place."""
         if id(x) not in self._met:
             self._met[id(x)] = len(self._met)
-            find = weakref.ref(x) if isinstance(x, Tracer) else partial(_itself, x)
+            find = weakref.ref(x) if isinstance(x, Tracer) else lambda: x
             self.things.append(Thing(find, _content(x)))
         return self._met[id(x)]
 
@@ -233,10 +232,6 @@ def _are_same(these: Sequence[Any], those: Sequence[Any]) -> bool:
         x is y or (type(x) in (bytes, int) and type(x) is type(y) and x == y)
         for x, y in zip(these, those, strict=True)
     )
-
-
-def _itself(x: Any) -> Any:
-    return x
 
 
 def _find(owner: Any, name: str) -> Any:
