@@ -386,7 +386,7 @@ class Runner:
     def __call__(self, operands: Sequence[Any]) -> Arrival | None:
         """Return where the outcomes lead; None if they are those of no leaf."""
         code: _Code | None
-        if self._young > 0:
+        if self._young > 0:  # two threads may pass it
             self._young, code = self._young - 1, self._first
         else:
             code = self.root

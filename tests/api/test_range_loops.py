@@ -280,6 +280,27 @@ def compares_lists(a: Any) -> Any:
     return x
 
 
+def compares_lists_in_order(a: Any) -> Any:
+    """One instruction asks whether numbers are equal, and then which one is less."""
+    x, total = a, a
+    for _ in range(7):
+        x, total = 1.3 * x, total + 1.0
+        if [x, 1.0] <= [5.0, 2.0]:
+            x = x + 0.1
+        elif total > 6.0:
+            break
+    return x + total
+
+
+def compares_lists_of_flags(a: Any) -> Any:
+    x, total = a, a
+    for _ in range(9):
+        x, total = 1.3 * x, total + 1.0
+        if [x > 5.0, total > 5.0, x > 7.0] == [False, False, False]:
+            total = total + 0.2
+    return x + total
+
+
 def over_a_list(a: Any) -> Any:
     x = a
     for factor in [1.1, 1.4, 1.2, 1.7, 1.3, 1.5]:
@@ -397,13 +418,61 @@ def is_left_before_it_is_looked_at(a: Any) -> Any:
     return -x
 
 
+def _noted(x: Any, numbers: Any) -> Any:
+    for _ in range(8):
+        if x > 6.0:
+            break
+        numbers[0] = x
+        numbers = [0.0]
+        x = 1.3 * x
+    return x
+
+
+def a_list_of_the_caller_is_written_to_once(a: Any) -> Any:
+    numbers = [0.0]
+    return _noted(a, numbers) + numbers[0]
+
+
+def _grown_in_turn(these: Any, those: Any) -> Any:
+    for _ in range(8):
+        if these[0] > 4.0:
+            break
+        these *= 1.3
+        these, those = those, these
+    return these[0]
+
+
+def arrays_of_the_caller_swap_places(a: Any) -> Any:
+    """How often they did decides which one the caller has by which name."""
+    one, two = a * np.array([1.0, 2.0]), (np.cos(5.0 * a) + a) * np.array([1.0, 2.0])
+    return _grown_in_turn(one, two) + one[0] - 2.0 * two[0]
+
+
+_ZEROS = np.zeros(2)
+
+
+def a_plain_view_is_written_to(a: Any) -> Any:
+    """What it is a view of has what is written to it, in the first iteration."""
+    whole, part, x = _ZEROS, _ZEROS[:], a
+    for _ in range(8):
+        if x > 4.0:
+            break
+        part[0] = 1.0
+        x = x * (1.2 + whole[0])
+        part[0] = 0.0
+        part = _ZEROS.copy()
+    return x
+
+
 OTHERS = [
     one_within_another, a_bound_that_is_computed, the_number_is_read, the_number_is_returned,
     the_number_is_stored, the_number_is_captured, two_of_one_name, one_behind_another,
     around_it_a_while, becomes_plain, plain_again, counts_behind_it, ends_without_a_look,
-    compares_lists, over_a_list, bounds_that_change, not_the_range_of_python, a_factor_that_halves,
-    is_left_before_it_is_looked_at, goes_on_unseen, begins_again, is_left_as_it_ends,
-    skips,
+    compares_lists, compares_lists_in_order, compares_lists_of_flags, over_a_list,
+    bounds_that_change, not_the_range_of_python, a_factor_that_halves,
+    is_left_before_it_is_looked_at, goes_on_unseen, begins_again, is_left_as_it_ends, skips,
+    a_list_of_the_caller_is_written_to_once, arrays_of_the_caller_swap_places,
+    a_plain_view_is_written_to,
 ]  # fmt: skip
 POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5, 0.02, 6.5, 1.25, 1.5]
 
@@ -438,6 +507,27 @@ def test_loops_give_what_python_gives(f: Any, transform: Any) -> None:
             for a in points:
                 message = f"{a} of {points}"
                 np.testing.assert_allclose(compiled(a), expected[a], 1e-8, 1e-10, err_msg=message)
+
+
+SHARED = [
+    a_list_of_the_caller_is_written_to_once, arrays_of_the_caller_swap_places,
+    a_plain_view_is_written_to,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
+@pytest.mark.usefixtures("early")
+def test_what_others_have_is_written_to_as_python_does(f: Any) -> None:
+    def two_ways(a: Any, b: Any) -> Any:
+        return f(a + 0.1) if b > 0.0 else f(a)
+
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        compiled = FD.jit(two_ways, engine="numpy")
+        long = rng.choice([4.5, 3.1, 2.4, 6.1], 5)
+        for a in (*long, *rng.choice([6.1, 3.1, 1.5, 0.5], 5)):
+            b = rng.normal()
+            np.testing.assert_allclose(compiled(a, b), two_ways(a, b), 1e-9, err_msg=f"{a}, {b}")
 
 
 @pytest.mark.parametrize("f", ROLLED, ids=lambda f: f.__name__)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.api.control.branching import cond
-from funcdiff.api.rolling.states import Slot, State
+from funcdiff.api.rolling.states import Changes, Slot, State
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.builder import Builder, constant, current_builder
@@ -72,6 +72,8 @@ class Path(NamedTuple):
     looks: tuple[Look, ...]  # the first is that at the beginning, at the value in the last slot
     steps: tuple[Step, ...]  # its operations
     after: tuple[Source, ...]  # what is in the slots at the end
+    written: frozenset[int]  # things that the iteration has changed in place
+    replaced: frozenset[int]  # in whose place something else is at the end
 
     @property
     def outcomes(self) -> tuple[int, ...]:
@@ -219,6 +221,8 @@ class Event(NamedTuple):
     outcome: int
     is_flag: bool  # whether the outcome is a boolean
     place: str  # line of the user's code
+    number: int  # of the look in the trace
+    changes: Changes | None  # since the look before at which the frame's variables said the same
 
     @property
     def slots(self) -> list[Slot]:
@@ -332,6 +336,9 @@ class _Extraction:
     def path(self) -> Path:
         """Return the iteration."""
         start, stop = self._begin.position, self._end.position
+        changes = self._end.changes
+        if changes is None or changes.before != self._begin.number:
+            raise NotALoopError
         if any(look.builder is not self._builder for look in self._looks):
             raise NotALoopError
         steps: list[Step] = []
@@ -362,7 +369,7 @@ class _Extraction:
             ]
         )
         after = [self._source(slot.builder, slot.atom) for slot in self._end.slots]
-        return Path(looks, tuple(steps), tuple(after))
+        return Path(looks, tuple(steps), tuple(after), changes.written, changes.replaced)
 
     def _source(self, builder: Recorder | None, ref: Ref) -> Source:
         """Return where a value comes from, in terms of the state at the beginning."""

@@ -41,7 +41,7 @@ class Look(NamedTuple):
     live: frozenset[str]  # variables that may still be read
     loops: tuple[RangeLoop, ...]  # around it, the outermost first
     staying: frozenset[int]  # outcomes behind which the innermost loop may go on
-    is_order: bool  # whether `staying` is for ``a < b`` and the like: not for an ``==`` within
+    is_order: bool  # whether it is one only at what ``a < b`` or the like gives
 
 
 @lru_cache(maxsize=256)
@@ -82,8 +82,8 @@ class _Flow:
             known = tuple([loop for loop in map(loops.__getitem__, around) if loop])
             if self._rest(k) == len(around) == len(known):
                 staying = self._staying(k, around[-1]) if around else frozenset((0, 1))
-                op = self._ops[k]
-                found[op.offset] = Look(live[k], known, staying, op.opname == "COMPARE_OP")
+                offset = self._ops[k].offset
+                found[offset] = Look(live[k], known, staying, self._may_ask_again(k))
         return found
 
     # ---- what follows what ---------------------------------------------------------------------
@@ -197,13 +197,19 @@ class _Flow:
             return depth + effect - 1
         return None
 
+    def _may_ask_again(self, k: int) -> bool:
+        """Whether it may look at several values: lists ask for equal elements one by one."""
+        op, before = self._ops[k], self._ops[k - 1]
+        constant = before.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and not op.is_jump_target
+        is_number = constant and isinstance(before.argval, int | float)
+        return op.opname == "COMPARE_OP" and not is_number
+
     def _staying(self, k: int, head: int) -> frozenset[int]:
         """Return the outcomes of a look behind which a loop around it may go on."""
         op = self._ops[k]
         jump = k if "POP_JUMP" in op.opname else k + 1
-        decides = jump == k or op.opname == "TO_BOOL" or "<" in op.argrepr or ">" in op.argrepr
         found = re.search(r"POP_JUMP.*_IF_(TRUE|FALSE)$", self._ops[jump].opname)
-        if not decides or found is None:
+        if op.opname == "UNARY_NOT" or found is None:
             return frozenset((0, 1))
         taken = int(found[1] == "TRUE")
         targets = {taken: self._numbers[self._ops[jump].argval], 1 - taken: jump + 1}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from funcdiff.api.rolling.iterations import (
     visits,
 )
 from funcdiff.api.rolling.looks import RangeLoop
-from funcdiff.api.rolling.states import Count, Slot, state_of
+from funcdiff.api.rolling.states import Changes, Count, Slot, State, Thing, state_of
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.origins import reader
 from funcdiff.core.primitive import Operation
@@ -116,9 +117,14 @@ def _ways(recorded: Recorded, found: Visits, loops: Loops) -> dict[tuple[int, ..
         for first, last in pairwise(group):
             outcomes = tuple([look.outcome for look in recorded.events[first:last]])
             path = path_between(recorded.builder, recorded.events, first, last)
-            if ways.setdefault(outcomes, path) != path:
+            known = ways.setdefault(outcomes, path)
+            written, replaced = known.written | path.written, known.replaced | path.replaced
+            ways[outcomes] = known._replace(written=written, replaced=replaced)
+            if ways[outcomes] != path._replace(written=written, replaced=replaced):
                 raise ContradictionError
-    if not ways:
+    written = frozenset[int]().union(*(path.written for path in ways.values()))
+    replaced = frozenset[int]().union(*(path.replaced for path in ways.values()))
+    if not ways or written & replaced:  # who else has them sees which ones were written to
         raise NotALoopError
     return ways
 
@@ -325,10 +331,7 @@ def _is_last(event: Event) -> bool:
 def _may_stay(event: Event) -> bool:
     """Whether the innermost ``for`` loop may go on behind a look."""
     assert event.state is not None
-    look = event.state.look
-    if look.is_order and not _is_order(event.asked):
-        return True  # of lists, say, which ask for equal elements first
-    return not event.is_flag or event.outcome in look.staying
+    return not event.is_flag or event.outcome in event.state.look.staying
 
 
 def _is_order(asked: Slot) -> bool:
@@ -367,6 +370,8 @@ class _RollingDecisions(Decisions):
         super().__init__(builder, operands)
         self._rolling = rolling
         self._events: list[Event] = []
+        self._before: dict[tuple[int, Any], tuple[int, tuple[Thing, ...]]] = {}
+        self._count = 0
         self._renamed: dict[Recorder | None, Renamed] = {}
 
     def decide(self, x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
@@ -379,14 +384,26 @@ class _RollingDecisions(Decisions):
             return None
         atom, outcome = found
         self._known[atom] = outcome
+        state, asked = frame and state_of(frame), Slot(x.builder, x.atom, x.type)
+        if state is not None and state.look.is_order and not _is_order(asked):
+            state = None  # it may be one of several looks there
+        changes = None if state is None else self._changes(frame, state)
         self._events.append(
             Event(
-                builder, position, frame, _depth(frame), frame and state_of(frame),
-                Slot(x.builder, x.atom, x.type), predicate, atom, outcome, self._is_flag(atom),
-                user_location(),
+                builder, position, frame, _depth(frame), state,
+                asked, predicate, atom, outcome, self._is_flag(atom),
+                user_location(), self._count, changes,
             )
         )  # fmt: skip
         return outcome
+
+    def _changes(self, frame: FrameType | None, state: State) -> Changes | None:
+        """Return what has changed since the frame's variables said the same, and note this look."""
+        self._count += 1
+        where = id(frame), state.key
+        before = self._before.get(where)
+        self._before[where] = self._count, state.things
+        return None if before is None else state.changes(*before)
 
     def finish(self, builder: Builder, outputs: list[Tracer]) -> tuple[Builder, list[Tracer]]:
         """Return the builder and the outputs of a trace, with loops for its iterations."""
@@ -404,7 +421,7 @@ class _RollingDecisions(Decisions):
         if builder is self._builder:
             decisions = {e.atom: Decision(e.atom, e.outcome, e.place) for e in self._events}
             self.made = list(decisions.values())
-            self._events = []  # which keep frames alive
+            self._events, self._before = [], {}  # which keep frames alive
         return builder, outputs
 
     def _can_roll(self, builder: Builder) -> bool:

@@ -11,9 +11,10 @@ names lead to is seen whole: numbers, arrays, lists, and functions whose code on
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType, FunctionType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,8 +30,11 @@ from funcdiff.api.calls.repeated import (
 )
 from funcdiff.api.rolling.looks import Look, RangeLoop, looks_of
 from funcdiff.core.atoms import Ref
+from funcdiff.core.recording.snapshot import owner_of
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
+
+NDArray: TypeAlias = np.ndarray[Any, Any]
 
 _MOST_BYTES: Final = 1 << 20
 """Bytes of an array that are looked at; where a variable has more, nothing is known."""
@@ -52,6 +56,21 @@ class Count(NamedTuple):
     number: int  # of the iteration, from 0 on
 
 
+class Thing(NamedTuple):
+    """Something that can be changed in place, as it was."""
+
+    find: Callable[[], Any]  # None: it is there no more
+    content: tuple[Any, ...]
+
+
+class Changes(NamedTuple):
+    """Which of the things, by number, are others at a look than they were at the one before."""
+
+    before: int  # the number of that look
+    written: frozenset[int]  # they have another content
+    replaced: frozenset[int]  # something else is where they were
+
+
 class State(NamedTuple):
     """The variables of a frame: all but the traced arrays and what loops count, which are apart."""
 
@@ -59,6 +78,22 @@ class State(NamedTuple):
     slots: tuple[Slot, ...]  # traced arrays, each once, in the order of appearance
     look: Look
     counts: tuple[Count, ...]  # of the loops around it, the outermost first
+    things: tuple[Thing, ...]  # in the order of appearance
+
+    def changes(self, before: int, things: Sequence[Thing]) -> Changes:
+        """Return what has become of things since another look at which the variables said this."""
+        were = [thing.find() for thing in things]
+        written = [
+            k
+            for k, (x, thing) in enumerate(zip(were, things, strict=True))
+            if x is not None and not _are_same(_content(x), thing.content)
+        ]
+        replaced = [
+            k
+            for k, (x, thing) in enumerate(zip(were, self.things, strict=True))
+            if x is None or x is not thing.find()
+        ]
+        return Changes(before, frozenset(written), frozenset(replaced))
 
 
 def state_of(frame: FrameType) -> State | None:
@@ -68,7 +103,7 @@ def state_of(frame: FrameType) -> State | None:
     if look is None:
         return None
     found, local = _Variables(), frame.f_locals
-    own = sorted(look.live & local.keys() - set(code.co_freevars))
+    own = sorted(look.live.intersection(local).difference(code.co_freevars))
     try:
         variables = tuple([(name, found.identify(local[name])) for name in own])
         free = found.identify_all(local.get(name, ABSENT) for name in code.co_freevars)
@@ -78,7 +113,7 @@ def state_of(frame: FrameType) -> State | None:
     except OpenError:
         return None
     key = (code, frame.f_lasti, variables, shared, tuple([count.over for count in counts]))
-    return State(key, tuple(found.slots), look, counts)
+    return State(key, tuple(found.slots), look, counts, tuple(found.things))
 
 
 _ARITHMETIC: Final = {
@@ -121,6 +156,7 @@ class _Variables:
 
     def __init__(self) -> None:
         self.slots: dict[Slot, int] = {}
+        self.things: list[Thing] = []
         self._met: dict[int, int] = {}
 
     def identify(self, x: Any) -> Any:
@@ -138,9 +174,9 @@ class _Variables:
             return "again", self._met[id(x)]
         if is_closed(x, kind):
             return x
-        self._met[id(x)] = len(self._met)
+        self._meet(x)
         if kind is np.ndarray and x.dtype in DTYPE_NAMES and x.nbytes <= _MOST_BYTES:
-            return x.dtype.str, x.shape, x.strides, x.tobytes()
+            return x.dtype.str, x.shape, x.strides, x.tobytes(), self._place_in_memory(x)
         if kind is list:
             return list, self.identify_all(x)
         if kind is dict:
@@ -157,9 +193,42 @@ class _Variables:
         if _shares_memory(x):
             raise OpenError
         # of what can be changed in place it matters which are one: a change is one of both
-        alias = self._met.setdefault(id(x), len(self._met)) if isinstance(x, np.ndarray) else None
+        alias = self._meet(x) if isinstance(x, np.ndarray) else None
         slot = self.slots.setdefault(Slot(x.builder, x.atom, x.type), len(self.slots))
         return Tracer, type(x), x.type, alias, slot
+
+    def _meet(self, x: Any) -> int:
+        """Return the number of something that can be changed in place."""
+        if id(x) not in self._met:
+            self._met[id(x)] = len(self._met)
+            find = weakref.ref(x) if isinstance(x, Tracer) else lambda: x
+            self.things.append(Thing(find, _content(x)))
+        return self._met[id(x)]
+
+    def _place_in_memory(self, x: NDArray) -> Any:
+        """Return where an array lies in the one that it is a view of."""
+        owner = owner_of(x)
+        if owner is x:
+            return None
+        return self.identify(owner), x.ctypes.data - owner.ctypes.data
+
+
+def _content(x: Any) -> tuple[Any, ...]:
+    """Return what can be changed in place."""
+    if isinstance(x, Tracer):
+        return x.builder, x.atom
+    if type(x) is dict:
+        return *x, *x.values()
+    if type(x) is np.ndarray:
+        return (x.tobytes(),) if x.dtype in DTYPE_NAMES and x.nbytes <= _MOST_BYTES else ()
+    return (*x,) if type(x) is list else ()
+
+
+def _are_same(these: Sequence[Any], those: Sequence[Any]) -> bool:
+    return len(these) == len(those) and all(
+        x is y or (type(x) in (bytes, int) and type(x) is type(y) and x == y)
+        for x, y in zip(these, those, strict=True)
+    )
 
 
 def _find(owner: Any, name: str) -> Any:
