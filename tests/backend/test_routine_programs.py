@@ -585,6 +585,10 @@ def test_other_threads_go_on_while_a_loop_runs(jit: Any) -> None:
         starts.set()
         f(1.0, 10**13)  # which takes hours if the thread has to wait
 
-    with pytest.raises(KeyboardInterrupt):
-        run()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which nohup has taken away
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        signal.signal(signal.SIGINT, before)
     thread.join()
