@@ -24,7 +24,7 @@ PACKAGES: Final = (
             "",
             "what looks into another array takes traced values"),
     Planted("adapting/rewriting.py",
-            "        if isinstance(node, ast.Global | ast.Nonlocal):",
+            "        if isinstance(node, _DECLARED):",
             "        if isinstance(node, ast.Global):",
             "a variable that a function within assigns is bound back"),
     Planted("adapting/caching.py",

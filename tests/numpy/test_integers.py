@@ -108,34 +108,6 @@ def test_many_integers_are_checked_as_one_is() -> None:
         fd.vmap(f)(np.array([1.0, 1e19]), np.ones(2))
 
 
-@pytest.mark.parametrize("count", [
-    lambda k: np.arange(k + 1),
-    lambda k: np.arange(0.0, k + 2, 0.5),
-    lambda k: np.full(2, float(k * 1.0) / 2),
-    lambda k: np.arange(float(np.floor(0.3 + k))),
-])  # fmt: skip
-def test_a_whole_number_without_derivative_is_decided_by(count: Any) -> None:
-    def f(x: Any) -> Any:
-        return np.sum(count(np.argmax(x))) * np.sum(x)
-
-    derive = fd.jit(fd.grad(f))
-    for x in (np.array([0.5, 1.5, 0.7]), np.array([2.5, 1.5, 0.7]), np.array([0.5, 1.5, 1.7])):
-        np.testing.assert_array_equal(fd.jit(f)(x), f(x))
-        np.testing.assert_array_equal(derive(x), fd.grad(f)(x))
-    same = np.array([[0.5, 1.5, 0.7], [1.0, 3.0, 1.4]])
-    np.testing.assert_array_equal(fd.vmap(f)(same), [*map(f, same)])
-
-
-def test_other_floats_decide_nothing() -> None:
-    for scale in (0.5, np.nan, -0.0, 1e300):
-        with pytest.raises(ConcreteValueError, match=r"float\(x\[0\]"):
-            fd.jit(lambda x, c=scale: x[1] * float(x[0] * c))(np.arange(3) * 1.0 + 1)
-        with pytest.raises(ConcreteValueError, match=r"float\(k \* c\)"):
-            fd.jit(lambda x, c=scale: x[1] * float(k * c) if (k := np.argmax(x)) else x)(
-                np.array([0.5, 1.5, 0.7])
-            )
-
-
 def test_a_plain_array_is_clipped_by_traced_bounds() -> None:
     numbers = np.array([0.0, 1.0, 2.0])
     for bounds in (

@@ -22,6 +22,7 @@ def test_every_covered_function_is_there_under_its_name() -> None:
     names = set(dir(fnp)) | {f"linalg.{n}" for n in dir(fnp.linalg)}
     names |= {f"fft.{n}" for n in dir(fnp.fft)}
     names |= {f"lib.stride_tricks.{n}" for n in dir(fnp.lib.stride_tricks)}
+    names |= {f"lib.scimath.{n}" for n in dir(fnp.lib.scimath)}
     for function in dispatch.functions():
         name = dispatch.numpy_name(function).removeprefix("np.")
         if not name.startswith("_"):

@@ -79,23 +79,6 @@ def to_int(x: Tracer) -> int:
     return int(constant_value(x, "int(x)", int))
 
 
-def integral(x: Tracer) -> float | None:
-    """Return a number that has no value and no derivative, where integers decide that it is whole.
-
-    So is what NumPy asks of the ends of ``np.arange(n)``; other floats decide nothing.
-    """
-    if x.type.dtype.kind != "f" or x.type.shape or not is_constant(x) or has_value(x):
-        return None
-    is_whole = decided(x, _fits) and decided(x, _is_whole)
-    found = decided(x, lambda x: convert(x, INT)) if is_whole else None
-    return None if found is None else float(found)
-
-
-def _is_whole(x: Any) -> Any:
-    """Record whether a number is an integer, of which minus zero is none."""
-    return (np.round(x) == x) & ((x != 0) | (np.copysign(1.0, x) > 0))
-
-
 def _fits(x: Any) -> Any:
     """Record whether a number is an integer of 64 bits once it is rounded; NaN is none."""
     y: Any = convert(x, FLOAT)
@@ -225,9 +208,6 @@ class Convertible(Tracer):
         return index_value(self)
 
     def __float__(self) -> float:
-        found = integral(self)
-        if found is not None:
-            return found
         what = "float(x), math.sin(x), or storing x into an ordinary array,"
         return float(constant_value(self, what, float))
 
