@@ -20,7 +20,7 @@ from funcdiff.core.running.walk import map_nested, nested, walk
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES
-from funcdiff.errors import InputError, InternalError, user_location
+from funcdiff.errors import InputError, InternalError, user_location, went_through_users_code
 
 # ---- How often a program runs as it is, until it is worth making it quicker ----------------------
 #
@@ -138,8 +138,8 @@ class Executable:
                 return compiled(*arrays)
             except InternalError:
                 raise
-            except Exception:
-                if not is_repeatable(self.program.equations):
+            except Exception as error:  # a signal handler's, which must not be lost, or its own
+                if went_through_users_code(error) or not is_repeatable(self.program.equations):
                     raise
             return self.interpret(*arrays)  # which raises again, and says where
         self._runs_left -= 1
