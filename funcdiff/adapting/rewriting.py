@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import cmath
-import gc
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
@@ -20,6 +19,8 @@ from types import CodeType
 from typing import Any, Final
 
 import numpy as np
+
+from funcdiff.core.running.memo import without_collection
 
 _KINDS: Final = frozenset(
     {"float", "int", "complex", "type", "dtype"}
@@ -42,16 +43,14 @@ def rewrite(source: str | bytes, file: str) -> CodeType:
 
     Trees have no cycles: looking for some among their nodes would take a third of the time.
     """
-    collects, rewriter = gc.isenabled(), Rewriter()
-    gc.disable()
-    try:
-        plain, tree = ast.parse(source, file), ast.parse(source, file)
-        rewriter.visit(tree)
-        _Joiner(tree, rewriter).visit(plain)
-        return compile(tree, file, "exec", dont_inherit=True)
-    finally:
-        if collects:
-            gc.enable()
+    return without_collection(_rewrite, source, file)
+
+
+def _rewrite(source: str | bytes, file: str) -> CodeType:
+    plain, tree, rewriter = ast.parse(source, file), ast.parse(source, file), Rewriter()
+    rewriter.visit(tree)
+    _Joiner(tree, rewriter).visit(plain)
+    return compile(tree, file, "exec", dont_inherit=True)
 
 
 _PARTS: Final = {

@@ -362,8 +362,8 @@ _SERVED: Final = 4
 class Runner:
     """The leaves of one kind of arguments, as a function of arrays.
 
-    It is interpreted first, and compiled once it has served.  So other threads know the leaves
-    meanwhile.
+    It is interpreted first, and compiled once it has served.  Either is prepared by the call that
+    needs it, so that other threads know the leaves meanwhile.
     """
 
     def __init__(self, leaves: Sequence[Leaf], *, native: bool | None) -> None:
@@ -372,16 +372,20 @@ class Runner:
         self._young = _SERVED
 
     @computed
+    def _tree(self) -> Tree:
+        return Tree(self.leaves)
+
+    @computed
     def _first(self) -> _Code:
         """The program that every run begins with, for the first runs."""
-        tree = Tree(self.leaves)
-        return _Code(tree.root, tree.arguments, executable)
+        return _Code(self._tree.root, self._tree.arguments, executable)
 
     @computed
     def root(self) -> _Code:
         """The program that every run begins with."""
-        tree = Tree(self.leaves)
-        return _Code(tree.root, tree.arguments, partial(fastest, native=self._native))
+        vars(self).pop("_first", None)  # which has served
+        compiled = partial(fastest, native=self._native)
+        return _Code(self._tree.root, self._tree.arguments, compiled)
 
     def __call__(self, operands: Sequence[Any]) -> Arrival | None:
         """Return where the outcomes lead; None if they are those of no leaf."""

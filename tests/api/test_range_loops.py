@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.compiling import executables
-from funcdiff.errors import RecompilationWarning
+from funcdiff.errors import ConcreteValueError, RecompilationWarning
 from tests.api.branching import range_program
 
 FD: Any = fd
@@ -477,9 +478,11 @@ OTHERS = [
 POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5, 0.02, 6.5, 1.25, 1.5]
 
 
-@pytest.fixture
-def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executables, "_FEW", 2)
+@pytest.fixture(params=["_FEW", "_LONG"])
+def early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Look for loops after two ways, or in the first one."""
+    monkeypatch.setattr(executables, request.param, 2)
+    return str(request.param)
 
 
 def second(f: Any) -> Any:
@@ -495,12 +498,11 @@ def second(f: Any) -> Any:
     ],
 )
 @pytest.mark.parametrize("f", [*ROLLED, *OTHERS], ids=lambda f: f.__name__)
-@pytest.mark.usefixtures("early")
-def test_loops_give_what_python_gives(f: Any, transform: Any) -> None:
+def test_loops_give_what_python_gives(f: Any, transform: Any, early: str) -> None:
     plain = transform(f)
     expected = {a: plain(a) for a in POINTS}
     orders = [sorted(POINTS, reverse=True), [*POINTS, *POINTS[:4]], sorted(POINTS)]
-    for points in orders[: 1 if transform is second else 3]:
+    for points in orders[: 1 if transform is second or early == "_LONG" else 3]:
         compiled = FD.jit(transform(f))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RecompilationWarning)
@@ -542,6 +544,7 @@ def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> N
     assert sum(compiled.cache_info().misses.values()) - before <= 3
 
 
+@pytest.mark.usefixtures("early")
 def test_a_count_of_the_loop_that_is_given_is_part_of_what_is_kept() -> None:
     compiled = FD.jit(bisection, static_argnames="steps")
     for steps in (0, 1, 2, 30):
@@ -557,10 +560,44 @@ def test_what_is_compiled_has_all_derivatives(f: Any) -> None:
         compiled(a)
     for a in (1.3, 0.6):
         np.testing.assert_allclose(FD.grad(compiled)(a), FD.grad(f)(a), rtol=1e-8)
-        np.testing.assert_allclose(
-            FD.jvp(compiled, (a,), (1.0,))[1], FD.jvp(f, (a,), (1.0,))[1], rtol=1e-8
-        )
+        np.testing.assert_allclose(_pushed(compiled)(a), _pushed(f)(a), rtol=1e-8)
         np.testing.assert_allclose(second(compiled)(a), second(f)(a), rtol=1e-7, atol=1e-9)
+
+
+def _pushed(f: Any) -> Any:
+    return lambda a: FD.jvp(f, (a,), (1.0,))[1]
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+@pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
+@pytest.mark.usefixtures("early")
+def test_loops_have_all_derivatives_in_every_engine(f: Any, engine: str) -> None:
+    for once, twice in itertools.product((FD.grad, _pushed), repeat=2):
+        for transform in (once, lambda f, once=once, twice=twice: twice(once(f))):
+            plain, compiled = transform(f), FD.jit(transform(f), engine=engine)
+            for a in (*POINTS, 2.3, 1.9):
+                np.testing.assert_allclose(compiled(a), plain(a), rtol=1e-7, atol=1e-9)
+            info = compiled.cache_info()
+            assert info.leaves <= 6
+            assert not info.eager
+
+
+@pytest.mark.parametrize("f", [newton, bisection, goes_on_early, returns_within, a_while_within])
+@pytest.mark.usefixtures("early")
+def test_batches_are_traced_by_what_all_examples_agree_on(f: Any) -> None:
+    values, slopes = FD.jit(FD.vmap(f)), FD.jit(FD.vmap(FD.grad(f)))
+    agreed = 0
+    for a in (*POINTS, *POINTS[:4]):
+        batch = a + np.array([0.0, 1e-9, 2e-9])
+        try:
+            found = values(batch)
+        except ConcreteValueError:
+            continue
+        agreed += 1
+        np.testing.assert_allclose(found, [f(x) for x in batch], rtol=1e-9)
+        np.testing.assert_allclose(slopes(batch), [FD.grad(f)(x) for x in batch], rtol=1e-8)
+    assert agreed > 5
 
 
 @pytest.mark.parametrize("seed", [3, 11])

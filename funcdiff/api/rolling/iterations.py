@@ -100,7 +100,7 @@ class Iteration:
 
     def begins(self) -> Any:
         """Record whether the first look goes on as it did on one of the ways."""
-        if is_total(self._paths[:1], 0) or self._is_complete(self._paths, 0):
+        if self._is_complete(self._paths, 0):
             return constant(True, FLAG)
         look, point = self._paths[0].looks[0], _Point({}, 0)
         holds = [self._has_outcome(look, outcome, point) for outcome in _groups(self._paths, 0)]
@@ -239,9 +239,7 @@ class Place(NamedTuple):
     constant: tuple[bool, ...]  # which slots have the same value whatever the arguments are
     asked: int  # the slot that decides
     predicate: Any
-    counted: (
-        bool  # whether it is one of the innermost ``for`` loop; else no such loop goes on in it
-    )
+    counted: bool  # whether the innermost ``for`` loop goes on in it; else none does
 
 
 class Visits(NamedTuple):

@@ -41,7 +41,7 @@ class Look(NamedTuple):
     live: frozenset[str]  # variables that may still be read
     loops: tuple[RangeLoop, ...]  # around it, the outermost first
     staying: frozenset[int]  # outcomes behind which the innermost loop may go on
-    is_order: bool  # whether it is one only at what ``a < b`` or the like gives
+    asks_again: bool  # whether it may look at several values, but for those of ``a < b``
 
 
 @lru_cache(maxsize=256)
@@ -83,7 +83,7 @@ class _Flow:
             if self._rest(k) == len(around) == len(known):
                 staying = self._staying(k, around[-1]) if around else frozenset((0, 1))
                 offset = self._ops[k].offset
-                found[offset] = Look(live[k], known, staying, self._may_ask_again(k))
+                found[offset] = Look(live[k], known, staying, self._asks_again(k))
         return found
 
     # ---- what follows what ---------------------------------------------------------------------
@@ -197,7 +197,7 @@ class _Flow:
             return depth + effect - 1
         return None
 
-    def _may_ask_again(self, k: int) -> bool:
+    def _asks_again(self, k: int) -> bool:
         """Whether it may look at several values: lists ask for equal elements one by one."""
         op, before = self._ops[k], self._ops[k - 1]
         constant = before.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and not op.is_jump_target

@@ -35,7 +35,7 @@ from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.origins import reader
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.builder import Builder, constant, current_builder
-from funcdiff.core.running.decisions import Decision, Decisions, type_of_variable
+from funcdiff.core.running.decisions import Decision, Decisions, answering, type_of_variable
 from funcdiff.core.running.evaluate import is_repeatable
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Recorder, Tracer
@@ -118,10 +118,10 @@ def _ways(recorded: Recorded, found: Visits, loops: Loops) -> dict[tuple[int, ..
             outcomes = tuple([look.outcome for look in recorded.events[first:last]])
             path = path_between(recorded.builder, recorded.events, first, last)
             known = ways.setdefault(outcomes, path)
+            if (known.looks, known.steps, known.after) != (path.looks, path.steps, path.after):
+                raise ContradictionError
             written, replaced = known.written | path.written, known.replaced | path.replaced
             ways[outcomes] = known._replace(written=written, replaced=replaced)
-            if ways[outcomes] != path._replace(written=written, replaced=replaced):
-                raise ContradictionError
     written = frozenset[int]().union(*(path.written for path in ways.values()))
     replaced = frozenset[int]().union(*(path.replaced for path in ways.values()))
     if not ways or written & replaced:  # who else has them sees which ones were written to
@@ -232,9 +232,8 @@ class _Rewriting:
 
         init = [starts[k] for k in varying]
         if last is not None and is_total(paths, 0):
-            return fori_loop(
-                first, last, lambda _, xs: iteration(xs).advance(varying)[1:], init
-            ), None
+            results = fori_loop(first, last, lambda _, xs: iteration(xs).advance(varying)[1:], init)
+            return results, None
 
         def goes_on(carry: tuple[Any, ...]) -> Any:
             number, is_known, values = carry
@@ -384,8 +383,9 @@ class _RollingDecisions(Decisions):
             return None
         atom, outcome = found
         self._known[atom] = outcome
-        state, asked = frame and state_of(frame), Slot(x.builder, x.atom, x.type)
-        if state is not None and state.look.is_order and not _is_order(asked):
+        asked = Slot(x.builder, x.atom, x.type)
+        state = None if frame is None or answering.get() else state_of(frame)
+        if state is not None and state.look.asks_again and not _is_order(asked):
             state = None  # it may be one of several looks there
         changes = None if state is None else self._changes(frame, state)
         self._events.append(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from contextvars import ContextVar
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,10 @@ class Decision(NamedTuple):
     atom: Ref  # a boolean or an integer without axes
     outcome: int
     place: str  # line of the user's code that asked
+
+
+answering: Final = ContextVar("answering", default=False)
+"""Whether what is asked of a value is part of the answer to another question: do examples agree?"""
 
 
 class Decisions:
@@ -73,9 +78,13 @@ class Decisions:
         here = self._move(x.builder, x.atom)
         if here is None:
             return None
-        with recording_in(self._builder), np.errstate(all="ignore"):
-            atom = self._builder.ref(predicate(here))
-            outcome = self._known[atom] if atom in self._known else self._outcome(atom)
+        around = answering.set(True)
+        try:
+            with recording_in(self._builder), np.errstate(all="ignore"):
+                atom = self._builder.ref(predicate(here))
+                outcome = self._known[atom] if atom in self._known else self._outcome(atom)
+        finally:
+            answering.reset(around)
         return None if outcome is None else (atom, outcome)
 
     def argument(self, x: Tracer) -> np.ndarray[Any, Any] | None:
