@@ -18,6 +18,7 @@ import scipy.special
 from hypothesis import given
 
 import funcdiff as fd
+from funcdiff.api.compiling import executables
 from funcdiff.api.jit import Engine
 from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels import Kernel
@@ -28,6 +29,13 @@ from funcdiff.backend.native.ufunc_loops import compile_loop, formula
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
 from funcdiff.testing.subject import disagreement
+from tests.api.test_range_loops import (
+    assert_all_derivatives,
+    bisection,
+    ends_by_its_count,
+    goes_on_early,
+    newton,
+)
 from tests.backend.test_kernels import TINY, assert_computes
 from tests.backend.test_source import LAYOUTS, OPERATIONS, random_program
 
@@ -413,6 +421,15 @@ def test_long_loops_are_machine_code_where_it_is_installed(monkeypatch: pytest.M
 
 def raises_import_error(name: str) -> Any:
     raise ImportError(name)
+
+
+@pytest.mark.parametrize("bound", ["_FEW", "_LONG"])
+@pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
+def test_loops_that_values_end_have_all_derivatives(
+    f: Any, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executables, bound, 2)
+    assert_all_derivatives(f, "llvm")
 
 
 def test_an_engine_that_there_is_not_is_refused() -> None:
