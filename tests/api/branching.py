@@ -223,6 +223,61 @@ class _RangeWriter(_LoopWriter):
         return "\n".join([*lines, f"    return {self._value()}", ""])
 
 
+class _CounterWriter(_LoopWriter):
+    """Writes functions most of whose loops are ``while`` loops with a counter."""
+
+    _counting = 6
+
+    def text(self) -> str:
+        lines = ["def f(x):", "    a, b = np.tanh(x[0]), np.sin(x[-1] + x[1])"]
+        lines += [f"    most = {self._random.randrange(0, 9)}"]
+        lines += [f"    {line}" for line in (*self._counted(2), *self._block(1, depth=2))]
+        return "\n".join([*lines, f"    return {self._value()}", ""])
+
+    def _counted(self, depth: int) -> Iterator[str]:
+        r, k = self._random, self._random.choice([f"k{depth}", f"k{depth}", "k"])
+        start, step, stay = r.choice([
+            ("0", "+= 1", "{} < 7"), ("0", "+= 1", "{} < most"), ("1", "+= 1", "{} <= most + 1"),
+            ("0", "+= 1", "most > {}"), ("9", "-= 1", "{} > 2"), ("8", "-= 2", "{} != 0"),
+            ("1", "+= 2", "11 >= {}"), ("most", "+= 1", "{} < 2 * most"), ("3", "+= 1", "{} < 3"),
+        ])  # fmt: skip
+        holds, ends = stay.format(k), f"not {stay.format(k)}"
+        yield f"{k} = {start}"
+        yield r.choice([
+            f"while {holds}:", f"while {holds} and {self._condition()}:",
+            f"while {self._condition()} and {holds}:", "while True:", "while True:",
+        ])  # fmt: skip
+        place = r.randrange(4)
+        if place == 0:
+            yield f"    {k} {step}"
+        for _ in range(r.randrange(1, 4)):
+            if r.random() < 0.5:
+                yield from self._nested(depth)
+            else:
+                yield f"    {r.choice('ab')} = {self._value()}"
+            if r.random() < 0.6:
+                yield f"    if {self._condition()}:"
+                yield "        " + r.choice([
+                    "break", "break", f"{k} {step}; continue" if place else "continue",
+                    "return a * b", "a = 0.9 * a", "b = 0.0",
+                ])  # fmt: skip
+            if r.random() < 0.1:
+                yield f"    b = b + 0.01 * {k}"
+        if place == 1:
+            yield f"    {k} {step}"
+        yield f"    if {ends} or {self._condition()}:"
+        yield "        break"
+        if place > 1:
+            yield f"    {k} {step}"
+        if r.random() < 0.15:
+            yield f"b = b + 0.01 * {k}"
+
+
+def counter_program(seed: int) -> tuple[Callable[[Any], Any], str]:
+    """Return a random function with ``while`` loops that count, and its text."""
+    return _compiled(f"<random counters {seed}>", _CounterWriter(seed).text())
+
+
 def range_program(seed: int) -> tuple[Callable[[Any], Any], str]:
     """Return a random function with loops over ranges, and its text."""
     return _compiled(f"<random ranges {seed}>", _RangeWriter(seed).text())

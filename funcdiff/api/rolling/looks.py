@@ -1,7 +1,8 @@
 """Looks at values in bytecode: which variables are live behind each, and which loops are around it.
 
 Both are read off the control flow of the instructions.  A ``for`` loop over a range has its
-iterator on the stack, where nobody sees it; but its variable tells which iteration it is.
+iterator on the stack, where nobody sees it; but its variable tells which iteration it is.  So does
+the counter of a ``while`` loop.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import dis
 import inspect
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 """Instructions that look at a value and leave the outcome on the stack, for the next to take."""
@@ -20,6 +21,20 @@ _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 _NEVER: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _ACCESSES: Final = re.compile(r"(LOAD|STORE|DELETE)_(?:FAST|DEREF)")
 _LOADS: Final = re.compile(r"LOAD_(CONST|SMALL_INT|GLOBAL|FAST|DEREF)|BINARY_OP")
+_NEGATED: Final = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "!=": "==", "==": "!="}
+_MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
+
+
+class Op(NamedTuple):
+    """An instruction; one that loads or stores several variables is several."""
+
+    opname: str
+    opcode: int
+    arg: int | None
+    argval: Any
+    argrepr: str
+    offset: int
+    is_jump_target: bool
 
 
 class RangeLoop(NamedTuple):
@@ -31,16 +46,52 @@ class RangeLoop(NamedTuple):
 
     place: int  # of the instruction that begins an iteration
     variable: str
-    bounds: tuple[dis.Instruction, ...]  # they load the arguments of the range
+    bounds: tuple[Op, ...]  # they load the arguments of the range
     is_read: bool  # whether something in the loop reads the variable
+
+
+class Counter(NamedTuple):
+    """A variable that counts the iterations of a ``while`` loop, up or down to a bound.
+
+    Between two comparisons with the bound a step is added to it once.  The loop goes on as long as
+    they hold, and nothing else reads or stores the variable.
+    """
+
+    place: int  # of the first comparison
+    variable: str
+    step: int
+    relation: str
+    bounds: tuple[Op, ...]  # they load the bound
+
+    @property
+    def is_read(self) -> bool:
+        """Whether something but the comparison reads it."""
+        return False
+
+
+class _Count(NamedTuple):
+    """A counter in the flow of control, by numbers of instructions."""
+
+    counter: Counter
+    steps: frozenset[int]  # they store it with a step added
+    tests: frozenset[int]  # they compare it
+    others: frozenset[int]  # they store something else there
+    flow: frozenset[int]  # what is reached from the steps before that
+
+
+class Around(NamedTuple):
+    """A loop around a look."""
+
+    loop: RangeLoop | Counter
+    staying: frozenset[int]  # outcomes of the look behind which the loop may go on
+    ahead: int = 0  # what is added to the counter before it is compared
 
 
 class Look(NamedTuple):
     """An instruction at which a value decides."""
 
     live: frozenset[str]  # variables that may still be read
-    loops: tuple[RangeLoop, ...]  # around it, the outermost first
-    staying: frozenset[int]  # outcomes behind which the innermost loop may go on
+    loops: tuple[Around, ...]  # around it, the outermost first
     asks_again: bool  # whether it may look at several values, but for those of ``a < b``
 
 
@@ -61,13 +112,13 @@ class _Flow:
 
     def __init__(self, code: CodeType) -> None:
         self._code = code
-        self._ops: list[dis.Instruction] = []
+        self._ops: list[Op] = []
         self._numbers: dict[int, int] = {}
         for op in dis.get_instructions(code):  # what extends an argument is part of what it extends
             self._numbers[op.offset] = len(self._ops)
             if op.opname != "EXTENDED_ARG":
-                self._ops.append(op)
-        self._following = [self._behind(k, op) for k, op in enumerate(self._ops)]
+                self._ops += _singly(op)
+        self._following = [self._successors(k, op) for k, op in enumerate(self._ops)]
         self._depths = self._stack_depths()
         heads = [k for k in self._depths if self._ops[k].opname == "FOR_ITER"]
         self._bodies = {head: self._reachable([head + 1], self._depths[head]) for head in heads}
@@ -76,19 +127,23 @@ class _Flow:
         """Return all looks."""
         live = self._live_behind()
         loops = {head: self._range_loop(head) for head in self._bodies}
+        counts = self._counts()
         found = {}
         for k in self._depths:
-            around = self._loops_around(k)
-            known = tuple([loop for loop in map(loops.__getitem__, around) if loop])
-            if self._rest(k) == len(around) == len(known):
-                staying = self._staying(k, around[-1]) if around else frozenset((0, 1))
-                offset = self._ops[k].offset
-                found[offset] = Look(live[k], known, staying, self._asks_again(k))
+            heads = self._loops_around(k)
+            around = [
+                Around(loop, self._staying(k, {head}, self._depths[head]))
+                for head in heads
+                if (loop := loops[head])
+            ]
+            if self._rest(k) == len(heads) == len(around):
+                every = self._with_counters(k, heads, around, counts)
+                found[self._ops[k].offset] = Look(live[k], every, self._asks_again(k))
         return found
 
     # ---- what follows what ---------------------------------------------------------------------
 
-    def _behind(self, k: int, op: dis.Instruction) -> list[tuple[int, int]]:
+    def _successors(self, k: int, op: Op) -> list[tuple[int, int]]:
         """Return what may come after an instruction, and how much higher the stack is then."""
         arg = op.arg if op.opcode >= dis.HAVE_ARGUMENT else None
         found = []
@@ -138,8 +193,8 @@ class _Flow:
             for k in range(len(self._ops) - 1, -1, -1):
                 behind[k] = shared.union(*(before[after] for after, _ in self._following[k]))
                 found = set(behind[k])
-                for kind, name in reversed(_accesses(self._ops[k])):
-                    (found.add if kind == "LOAD" else found.discard)(name)
+                kind, name = _access(self._ops[k])
+                (found.add if kind == "LOAD" else found.discard)(name)
                 if shared | found != before[k]:
                     before[k], changed = shared | found, True
         return behind
@@ -156,25 +211,25 @@ class _Flow:
         body, enter = self._bodies[head], head - 1
         entries = [k for k in self._depths.keys() - body if head in dict(self._following[k])]
         bounds = self._bounds(enter)
-        (kind, variable), *others = _accesses(self._ops[head + 1]) or [("", "")]
+        kind, variable = _access(self._ops[head + 1])
         again = self._reachable(
             [after for after, _ in self._following[enter]], without=self._loops_around(head)
         )
         if entries != [enter] or bounds is None or kind != "STORE" or enter in again:
             return None
-        others += [x for k in body - {head + 1} for x in _accesses(self._ops[k])]
+        others = [_access(self._ops[k]) for k in body - {head + 1}]
         stored = {name for kind, name in others if kind != "LOAD"}
-        if not stored.isdisjoint({variable, *(name for op in bounds for _, name in _accesses(op))}):
+        if not stored.isdisjoint({variable, *(name for _, name in map(_access, bounds))} - {""}):
             return None
         is_read = ("LOAD", variable) in others
         return RangeLoop(self._ops[head].offset, variable, bounds, is_read)
 
-    def _bounds(self, enter: int) -> tuple[dis.Instruction, ...] | None:
+    def _bounds(self, enter: int) -> tuple[Op, ...] | None:
         """Return what loads the arguments of `range`, of which a loop takes the result at once."""
         call = enter - 1
         if self._ops[enter].opname != "GET_ITER" or self._ops[call].opname != "CALL":
             return None
-        found: list[dis.Instruction] = []
+        found: list[Op] = []
         for op in reversed(self._ops[:call]):
             if op.opname == "LOAD_GLOBAL" and op.argval == "range":
                 straight = not any(x.is_jump_target for x in (*found, *self._ops[call : enter + 1]))
@@ -184,6 +239,112 @@ class _Flow:
                     return None
                 found.append(op)
         return None
+
+    # ---- counters ------------------------------------------------------------------------------
+
+    def _counts(self) -> Collection[_Count]:
+        """Return the counters of ``while`` loops."""
+        if self._code.co_exceptiontable:  # handlers of exceptions read variables, too
+            return ()
+        steps = {k: step for k in self._depths if (step := self._step(k))}
+        found = [self._count(k, steps) for k in steps]
+        return {count.steps: count for count in found if count}.values()
+
+    def _step(self, k: int) -> tuple[str, int] | None:
+        """Return the variable to which an instruction adds a number, and the number."""
+        if k < 3 or self._ops[k].opname != "STORE_FAST" or self._is_entered(k - 3, k):
+            return None
+        x, number, add, store = self._ops[k - 3 : k + 1]
+        sign = {"+": 1, "+=": 1, "-": -1, "-=": -1}.get(add.argrepr, 0)
+        is_number = number.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(number.argval) is int
+        if _access(x) != ("LOAD", store.argval) or not is_number or not sign * number.argval:
+            return None
+        return store.argval, sign * number.argval
+
+    def _count(self, k: int, steps: Mapping[int, tuple[str, int]]) -> _Count | None:
+        """Return what counts by the step at an instruction.
+
+        Its value is read by what is reached before something else is stored there.
+        """
+        variable, step = steps[k]
+        kinds = {
+            j: kind for j in self._depths for kind, x in [_access(self._ops[j])] if x == variable
+        }
+        others = frozenset(
+            [j for j, x in kinds.items() if x != "LOAD" and steps.get(j) != steps[k]]
+        )
+        flow = self._behind({k}, others)
+        same = frozenset([j for j in flow if steps.get(j) == steps[k]])
+        reads = [j for j in flow if kinds.get(j) == "LOAD" and j + 3 not in same]
+        tests = [self._test(j, same, others) for j in reads]
+        if k not in flow or len({test and test[1:] for test in tests}) != 1 or tests[0] is None:
+            return None
+        _, relation, bounds = tests[0]
+        places = frozenset([test[0] for test in tests if test])
+        again = self._behind(places, others | same) & places
+        again |= self._behind(same, others | places) & same
+        stored = {
+            x for j in flow for kind, x in [_access(self._ops[j])] if kind not in ("", "LOAD")
+        }
+        if again or not stored.isdisjoint(x for _, x in map(_access, bounds)):
+            return None
+        place = min(self._ops[j].offset for j in places)
+        counter = Counter(place, variable, step, relation, bounds)
+        return _Count(counter, same, places, others, frozenset(flow))
+
+    def _test(
+        self, k: int, steps: Collection[int], others: Collection[int]
+    ) -> tuple[int, str, tuple[Op, ...]] | None:
+        """Return the comparison for which a counter is loaded, by the relation that goes on."""
+        first, at = k, k + 1
+        while _LOADS.match(self._ops[at].opname):
+            at += 1
+        is_right = at == k + 1
+        values = 1  # that are still to be loaded for the bound, if it comes first
+        while is_right and values and first:
+            first -= 1
+            loads = _LOADS.match(self._ops[first].opname)
+            values += 0 if not loads else 1 if self._ops[first].opname == "BINARY_OP" else -1
+            if not loads:
+                return None
+        if self._ops[at].opname != "COMPARE_OP" or self._is_entered(first, at + 1):
+            return None
+        staying = self._staying(at, steps, without=others)
+        if len(staying) != 1:
+            return None
+        relation = self._ops[at].argval
+        if is_right:
+            relation = _MIRRORED[relation]
+        if staying == {0}:
+            relation = _NEGATED[relation]
+        bounds = self._ops[first:k] if is_right else self._ops[k + 1 : at]
+        plain = [op._replace(offset=0, is_jump_target=False) for op in bounds]
+        return at, relation, tuple(plain)
+
+    def _is_entered(self, first: int, last: int) -> bool:
+        """Whether something jumps into the midst of instructions."""
+        return any(op.is_jump_target for op in self._ops[first + 1 : last + 1])
+
+    def _behind(self, places: Collection[int], without: Collection[int]) -> set[int]:
+        """Return what is reached behind some places, and not by way of others."""
+        starts = [after for k in places for after, _ in self._following[k]]
+        return self._reachable(starts, without=without)
+
+    def _with_counters(
+        self, k: int, heads: Sequence[int], ranges: Iterable[Around], counts: Iterable[_Count]
+    ) -> tuple[Around, ...]:
+        """Return the loops around a look, with the ``while`` loops that have counters."""
+        ranked = [((depth, 0), loop) for depth, loop in enumerate(ranges, 1)]
+        for counter, steps, tests, others, flow in counts:
+            is_step_next = not steps.isdisjoint(self._behind({k}, others | tests))
+            is_test_next = not tests.isdisjoint(self._behind({k}, others | steps))
+            if k in flow and is_step_next != is_test_next:
+                depth = sum(not steps.isdisjoint(self._bodies[head]) for head in heads)
+                comes_back = k in self._behind({k}, others | steps)  # in a loop within
+                staying = self._staying(k, steps | tests, without=others)
+                loop = Around(counter, staying, counter.step * is_step_next)
+                ranked.append(((depth, 1 if comes_back else 2), loop))
+        return tuple([loop for _, loop in sorted(ranked, key=lambda pair: pair[0])])
 
     # ---- looks ---------------------------------------------------------------------------------
 
@@ -204,8 +365,10 @@ class _Flow:
         is_number = constant and isinstance(before.argval, int | float)
         return op.opname == "COMPARE_OP" and not is_number
 
-    def _staying(self, k: int, head: int) -> frozenset[int]:
-        """Return the outcomes of a look behind which a loop around it may go on."""
+    def _staying(
+        self, k: int, places: Collection[int], depth: int = 0, without: Collection[int] = ()
+    ) -> frozenset[int]:
+        """Return the outcomes of a look behind which places of a loop may be reached."""
         op = self._ops[k]
         jump = k if "POP_JUMP" in op.opname else k + 1
         found = re.search(r"POP_JUMP.*_IF_(TRUE|FALSE)$", self._ops[jump].opname)
@@ -213,12 +376,26 @@ class _Flow:
             return frozenset((0, 1))
         taken = int(found[1] == "TRUE")
         targets = {taken: self._numbers[self._ops[jump].argval], 1 - taken: jump + 1}
-        depth = self._depths[head]
-        return frozenset([x for x, k in targets.items() if head in self._reachable([k], depth)])
+        reached = {x: self._reachable([k], depth, without) for x, k in targets.items()}
+        return frozenset([x for x, some in reached.items() if not some.isdisjoint(places)])
 
 
-def _accesses(op: dis.Instruction) -> list[tuple[str, str]]:
-    """Return which variables an instruction loads, stores or deletes, in order."""
+def _singly(op: dis.Instruction) -> list[Op]:
+    """Return an instruction, or one for each of the variables that it loads or stores."""
+    whole = Op(
+        op.opname, op.opcode, op.arg, op.argval, op.argrepr, op.offset, bool(op.is_jump_target)
+    )
     kinds = _ACCESSES.findall(op.opname)
-    names = op.argval if isinstance(op.argval, tuple) else (op.argval,)
-    return list(zip(kinds, names, strict=True)) if kinds else []
+    if len(kinds) < 2:
+        return [whole]
+    single = [
+        whole._replace(opname=name, opcode=dis.opmap[name], arg=0, argval=variable)
+        for name, variable in zip([f"{kind}_FAST" for kind in kinds], op.argval, strict=True)
+    ]
+    return [single[0], *(op._replace(is_jump_target=False) for op in single[1:])]
+
+
+def _access(op: Op) -> tuple[str, str]:
+    """Return whether an instruction loads, stores or deletes a variable, and which."""
+    found = _ACCESSES.match(op.opname)
+    return (found[1], op.argval) if found else ("", "")

@@ -29,7 +29,7 @@ from funcdiff.api.rolling.iterations import (
     path_between,
     visits,
 )
-from funcdiff.api.rolling.looks import RangeLoop
+from funcdiff.api.rolling.looks import Counter, RangeLoop
 from funcdiff.api.rolling.states import Changes, Count, Slot, State, Thing, state_of
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.origins import reader
@@ -149,7 +149,7 @@ class _Rewriting:
         overlaps = any(a[1] >= b[0] for a, b in pairwise(self._runs))
         decides = any(flags[k] for k in self._varying)  # what Python decided by that is not known
         if found.place.counted:
-            self._left: RangeLoop | None = _innermost(self._events[self._runs[0][0]]).loop
+            self._left: RangeLoop | Counter | None = _innermost(self._events[self._runs[0][0]]).loop
             ends = all(map(self._is_counted, found.groups))
         else:
             self._left, ends = None, not is_total(self._paths, 0)
@@ -330,7 +330,7 @@ def _is_last(event: Event) -> bool:
 def _may_stay(event: Event) -> bool:
     """Whether the innermost ``for`` loop may go on behind a look."""
     assert event.state is not None
-    return not event.is_flag or event.outcome in event.state.look.staying
+    return not event.is_flag or event.outcome in event.state.staying
 
 
 def _is_order(asked: Slot) -> bool:
@@ -385,7 +385,7 @@ class _RollingDecisions(Decisions):
         self._known[atom] = outcome
         asked = Slot(x.builder, x.atom, x.type)
         state = None if frame is None or answering.get() else state_of(frame)
-        if state is not None and state.look.asks_again and not _is_order(asked):
+        if state is not None and state.asks_again and not _is_order(asked):
             state = None  # it may be one of several looks there
         changes = None if state is None else self._changes(frame, state)
         self._events.append(

@@ -28,7 +28,7 @@ from funcdiff.api.calls.repeated import (
     kind_of,
     table_with,
 )
-from funcdiff.api.rolling.looks import Look, RangeLoop, looks_of
+from funcdiff.api.rolling.looks import Around, Counter, RangeLoop, looks_of
 from funcdiff.core.atoms import Ref
 from funcdiff.core.recording.snapshot import owner_of
 from funcdiff.core.tracer import Recorder, Tracer
@@ -49,10 +49,10 @@ class Slot(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How far a ``for`` loop is."""
+    """How far a loop is."""
 
-    loop: RangeLoop
-    over: range
+    loop: RangeLoop | Counter
+    over: range  # what its variable is in each iteration
     number: int  # of the iteration, from 0 on
 
 
@@ -76,7 +76,8 @@ class State(NamedTuple):
 
     key: tuple[Any, ...]  # the instruction, and the variables with slots for traced arrays
     slots: tuple[Slot, ...]  # traced arrays, each once, in the order of appearance
-    look: Look
+    asks_again: bool  # see `Look`
+    staying: frozenset[int]  # outcomes behind which the innermost of these loops may go on
     counts: tuple[Count, ...]  # of the loops around it, the outermost first
     things: tuple[Thing, ...]  # in the order of appearance
 
@@ -103,17 +104,20 @@ def state_of(frame: FrameType) -> State | None:
     if look is None:
         return None
     found, local = _Variables(), frame.f_locals
-    own = sorted(look.live.intersection(local).difference(code.co_freevars))
     try:
+        around = [(loop, count) for loop in look.loops if (count := _count(loop, local, frame))]
+        counts = tuple([count for _, count in around])
+        counted = {x.loop.variable for x in counts if isinstance(x.loop, Counter)}
+        own = sorted(look.live.intersection(local).difference(code.co_freevars, counted))
         variables = tuple([(name, found.identify(local[name])) for name in own])
         free = found.identify_all(local.get(name, ABSENT) for name in code.co_freevars)
         loaded = global_values(code, frame.f_globals, frame.f_builtins, _find)
         shared = free, found.identify_all(loaded)
-        counts = tuple([_count(loop, local, frame) for loop in look.loops])
     except OpenError:
         return None
     key = (code, frame.f_lasti, variables, shared, tuple([count.over for count in counts]))
-    return State(key, tuple(found.slots), look, counts, tuple(found.things))
+    staying = around[-1][0].staying if around else frozenset((0, 1))
+    return State(key, tuple(found.slots), look.asks_again, staying, counts, tuple(found.things))
 
 
 _ARITHMETIC: Final = {
@@ -121,30 +125,53 @@ _ARITHMETIC: Final = {
 }  # fmt: skip
 
 
-def _count(loop: RangeLoop, local: Mapping[str, Any], frame: FrameType) -> Count:
-    """Return how far a loop is: by its variable, and by the range that it is over."""
-    known = all(op.argrepr in _ARITHMETIC for op in loop.bounds if op.opname == "BINARY_OP")
-    if not known or _global(frame, "range") is not range:
+def _count(around: Around, local: Mapping[str, Any], frame: FrameType) -> Count | None:
+    """Return how far a loop is: by its variable and its bounds.
+
+    None for a counter that is no Python integer, or not one that comes to its bound.
+    """
+    loop, value = around.loop, local.get(around.loop.variable)
+    if isinstance(loop, RangeLoop):
+        over = range(*_bounds(loop, local, frame))
+        if _global(frame, "range") is not range or type(value) is not int or value not in over:
+            raise OpenError
+        return Count(loop, over, over.index(value))
+    try:
+        (bound,) = _bounds(loop, local, frame)
+    except OpenError:
+        return None
+    if type(value) is not int:
+        return None
+    compared = value + around.ahead
+    start, step = compared % loop.step, loop.step
+    ends = {"<": step > 0, ">": step < 0, "<=": step > 0, ">=": step < 0}
+    if not ends.get(loop.relation, loop.relation == "!=" and (bound - start) % step == 0):
+        return None
+    beyond = bound + (loop.relation == "<=") - (loop.relation == ">=")
+    going_on = len(range(start, beyond, step))
+    over = range(start, start + (going_on + 1) * step, step)
+    return Count(loop, over, over.index(compared)) if compared in over else None
+
+
+def _bounds(loop: RangeLoop | Counter, local: Mapping[str, Any], frame: FrameType) -> Sequence[int]:
+    """Return what the bounds of a loop are, as integers of Python."""
+    if any(op.argrepr not in _ARITHMETIC for op in loop.bounds if op.opname == "BINARY_OP"):
         raise OpenError
     stack: list[int] = []
     for op in loop.bounds:
         if op.opname == "BINARY_OP":
             right, left = stack.pop(), stack.pop()
-            values = [_ARITHMETIC[op.argrepr](left, right)]
+            value = _ARITHMETIC[op.argrepr](left, right)
         elif op.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
-            values = [op.argval]
+            value = op.argval
         elif op.opname == "LOAD_GLOBAL":
-            values = [_global(frame, op.argval)]
+            value = _global(frame, op.argval)
         else:
-            names = op.argval if isinstance(op.argval, tuple) else (op.argval,)
-            values = [local.get(name) for name in names]
-        stack += values
-        if any(type(value) is not int for value in values):
+            value = local.get(op.argval)
+        stack.append(value)
+        if type(value) is not int:
             raise OpenError
-    over, value = range(*stack), local.get(loop.variable)
-    if type(value) is not int or value not in over:
-        raise OpenError
-    return Count(loop, over, over.index(value))
+    return stack
 
 
 def _global(frame: FrameType, name: str) -> Any:
