@@ -1,4 +1,4 @@
-"""Under `jit`, ``while`` loops with a counter run as often as values decide, also as never before."""
+"""Under `jit`, ``while`` loops with a counter run as often as values decide, as never before, too."""
 
 from __future__ import annotations
 
