@@ -1,4 +1,4 @@
-"""Under `jit`, ``while`` loops with a counter run as often as values decide, as never before, too."""
+"""Under `jit`, ``while`` loops with a counter are one loop, however often values let them run."""
 
 from __future__ import annotations
 
@@ -151,6 +151,14 @@ def one_within_another(a: Any) -> Any:
     return x
 
 
+def as_often_as_there_are_elements(a: Any) -> Any:
+    x, k = np.stack([a, 2.0 * a, a * a]), 0
+    while np.sum(x) < 20.0 and k < 2 * x.size + x.shape[0]:
+        x = 1.2 * x
+        k += 1
+    return np.sum(x)
+
+
 def raises_if_it_does_not_end(a: Any) -> Any:
     x, k = 9.0 * a, 0
     while abs(x * x - a) > 1e-9:
@@ -165,6 +173,7 @@ ROLLED = [
     newton, counts_first, breaks_behind_the_step, breaks_before_the_step, counts_down,
     until_it_is_equal, compares_the_bound, goes_on_early, within_a_range, around_a_search,
     two_with_one_counter, one_within_another, raises_if_it_does_not_end,
+    as_often_as_there_are_elements,
 ]  # fmt: skip
 
 # ---- what looks like a counter, and is none ------------------------------------------------------
@@ -320,6 +329,26 @@ def two_bounds(a: Any) -> Any:
     return x
 
 
+def is_compared_twice(a: Any) -> Any:
+    x, k = a, 0
+    while k < 9:
+        x = 1.2 * x
+        if x > 9.0:
+            break
+        if k >= 9:
+            break
+        k += 1
+    return x
+
+
+def compares_what_it_makes(a: Any) -> Any:
+    x, k = a, 0
+    while x < 9.0 and k + 2 < 9:
+        x = 1.2 * x
+        k += 1
+    return x
+
+
 def is_a_float(a: Any) -> Any:
     x, k = a, 0.0
     while x < 9.0 and k < 7.5:
@@ -387,7 +416,8 @@ NONE = [
     is_read, is_returned, decides_behind_the_loop, is_an_index, is_captured, has_two_steps,
     has_steps_of_two_sizes, steps_now_and_then, begins_again, goes_on_in_another_loop,
     goes_on_in_the_next_iteration, the_bound_moves, the_bound_is_another_where_it_is_compared,
-    two_bounds, is_a_float, begins_below_zero, begins_behind_its_bound, steps_over_its_bound,
+    two_bounds, is_compared_twice, compares_what_it_makes, is_a_float, begins_below_zero,
+    begins_behind_its_bound, steps_over_its_bound,
     handlers_may_read_it, two_counters, steps_within_the_comparison,
 ]  # fmt: skip
 

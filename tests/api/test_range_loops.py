@@ -138,9 +138,34 @@ def a_bound_that_is_computed(a: Any) -> Any:
     return x
 
 
+def as_many_as_elements(a: Any) -> Any:
+    matrix = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])
+    b = np.stack([a, 1.0 + a, 2.0 * a])
+    x, r = 0.0 * b, b
+    p, squares = r, r @ r
+    for _ in range(len(b)):
+        q = matrix @ p
+        step = squares / (p @ q)
+        x, r = x + step * p, r - step * q
+        before, squares = squares, r @ r
+        if squares < 1e-4 * a:
+            break
+        p = r + squares / before * p
+    return x[0] * a
+
+
+def by_shapes(a: Any) -> Any:
+    x, table = a, np.ones((2, 7))
+    for _ in range(table.shape[1] * table.ndim - table.shape[-2] + len(table)):
+        x = 1.2 * x + 0.05
+        if x > 9.0:
+            break
+    return x
+
+
 ROLLED = [
     newton, ends_by_its_count, bisection, returns_within, two_exits, goes_on_early, counts_down,
-    within_a_helper, a_while_within,
+    within_a_helper, a_while_within, as_many_as_elements, by_shapes,
 ]  # fmt: skip
 
 # ---- loops whose iterations are not alike, or that begin more than once --------------------------

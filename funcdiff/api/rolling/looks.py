@@ -20,7 +20,8 @@ _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 
 _NEVER: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _ACCESSES: Final = re.compile(r"(LOAD|STORE|DELETE)_(?:FAST|DEREF)")
-_LOADS: Final = re.compile(r"LOAD_(CONST|SMALL_INT|GLOBAL|FAST|DEREF)|BINARY_OP")
+_LOADS: Final = re.compile(r"LOAD_(CONST|SMALL_INT|GLOBAL|FAST|DEREF)")
+_TAKEN: Final = {"LOAD_ATTR": 1, "PRECALL": 1, "BINARY_OP": 2, "BINARY_SUBSCR": 2, "CALL": 2}
 _NEGATED: Final = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "!=": "==", "==": "!="}
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
@@ -193,7 +194,7 @@ class _Flow:
             for k in range(len(self._ops) - 1, -1, -1):
                 behind[k] = shared.union(*(before[after] for after, _ in self._following[k]))
                 found = set(behind[k])
-                kind, name = _access(self._ops[k])
+                kind, name = access(self._ops[k])
                 (found.add if kind == "LOAD" else found.discard)(name)
                 if shared | found != before[k]:
                     before[k], changed = shared | found, True
@@ -211,15 +212,15 @@ class _Flow:
         body, enter = self._bodies[head], head - 1
         entries = [k for k in self._depths.keys() - body if head in dict(self._following[k])]
         bounds = self._bounds(enter)
-        kind, variable = _access(self._ops[head + 1])
+        kind, variable = access(self._ops[head + 1])
         again = self._reachable(
             [after for after, _ in self._following[enter]], without=self._loops_around(head)
         )
         if entries != [enter] or bounds is None or kind != "STORE" or enter in again:
             return None
-        others = [_access(self._ops[k]) for k in body - {head + 1}]
+        others = [access(self._ops[k]) for k in body - {head + 1}]
         stored = {name for kind, name in others if kind != "LOAD"}
-        if not stored.isdisjoint({variable, *(name for _, name in map(_access, bounds))} - {""}):
+        if not stored.isdisjoint({variable, *(name for _, name in map(access, bounds))} - {""}):
             return None
         is_read = ("LOAD", variable) in others
         return RangeLoop(self._ops[head].offset, variable, bounds, is_read)
@@ -234,10 +235,9 @@ class _Flow:
             if op.opname == "LOAD_GLOBAL" and op.argval == "range":
                 straight = not any(x.is_jump_target for x in (*found, *self._ops[call : enter + 1]))
                 return tuple(reversed(found)) if straight else None
-            if op.opname != "PRECALL":
-                if not _LOADS.match(op.opname):
-                    return None
-                found.append(op)
+            if taken_by(op) is None:
+                return None
+            found.append(op)
         return None
 
     # ---- counters ------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ class _Flow:
         x, number, add, store = self._ops[k - 3 : k + 1]
         sign = {"+": 1, "+=": 1, "-": -1, "-=": -1}.get(add.argrepr, 0)
         is_number = number.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(number.argval) is int
-        if _access(x) != ("LOAD", store.argval) or not is_number or not sign * number.argval:
+        if access(x) != ("LOAD", store.argval) or not is_number or not sign * number.argval:
             return None
         return store.argval, sign * number.argval
 
@@ -268,7 +268,7 @@ class _Flow:
         """
         variable, step = steps[k]
         kinds = {
-            j: kind for j in self._depths for kind, x in [_access(self._ops[j])] if x == variable
+            j: kind for j in self._depths for kind, x in [access(self._ops[j])] if x == variable
         }
         others = frozenset(
             [j for j, x in kinds.items() if x != "LOAD" and steps.get(j) != steps[k]]
@@ -283,10 +283,8 @@ class _Flow:
         places = frozenset([test[0] for test in tests if test])
         again = self._behind(places, others | same) & places
         again |= self._behind(same, others | places) & same
-        stored = {
-            x for j in flow for kind, x in [_access(self._ops[j])] if kind not in ("", "LOAD")
-        }
-        if again or not stored.isdisjoint(x for _, x in map(_access, bounds)):
+        stored = {x for j in flow for kind, x in [access(self._ops[j])] if kind not in ("", "LOAD")}
+        if again or not stored.isdisjoint(x for _, x in map(access, bounds)):
             return None
         place = min(self._ops[j].offset for j in places)
         counter = Counter(place, variable, step, relation, bounds)
@@ -297,16 +295,16 @@ class _Flow:
     ) -> tuple[int, str, tuple[Op, ...]] | None:
         """Return the comparison for which a counter is loaded, by the relation that goes on."""
         first, at = k, k + 1
-        while _LOADS.match(self._ops[at].opname):
+        while taken_by(self._ops[at]) is not None:
             at += 1
         is_right = at == k + 1
         values = 1  # that are still to be loaded for the bound, if it comes first
         while is_right and values and first:
             first -= 1
-            loads = _LOADS.match(self._ops[first].opname)
-            values += 0 if not loads else 1 if self._ops[first].opname == "BINARY_OP" else -1
-            if not loads:
+            taken = taken_by(self._ops[first])
+            if taken is None:
                 return None
+            values += taken - 1
         if self._ops[at].opname != "COMPARE_OP" or self._is_entered(first, at + 1):
             return None
         staying = self._staying(at, steps, without=others)
@@ -380,6 +378,14 @@ class _Flow:
         return frozenset([x for x, some in reached.items() if not some.isdisjoint(places)])
 
 
+def taken_by(op: Op) -> int | None:
+    """Return of how many values an instruction makes one; None if no bound of a loop may have it.
+
+    A bound may be ``2 * n - 1``, ``len(x)`` or ``x.shape[0]``.
+    """
+    return 0 if _LOADS.match(op.opname) else _TAKEN.get(op.opname)
+
+
 def _singly(op: dis.Instruction) -> list[Op]:
     """Return an instruction, or one for each of the variables that it loads or stores."""
     whole = Op(
@@ -395,7 +401,7 @@ def _singly(op: dis.Instruction) -> list[Op]:
     return [single[0], *(op._replace(is_jump_target=False) for op in single[1:])]
 
 
-def _access(op: Op) -> tuple[str, str]:
+def access(op: Op) -> tuple[str, str]:
     """Return whether an instruction loads, stores or deletes a variable, and which."""
     found = _ACCESSES.match(op.opname)
     return (found[1], op.argval) if found else ("", "")

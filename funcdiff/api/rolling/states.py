@@ -28,7 +28,7 @@ from funcdiff.api.calls.repeated import (
     kind_of,
     table_with,
 )
-from funcdiff.api.rolling.looks import Around, Counter, RangeLoop, looks_of
+from funcdiff.api.rolling.looks import Around, Counter, Op, RangeLoop, access, looks_of, taken_by
 from funcdiff.core.atoms import Ref
 from funcdiff.core.recording.snapshot import owner_of
 from funcdiff.core.tracer import Recorder, Tracer
@@ -155,23 +155,46 @@ def _count(around: Around, local: Mapping[str, Any], frame: FrameType) -> Count 
 
 def _bounds(loop: RangeLoop | Counter, local: Mapping[str, Any], frame: FrameType) -> Sequence[int]:
     """Return what the bounds of a loop are, as integers of Python."""
-    if any(op.argrepr not in _ARITHMETIC for op in loop.bounds if op.opname == "BINARY_OP"):
-        raise OpenError
-    stack: list[int] = []
+    stack: list[Any] = []
     for op in loop.bounds:
-        if op.opname == "BINARY_OP":
-            right, left = stack.pop(), stack.pop()
-            value = _ARITHMETIC[op.argrepr](left, right)
-        elif op.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
-            value = op.argval
-        elif op.opname == "LOAD_GLOBAL":
-            value = _global(frame, op.argval)
-        else:
-            value = local.get(op.argval)
-        stack.append(value)
-        if type(value) is not int:
+        count = taken_by(op) or 0
+        if count > len(stack):
             raise OpenError
+        taken = [stack.pop() for _ in range(count)][::-1]
+        stack.append(_result(op, taken) if taken else _loaded(op, local, frame))
+    if any(type(value) is not int for value in stack):
+        raise OpenError
     return stack
+
+
+def _loaded(op: Op, local: Mapping[str, Any], frame: FrameType) -> Any:
+    """Return what an instruction loads."""
+    if op.opname == "LOAD_GLOBAL":
+        return _global(frame, op.argval)
+    kind, variable = access(op)
+    return local.get(variable) if kind else op.argval
+
+
+def _result(op: Op, taken: Sequence[Any]) -> Any:
+    """Return what an instruction makes of what lies on the stack: of integers, and of shapes."""
+    x, last = taken[0], taken[-1]
+    are_numbers = all(type(value) is int for value in taken)
+    if op.opname == "PRECALL":
+        return x
+    if op.argrepr in _ARITHMETIC and are_numbers and (last or op.argrepr != "//"):
+        return _ARITHMETIC[op.argrepr](x, last)
+    if op.opname == "LOAD_ATTR" and op.argval in ("shape", "size", "ndim") and _is_array(x):
+        return getattr(x, op.argval)
+    if op.opname == "CALL" and op.arg == 1 and x is len and _is_array(last) and last.ndim:
+        return last.shape[0]
+    is_item = op.opname == "BINARY_SUBSCR" or op.argrepr == "[]"
+    if is_item and type(x) is tuple and type(last) is int and -len(x) <= last < len(x):
+        return x[last]
+    raise OpenError
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, Tracer) or type(x) is np.ndarray
 
 
 def _global(frame: FrameType, name: str) -> Any:
