@@ -152,8 +152,9 @@ def one_within_another(a: Any) -> Any:
 
 
 def as_often_as_there_are_elements(a: Any) -> Any:
-    x, k = np.stack([a, 2.0 * a, a * a]), 0
-    while np.sum(x) < 20.0 and k < 2 * x.size + x.shape[0]:
+    start = np.stack([a, 2.0 * a, a * a])
+    x, k = start, 0
+    while np.sum(x) < 20.0 and k < 2 * start.size + start.shape[0] + len(start):
         x = 1.2 * x
         k += 1
     return np.sum(x)
