@@ -277,9 +277,8 @@ def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Vi
         if pairs or place in known:
             depth = events[next(iter(groups.values()))[0]].depth
             distance = min((b - a for a, b in pairs), default=0)
-            # at the condition of a loop, all iterations begin with one outcome
-            outcomes = len({events[a].outcome for a, _ in pairs})
-            rank = (-depth, place not in known, distance, outcomes, place.counted)
+            # the condition of a loop is its first look
+            rank = (-depth, place not in known, distance, place.key[1], place.counted)
             found.append(Visits(place, list(groups.values()), rank))
     yield from sorted(found, key=lambda visits: visits.rank)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -21,6 +22,7 @@ _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 _NEVER: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _ACCESSES: Final = re.compile(r"(LOAD|STORE|DELETE)_(?:FAST|DEREF)")
 _LOADS: Final = re.compile(r"LOAD_(CONST|SMALL_INT|GLOBAL|FAST|DEREF)")
+_JUMPS: Final = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE")
 _TAKEN: Final = {"LOAD_ATTR": 1, "PRECALL": 1, "BINARY_OP": 2, "BINARY_SUBSCR": 2, "CALL": 2}
 _NEGATED: Final = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "!=": "==", "==": "!="}
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
@@ -91,6 +93,7 @@ class Around(NamedTuple):
 class Look(NamedTuple):
     """An instruction at which a value decides."""
 
+    place: int  # of the first instruction behind which the same is done
     live: frozenset[str]  # variables that may still be read
     loops: tuple[Around, ...]  # around it, the outermost first
     asks_again: bool  # whether it may look at several values, but for those of ``a < b``
@@ -109,7 +112,11 @@ def looks_of(code: CodeType) -> Mapping[int, Look]:
 
 
 class _Flow:
-    """The control flow of code: its instructions, and what may follow each, by number."""
+    """The control flow of code: its instructions, and what may follow each, by number.
+
+    Instructions behind which the same is done are one: compilers write the condition of a ``while``
+    loop before it and at its end.
+    """
 
     def __init__(self, code: CodeType) -> None:
         self._code = code
@@ -121,8 +128,19 @@ class _Flow:
                 self._ops += _singly(op)
         self._following = [self._successors(k, op) for k, op in enumerate(self._ops)]
         self._depths = self._stack_depths()
+        self._first = self._first_of_each()
+        self._copies = defaultdict[int, list[int]](list)
+        for k in self._depths:
+            self._copies[self._first[k]].append(k)
+        self._following = [
+            [(self._first[after], n) for after, n in self._following[k]] if k in self._first else []
+            for k in range(len(self._ops))
+        ]
+        self._depths = {k: self._depths[k] for k in self._copies if not self._goes_on(k)}
         heads = [k for k in self._depths if self._ops[k].opname == "FOR_ITER"]
-        self._bodies = {head: self._reachable([head + 1], self._depths[head]) for head in heads}
+        self._bodies = {
+            head: self._reachable([self._first[head + 1]], self._depths[head]) for head in heads
+        }
 
     def looks(self) -> dict[int, Look]:
         """Return all looks."""
@@ -139,7 +157,9 @@ class _Flow:
             ]
             if self._rest(k) == len(heads) == len(around):
                 every = self._with_counters(k, heads, around, counts)
-                found[self._ops[k].offset] = Look(live[k], every, self._asks_again(k))
+                for copy in self._copies[k]:
+                    look = Look(self._ops[k].offset, live[k], every, self._asks_again(copy))
+                    found[self._ops[copy].offset] = look
         return found
 
     # ---- what follows what ---------------------------------------------------------------------
@@ -151,8 +171,7 @@ class _Flow:
         if op.opcode in dis.hasjrel or op.opcode in dis.hasjabs:
             found.append((self._numbers[op.argval], dis.stack_effect(op.opcode, arg, jump=True)))
         ends = op.opname.startswith(("RETURN_", "RAISE_VARARGS", "RERAISE"))
-        always = op.opname.startswith(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"))
-        if not ends and not always and k + 1 < len(self._ops):
+        if not ends and not op.opname.startswith(_JUMPS) and k + 1 < len(self._ops):
             found.append((k + 1, dis.stack_effect(op.opcode, arg, jump=False)))
         return found
 
@@ -166,6 +185,53 @@ class _Flow:
                 depths[k] = depth
                 pending += [(after, depth + effect) for after, effect in self._following[k]]
         return depths
+
+    def _first_of_each(self) -> dict[int, int]:
+        """Return for each instruction the first one behind which the same is done.
+
+        Two are not the same if they do different things, or if what follows them is not.  Handlers
+        of exceptions are not looked at: where there are some, all are different.
+        """
+        if self._code.co_exceptiontable:
+            return {k: k for k in self._depths}
+        reached = {k: self._arrives(k) for k in self._depths}
+        kinds: dict[int, Any] = {k: self._label(k) for k in self._depths}
+        count = 0
+        while len(set(kinds.values())) > count:
+            numbers = {kind: n for n, kind in enumerate(dict.fromkeys(kinds.values()))}
+            count = len(numbers)
+            kinds = {
+                k: (numbers[kinds[k]], *[numbers[kinds[reached[after]]] for after in self._ways(k)])
+                for k in kinds
+            }
+        first: dict[Any, int] = {}
+        for k in sorted(kinds):
+            first.setdefault(kinds[reached[k]], reached[k])
+        return {k: first[kinds[reached[k]]] for k in kinds}
+
+    def _arrives(self, k: int) -> int:
+        """Return the instruction to which jumps from another one lead."""
+        passed = set()
+        while self._goes_on(k) and k not in passed:
+            passed.add(k)
+            ((k, _),) = self._following[k]
+        return k
+
+    def _goes_on(self, k: int) -> bool:
+        return self._ops[k].opname.startswith((*_JUMPS, "NOP"))
+
+    def _label(self, k: int) -> tuple[Any, ...]:
+        """Return what an instruction does."""
+        op = self._ops[k]
+        what = access(op) if access(op)[0] else (op.opname, op.arg)
+        if op.opcode in dis.hasjrel or op.opcode in dis.hasjabs:
+            what = (re.sub("_BACKWARD|_FORWARD|NOT_|FALSE|TRUE", "", op.opname), None)
+        return *what, self._depths[k]
+
+    def _ways(self, k: int) -> list[int]:
+        """Return what may follow an instruction, behind a condition first what does if it holds."""
+        after = [after for after, _ in self._following[k]]
+        return after[::-1] if re.search("FALSE|NOT_NONE", self._ops[k].opname) else after
 
     def _reachable(
         self, starts: Iterable[int], depth: int = 0, without: Collection[int] = ()
@@ -209,16 +275,17 @@ class _Flow:
 
     def _range_loop(self, head: int) -> RangeLoop | None:
         """Return what is known of a ``for`` loop if it is one over a range."""
-        body, enter = self._bodies[head], head - 1
+        body, enter = self._bodies[head], self._first[head - 1]
         entries = [k for k in self._depths.keys() - body if head in dict(self._following[k])]
         bounds = self._bounds(enter)
-        kind, variable = access(self._ops[head + 1])
+        store = self._first[head + 1]
+        kind, variable = access(self._ops[store])
         again = self._reachable(
             [after for after, _ in self._following[enter]], without=self._loops_around(head)
         )
         if entries != [enter] or bounds is None or kind != "STORE" or enter in again:
             return None
-        others = [access(self._ops[k]) for k in body - {head + 1}]
+        others = [access(self._ops[k]) for k in body - {store}]
         stored = {name for kind, name in others if kind != "LOAD"}
         if not stored.isdisjoint({variable, *(name for _, name in map(access, bounds))} - {""}):
             return None
@@ -233,8 +300,8 @@ class _Flow:
         found: list[Op] = []
         for op in reversed(self._ops[:call]):
             if op.opname == "LOAD_GLOBAL" and op.argval == "range":
-                straight = not any(x.is_jump_target for x in (*found, *self._ops[call : enter + 1]))
-                return tuple(reversed(found)) if straight else None
+                is_entered = self._is_entered(call - len(found) - 1, enter)
+                return None if is_entered else tuple(reversed(found))
             if taken_by(op) is None:
                 return None
             found.append(op)
@@ -275,12 +342,13 @@ class _Flow:
         )
         flow = self._behind({k}, others)
         same = frozenset([j for j in flow if steps.get(j) == steps[k]])
-        reads = [j for j in flow if kinds.get(j) == "LOAD" and j + 3 not in same]
+        loads = {self._first[j - 3] for j in same}
+        reads = [j for j in flow if kinds.get(j) == "LOAD" and j not in loads]
         tests = [self._test(j, same, others) for j in reads]
         if k not in flow or len({test and test[1:] for test in tests}) != 1 or tests[0] is None:
             return None
         _, relation, bounds = tests[0]
-        places = frozenset([test[0] for test in tests if test])
+        places = frozenset([self._first[test[0]] for test in tests if test])
         again = self._behind(places, others | same) & places
         again |= self._behind(same, others | places) & same
         stored = {x for j in flow for kind, x in [access(self._ops[j])] if kind not in ("", "LOAD")}
@@ -321,7 +389,11 @@ class _Flow:
 
     def _is_entered(self, first: int, last: int) -> bool:
         """Whether something jumps into the midst of instructions."""
-        return any(op.is_jump_target for op in self._ops[first + 1 : last + 1])
+        return any(
+            self._ops[copy].is_jump_target or self._first[copy - 1] != self._first[k - 1]
+            for k in range(first + 1, last + 1)
+            for copy in self._copies[self._first[k]]
+        )
 
     def _behind(self, places: Collection[int], without: Collection[int]) -> set[int]:
         """Return what is reached behind some places, and not by way of others."""
@@ -373,7 +445,8 @@ class _Flow:
         if op.opname == "UNARY_NOT" or found is None:
             return frozenset((0, 1))
         taken = int(found[1] == "TRUE")
-        targets = {taken: self._numbers[self._ops[jump].argval], 1 - taken: jump + 1}
+        target = self._numbers[self._ops[jump].argval]
+        targets = {taken: self._first[target], 1 - taken: self._first[jump + 1]}
         reached = {x: self._reachable([k], depth, without) for x, k in targets.items()}
         return frozenset([x for x, some in reached.items() if not some.isdisjoint(places)])
 

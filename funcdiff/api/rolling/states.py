@@ -115,7 +115,7 @@ def state_of(frame: FrameType) -> State | None:
         shared = free, found.identify_all(loaded)
     except OpenError:
         return None
-    key = (code, frame.f_lasti, variables, shared, tuple([count.over for count in counts]))
+    key = (code, look.place, variables, shared, tuple([count.over for count in counts]))
     staying = around[-1][0].staying if around else frozenset((0, 1))
     return State(key, tuple(found.slots), look.asks_again, staying, counts, tuple(found.things))
 
