@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
-from itertools import pairwise
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -234,6 +233,7 @@ class Event(NamedTuple):
 class Place(NamedTuple):
     """Where an iteration begins: an instruction, and all that the frame's variables say there."""
 
+    within: tuple[int, int]  # so many calls and loops
     key: tuple[Any, ...]
     types: tuple[ArrayType, ...]  # of the slots
     constant: tuple[bool, ...]  # which slots have the same value whatever the arguments are
@@ -247,11 +247,10 @@ class Visits(NamedTuple):
 
     place: Place
     groups: list[list[int]]
-    rank: tuple[int, bool, int, int, bool]
 
 
 def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Visits]:
-    """Yield the places that were looked at repeatedly or are `known`, inner loops first."""
+    """Yield the places that were looked at repeatedly: inner loops first, and `known` places."""
     constants = _Constants()
     places: dict[Place, dict[Any, list[int]]] = {}
     for k, event in enumerate(events):
@@ -259,6 +258,7 @@ def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Vi
             continue
         slots, counts = event.slots, event.state.counts
         place = Place(
+            (event.depth, event.state.nesting),
             event.state.key,
             tuple([slot.type for slot in slots]),
             tuple([constants.has(slot.builder, slot.atom) for slot in slots]),
@@ -271,16 +271,14 @@ def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Vi
         if counts and not counts[-1].loop.is_read:
             counted = places.setdefault(place._replace(counted=True), {})
             counted.setdefault((id(event.frame), numbers[:-1]), []).append(k)
-    found = []
-    for place, groups in places.items():
-        pairs = [pair for group in groups.values() for pair in pairwise(group)]
-        if pairs or place in known:
-            depth = events[next(iter(groups.values()))[0]].depth
-            distance = min((b - a for a, b in pairs), default=0)
-            # the condition of a loop is its first look
-            rank = (-depth, place not in known, distance, place.key[1], place.counted)
-            found.append(Visits(place, list(groups.values()), rank))
-    yield from sorted(found, key=lambda visits: visits.rank)
+    found = [Visits(place, [*groups.values()]) for place, groups in places.items()]
+
+    def rank(visits: Visits) -> tuple[Any, ...]:
+        (calls, loops), place = visits.place.within, visits.place
+        return -calls, -loops, place not in known, place.key[1], place.counted
+
+    again = [visits for visits in found if max(map(len, visits.groups)) > 1]
+    yield from sorted(again, key=rank)
 
 
 class _Constants:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import inspect
 import re
+from collections import Counter as Multiset
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -94,6 +95,7 @@ class Look(NamedTuple):
     """An instruction at which a value decides."""
 
     place: int  # of the first instruction behind which the same is done
+    nesting: int  # how many loops are around it, of all kinds
     live: frozenset[str]  # variables that may still be read
     loops: tuple[Around, ...]  # around it, the outermost first
     asks_again: bool  # whether it may look at several values, but for those of ``a < b``
@@ -128,15 +130,7 @@ class _Flow:
                 self._ops += _singly(op)
         self._following = [self._successors(k, op) for k, op in enumerate(self._ops)]
         self._depths = self._stack_depths()
-        self._first = self._first_of_each()
-        self._copies = defaultdict[int, list[int]](list)
-        for k in self._depths:
-            self._copies[self._first[k]].append(k)
-        self._following = [
-            [(self._first[after], n) for after, n in self._following[k]] if k in self._first else []
-            for k in range(len(self._ops))
-        ]
-        self._depths = {k: self._depths[k] for k in self._copies if not self._goes_on(k)}
+        self._merge_copies()
         heads = [k for k in self._depths if self._ops[k].opname == "FOR_ITER"]
         self._bodies = {
             head: self._reachable([self._first[head + 1]], self._depths[head]) for head in heads
@@ -144,7 +138,7 @@ class _Flow:
 
     def looks(self) -> dict[int, Look]:
         """Return all looks."""
-        live = self._live_behind()
+        live, nesting = self._live_behind(), self._nesting()
         loops = {head: self._range_loop(head) for head in self._bodies}
         counts = self._counts()
         found = {}
@@ -158,7 +152,8 @@ class _Flow:
             if self._rest(k) == len(heads) == len(around):
                 every = self._with_counters(k, heads, around, counts)
                 for copy in self._copies[k]:
-                    look = Look(self._ops[k].offset, live[k], every, self._asks_again(copy))
+                    asks_again = self._asks_again(copy)
+                    look = Look(self._ops[k].offset, nesting[k], live[k], every, asks_again)
                     found[self._ops[copy].offset] = look
         return found
 
@@ -186,6 +181,18 @@ class _Flow:
                 pending += [(after, depth + effect) for after, effect in self._following[k]]
         return depths
 
+    def _merge_copies(self) -> None:
+        """Let the first of instructions behind which the same is done stand for all."""
+        self._first = self._first_of_each()
+        self._copies = defaultdict[int, list[int]](list)
+        for k in self._depths:
+            self._copies[self._first[k]].append(k)
+        self._following = [
+            [(self._first[after], n) for after, n in self._following[k]] if k in self._first else []
+            for k in range(len(self._ops))
+        ]
+        self._depths = {k: self._depths[k] for k in self._copies}
+
     def _first_of_each(self) -> dict[int, int]:
         """Return for each instruction the first one behind which the same is done.
 
@@ -205,8 +212,8 @@ class _Flow:
                 for k in kinds
             }
         first: dict[Any, int] = {}
-        for k in sorted(kinds):
-            first.setdefault(kinds[reached[k]], reached[k])
+        for k in sorted(set(reached.values())):
+            first.setdefault(kinds[k], k)
         return {k: first[kinds[reached[k]]] for k in kinds}
 
     def _arrives(self, k: int) -> int:
@@ -267,6 +274,23 @@ class _Flow:
         return behind
 
     # ---- loops ---------------------------------------------------------------------------------
+
+    def _nesting(self) -> Mapping[int, int]:
+        """Return how many loops an instruction is in; loops begin with their first one in code."""
+        before = defaultdict[int, list[int]](list)
+        for k in self._depths:
+            for after, _ in self._following[k]:
+                before[after].append(k)
+        found = Multiset[int]()
+        for head in [k for k in self._depths if any(j >= k for j in before[k])]:
+            ahead = self._reachable([head], without=range(head))
+            body, pending = set[int](), [head]
+            while pending:
+                new = ahead.intersection(before[pending.pop()]) - body
+                body |= new
+                pending += new - {head}
+            found.update(body)
+        return found
 
     def _loops_around(self, k: int) -> list[int]:
         """Return the beginnings of the ``for`` loops around something, the outermost first."""

@@ -5,6 +5,7 @@ Decisions of the trace have the continuation state of the code at each of them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import FrameType
@@ -103,7 +104,8 @@ def roll(recorded: Recorded, loops: Loops) -> Recorded:
             except NotALoopError:
                 continue
             if len(ways) > len(loops.get(found.place, ways)):
-                loops.clear()  # others may have this one in them, with fewer ways
+                for other in [x for x in loops if x.within < found.place.within]:
+                    del loops[other]  # it may have this one in it, with fewer ways
             loops[found.place] = ways
             changed = True
             break
@@ -145,12 +147,13 @@ class _Rewriting:
         self._varying = [
             k for k in range(len(flags)) if any(p.after[k] != Of(k) for p in self._paths)
         ]
-        self._runs = sorted((group[0], group[-1]) for group in found.groups)
+        groups = [group for group in found.groups if len(group) > 1]
+        self._runs = sorted((group[0], group[-1]) for group in groups)
         overlaps = any(a[1] >= b[0] for a, b in pairwise(self._runs))
         decides = any(flags[k] for k in self._varying)  # what Python decided by that is not known
         if found.place.counted:
             self._left: RangeLoop | Counter | None = _innermost(self._events[self._runs[0][0]]).loop
-            ends = all(map(self._is_counted, found.groups))
+            ends = all(map(self._is_counted, groups))
         else:
             self._left, ends = None, not is_total(self._paths, 0)
         if overlaps or decides or not self._varying or not ends:
@@ -177,7 +180,8 @@ class _Rewriting:
         with recording_in(self._old.parent), self._new:
             for first, last in self._runs:
                 self._copy(place, events[first].position)
-                kept += map(self._translate, events[following:first])
+                # whether the loop begins at all is a decision of its own
+                kept += map(self._translate, events[following : first + 1])
                 kept += self._loop(events[first], events[last])
                 place, following = events[last].position, last + 1
             self._copy(place, len(self._old.entries))
@@ -368,6 +372,7 @@ class _RollingDecisions(Decisions):
     def __init__(self, rolling: Rolling, builder: Builder, operands: Sequence[Any]) -> None:
         super().__init__(builder, operands)
         self._rolling = rolling
+        self._depth = _depth(sys._getframe())
         self._events: list[Event] = []
         self._before: dict[tuple[int, Any], tuple[int, tuple[Thing, ...]]] = {}
         self._count = 0
@@ -390,7 +395,7 @@ class _RollingDecisions(Decisions):
         changes = None if state is None else self._changes(frame, state)
         self._events.append(
             Event(
-                builder, position, frame, _depth(frame), state,
+                builder, position, frame, _depth(frame) - self._depth, state,
                 asked, predicate, atom, outcome, self._is_flag(atom),
                 user_location(), self._count, changes,
             )

@@ -77,6 +77,7 @@ class State(NamedTuple):
     key: tuple[Any, ...]  # the instruction, and the variables with slots for traced arrays
     slots: tuple[Slot, ...]  # traced arrays, each once, in the order of appearance
     asks_again: bool  # see `Look`
+    nesting: int
     staying: frozenset[int]  # outcomes behind which the innermost of these loops may go on
     counts: tuple[Count, ...]  # of the loops around it, the outermost first
     things: tuple[Thing, ...]  # in the order of appearance
@@ -117,7 +118,9 @@ def state_of(frame: FrameType) -> State | None:
         return None
     key = (code, look.place, variables, shared, tuple([count.over for count in counts]))
     staying = around[-1][0].staying if around else frozenset((0, 1))
-    return State(key, tuple(found.slots), look.asks_again, staying, counts, tuple(found.things))
+    return State(
+        key, tuple(found.slots), look.asks_again, look.nesting, staying, counts, tuple(found.things)
+    )
 
 
 _ARITHMETIC: Final = {
