@@ -28,7 +28,8 @@ from funcdiff.api.calls.repeated import (
     kind_of,
     table_with,
 )
-from funcdiff.api.rolling.looks import Around, Counter, Op, RangeLoop, access, looks_of, taken_by
+from funcdiff.api.rolling.flow import Op, access
+from funcdiff.api.rolling.looks import Around, Counter, RangeLoop, looks_of, taken_by
 from funcdiff.core.atoms import Ref
 from funcdiff.core.recording.snapshot import owner_of
 from funcdiff.core.tracer import Recorder, Tracer
