@@ -604,7 +604,7 @@ def assert_all_derivatives(f: Any, engine: str) -> None:
     for once, twice in itertools.product((FD.grad, _pushed), repeat=2):
         for transform in (once, lambda f, once=once, twice=twice: twice(once(f))):
             plain, compiled = transform(f), FD.jit(transform(f), engine=engine)
-            for a in (*POINTS, 2.3, 1.9):
+            for a in map(np.float64, (*POINTS, 2.3, 1.9)):
                 np.testing.assert_allclose(compiled(a), plain(a), rtol=1e-7, atol=1e-9)
             info = compiled.cache_info()
             assert info.leaves <= 6

@@ -403,9 +403,7 @@ class Guarded:
                 returned = self._run(trace, program_of_trace(trace), operands)
             return trace.rebuild(returned[: len(trace.outputs)])
         iterations = {key: tuple(paths) for key, paths in (self._loops or {}).items()}
-        if not iterations:
-            self._loops, self._looks = None, False  # there are none to be found
-        elif iterations != self._iterations:  # begin anew
+        if iterations != self._iterations:  # begin anew
             self._iterations, self._known = iterations, ((), None)
         self._keep(way)
         return trace.rebuild(returned[:count])

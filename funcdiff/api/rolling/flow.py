@@ -43,6 +43,7 @@ class Flow:
         self._following = [self._successors(k, op) for k, op in enumerate(self._ops)]
         self._depths = self._stack_depths()
         self._merge_copies()
+        self._nesting = self._loops_around_each()
 
     def _successors(self, k: int, op: Op) -> list[tuple[int, int]]:
         """Return what may come after an instruction, and how much higher the stack is then."""
@@ -186,7 +187,7 @@ class Flow:
                     before[k], changed = shared | found, True
         return behind
 
-    def _nesting(self) -> Mapping[int, int]:
+    def _loops_around_each(self) -> Mapping[int, int]:
         """Return how many loops an instruction is in; loops begin with their first one in code."""
         before = defaultdict[int, list[int]](list)
         for k in self._depths:

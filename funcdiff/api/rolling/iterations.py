@@ -251,7 +251,7 @@ class Visits(NamedTuple):
 
 def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Visits]:
     """Yield the places that were looked at repeatedly: inner loops first, and `known` places."""
-    constants = _Constants()
+    constants, last = _Constants(), dict[Any, Any]()
     places: dict[Place, dict[Any, list[int]]] = {}
     for k, event in enumerate(events):
         if event.builder is not builder or event.state is None:
@@ -269,8 +269,12 @@ def visits(builder: Builder, events: Sequence[Event], known: Any) -> Iterator[Vi
         numbers = tuple([count.number for count in counts])
         places.setdefault(place, {}).setdefault((id(event.frame), numbers), []).append(k)
         if counts and not counts[-1].loop.is_read:
-            counted = places.setdefault(place._replace(counted=True), {})
-            counted.setdefault((id(event.frame), numbers[:-1]), []).append(k)
+            within = event.depth, counts[-1].loop.nesting
+            counted = places.setdefault(place._replace(within=within, counted=True), {})
+            group = counted.setdefault((id(event.frame), numbers[:-1]), [])
+            if not group or last[id(event.frame), place] != numbers:  # the first of its iteration
+                group.append(k)
+            last[id(event.frame), place] = numbers
     found = [Visits(place, [*groups.values()]) for place, groups in places.items()]
 
     def rank(visits: Visits) -> tuple[Any, ...]:

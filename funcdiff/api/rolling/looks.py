@@ -35,6 +35,7 @@ class RangeLoop(NamedTuple):
     """
 
     place: int  # of the instruction that begins an iteration
+    nesting: int  # how many loops are around that, with this one
     variable: str
     bounds: tuple[Op, ...]  # they load the arguments of the range
     is_read: bool  # whether something in the loop reads the variable
@@ -48,6 +49,7 @@ class Counter(NamedTuple):
     """
 
     place: int  # of the first comparison
+    nesting: int  # how many loops are around that, with this one
     variable: str
     step: int
     relation: str
@@ -111,7 +113,7 @@ class _Looks(Flow):
 
     def looks(self) -> dict[int, Look]:
         """Return all looks."""
-        live, nesting = self._live_behind(), self._nesting()
+        live = self._live_behind()
         loops = {head: self._range_loop(head) for head in self._bodies}
         counts = self._counts()
         found = {}
@@ -126,7 +128,7 @@ class _Looks(Flow):
                 every = self._with_counters(k, heads, around, counts)
                 for copy in self._copies[k]:
                     asks_again = self._asks_again(copy)
-                    look = Look(self._ops[k].offset, nesting[k], live[k], every, asks_again)
+                    look = Look(self._ops[k].offset, self._nesting[k], live[k], every, asks_again)
                     found[self._ops[copy].offset] = look
         return found
 
@@ -154,7 +156,7 @@ class _Looks(Flow):
         if not stored.isdisjoint({variable, *(name for _, name in map(access, bounds))} - {""}):
             return None
         is_read = ("LOAD", variable) in others
-        return RangeLoop(self._ops[head].offset, variable, bounds, is_read)
+        return RangeLoop(self._ops[head].offset, self._nesting[head], variable, bounds, is_read)
 
     def _bounds(self, enter: int) -> tuple[Op, ...] | None:
         """Return what loads the arguments of `range`, of which a loop takes the result at once."""
@@ -218,8 +220,9 @@ class _Looks(Flow):
         stored = {x for j in flow for kind, x in [access(self._ops[j])] if kind not in ("", "LOAD")}
         if again or not stored.isdisjoint(x for _, x in map(access, bounds)):
             return None
-        place = min(self._ops[j].offset for j in places)
-        counter = Counter(place, variable, step, relation, bounds)
+        place = min(places)
+        offset, nesting = self._ops[place].offset, self._nesting[place]
+        counter = Counter(offset, nesting, variable, step, relation, bounds)
         return _Count(counter, same, places, others, frozenset(flow))
 
     def _test(
