@@ -74,12 +74,12 @@ def _refusal(
 
     Kinds are looked at when something failed, and what then explains it is the docstring.
     """
-    if not isinstance(error, TypeError | AttributeError | LookupError):
+    if not isinstance(error, TypeError | AttributeError | LookupError) or _is_a_misfit(error):
         return None
     if _is_explained(error) or went_through_users_code(error):
         return None
     others: list[tuple[str, list[type], Any]] = []
-    with suppress(NameError, TypeError):  # of what only type checkers import, or know how to use
+    with suppress(NameError, TypeError):  # of what only type checkers import
         hints = get_type_hints(function)
         given = signature(function).bind_partial(*args, **kwargs).arguments
         found = [(name, hints[name], x) for name, x in given.items() if name in hints]
@@ -102,9 +102,19 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _is_other(value: Any, kinds: list[Any]) -> bool:
-    """Whether a value is certainly of no kind of these; numbers are one kind."""
+    """Whether a value is certainly of no kind of these; numbers are one kind.
+
+    What only type checkers know how to use, such as a type variable, may be of any kind.
+    """
     classes = [Number if kind in (int, float, complex) else kind for kind in kinds]
-    return Any not in classes and not any(isinstance(value, kind) for kind in classes)
+    known = Any not in classes and all(isinstance(kind, type) for kind in classes)
+    return known and not any(isinstance(value, kind) for kind in classes)
+
+
+def _is_a_misfit(error: BaseException) -> bool:
+    """Whether the function that was called does not take as many arguments, or their names."""
+    trace = error.__traceback__
+    return isinstance(error, TypeError) and trace is not None and trace.tb_next is None
 
 
 def _is_explained(error: BaseException) -> bool:
@@ -125,8 +135,7 @@ def _note_parameters(
     If an argument does not take what `function` calls it with, note how that is, as the docstring
     of `function` tells.
     """
-    trace = error.__traceback__
-    if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+    if _is_a_misfit(error):
         taken = parameters(signature(function, follow_wrapped=False)).replace("(self, ", "(", 1)
         error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {taken}.")
     refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.derivatives.sparse_matrices import Entries
-from funcdiff.core.late import close_matches, scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.errors import InputError, user_location
 from funcdiff.programs.functions import LARGE, Functions
 
@@ -35,11 +35,9 @@ def minimize_arguments(program: Functions, method: str) -> dict[str, Any]:
     makers: dict[str, Callable[[Functions], dict[str, Any]]]
     makers = {"SLSQP": _slsqp, "trust-constr": _trust_constr, "COBYQA": _cobyqa}
     if method not in makers:
-        near = [name for name in makers if name.lower() == str(method).lower()]
-        near = near or close_matches(str(method), list(makers), 1, 0.1) or list(makers)
         raise InputError(
-            f"nlp: method={method!r} is not known, at {user_location()}. Write {near[0]!r}; known "
-            f"are {', '.join(map(repr, makers))}."
+            f"nlp: method={method!r} is not known, at {user_location()}. Write one of "
+            f"{', '.join(map(repr, makers))}; Ipopt takes what `problem()` returns."
         )
     low, high = program.bounds
     return {

@@ -69,9 +69,10 @@ def criterion(
     array([ 1.077, -0.308, -0.769])
     """
     if kind not in ("D", "A", "E", "I") or (kind == "I") != (at is not None):
+        cure = "With at=, write 'I'" if at is not None else "'I' needs at=; write 'D', 'A' or 'E'"
         raise InputError(
-            f"kind must be 'D', 'A', 'E' or 'I', got {kind!r}, and at= goes with 'I' only, at "
-            f"{user_location()}. Write fd.design.criterion('I', model, params, at=xi)."
+            f"design.criterion got kind={kind!r} {'with' if at is not None else 'without'} at=, at "
+            f"{user_location()}. {cure}."
         )
 
     def rows(xi: Any) -> Any:

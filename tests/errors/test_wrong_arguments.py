@@ -324,6 +324,43 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             InputError, rf"no keyword order=, at .*{HERE}.* Did you mean n=\?",
             lambda: FD.derivative(np.sin, order=2),
         ),
+        "a function for a list of branches": (
+            InputError, rf"branches is no Sequence, but a ufunc, at .*{HERE}.* Give functions of",
+            lambda: FD.switch(0, np.sin, np.cos, X),
+        ),
+        "the point for argnums": (
+            InputError, rf"argnums must be an int .*{HERE}.* The point is given to what the ",
+            lambda: FD.sparsity(np.sin, X),
+        ),
+        "a method for another library's": (
+            InputError, rf"'ipopt' is not known, at .*{HERE}.* Ipopt takes what `problem\(\)`",
+            lambda: PROGRAM.solve("ipopt"),
+        ),
+        "a per cent for a fraction": (
+            InputError, rf"level=95, at .*{HERE}.* a fraction, such as level=0\.95",
+            lambda: FD.confidence_intervals(lambda p: -_total(p))(X, level=95),
+        ),
+        "the third order": (
+            InputError, rf"got order=3 .*{HERE}.* Write order=1 or 2",
+            lambda: FD.propagate(_total)(X, std=X, order=3),
+        ),
+        "a kind of design": [
+            (InputError, rf"kind={kind!r} {at}out at=, at .*{HERE}.* write 'D', 'A' or 'E'\.$",
+             lambda kind=kind: FD.design.criterion(kind, np.multiply, X))
+            for kind, at in (("Z", "with"), ("I", "with"))
+        ],
+        "a point for a kind of design": (
+            InputError, rf"kind='D' with at=, at .*{HERE}.* With at=, write 'I'\.$",
+            lambda: FD.design.criterion("D", np.multiply, X, at=X),
+        ),
+        "three results of a scan": (
+            OutputError, rf"returned a tuple, at .*{HERE}.* Return \(carry, \(y, z\)\) for several",
+            lambda: FD.scan(lambda c, x: (c, x, x), 0.0, X),
+        ),
+        "an array for a static argument": (
+            InputError, rf"not hashable .*{HERE}.* leave an array out of static_argnums",
+            lambda: FD.jit(np.multiply, static_argnums=1)(X, X),
+        ),
         "another framework": (
             AttributeError, "has no attribute 'tensorflow': it has jax, pytensor, torch",
             lambda: FD.interop.tensorflow,
@@ -337,6 +374,13 @@ def test_a_package_to_adapt_that_is_not_installed_is_told_with_the_line() -> Non
         FD.adapt("no_such_package.models")
     (note,) = caught.value.__notes__
     assert re.search(rf"imports no_such_package, at .*{HERE}.* Install it, or give the name", note)
+
+
+def test_an_argument_that_is_left_out_is_told_before_the_kind_of_another() -> None:
+    with pytest.raises(TypeError, match="required positional argument: 'tangents'") as caught:
+        FD.hvp(_total, X)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"at .*{HERE}.*: hvp takes \(f, primals, tangents, ", note)
 
 
 def test_a_method_that_lacks_arguments_is_told_without_the_object() -> None:

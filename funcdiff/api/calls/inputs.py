@@ -359,7 +359,7 @@ def is_single(argnums: Argnums | None, argnames: Argnames | None) -> bool:
 def _numbers(argnums: Argnums) -> tuple[int, ...]:
     given = ints_of(argnums) if isinstance(argnums, Sequence) or is_int(argnums) else None
     if given is None:
-        cure = "Arguments are given to the function that is returned: fd.grad(f)(x)."
+        cure = "The point is given to what the transform returns, as in fd.grad(f)(x)."
         if isinstance(argnums, Sequence) and any(isinstance(k, str) for k in argnums):
             cure = "Names of parameters go into argnames=."
         raise InputError(
