@@ -85,9 +85,9 @@ def _refusal(
         found = [(name, hints[name], x) for name, x in given.items() if name in hints]
         others = [(name, _kinds(hint), x) for name, hint, x in found if _is_other(x, _kinds(hint))]
     for name, kinds, value in others:
-        wanted = " or ".join(kind.__name__ for kind in kinds)
+        wanted = " or ".join(kind.__name__.removesuffix("Type") for kind in kinds)
         told = re.search(rf"^ *{name}\n +(\w)(.*)", function.__doc__ or "", re.MULTILINE)
-        cure = f" Give {told[1].lower()}{told[2].rstrip('.')}." if told else ""
+        cure = f" Wanted: {told[1].lower()}{told[2].rstrip('.')}." if told else ""
         return InputError(
             f"{function.__qualname__}: {name} is no {wanted}, but a {type(value).__name__}, at "
             f"{user_location()}.{cure}"

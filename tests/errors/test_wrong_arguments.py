@@ -278,7 +278,7 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             lambda: FD.evaluate(_total, [X]),
         ),
         "vectors for draws": (
-            InputError, rf"draws is no Draws, but a ndarray, at .*{HERE}.* Give what `sample` ret",
+            InputError, rf"draws is no Draws, but a ndarray, at .*{HERE}.* Wanted: what `sample`",
             lambda: LINE.pointwise(_total, np.ones((1, 2, 3))),
         ),
         "a vector for a solution": (
@@ -312,6 +312,10 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             InputError, rf"nlp: x has the shape \(2,\), not \(3,\), at .*{HERE}.* like x0",
             lambda: PROGRAM.vector(np.ones(2)),
         ),
+        "a flag for a function": (
+            InputError, rf"no Callable or None, but a bool, at .*{HERE}.* Wanted: function that",
+            lambda: LINE.sample(5, rng=0, progress=False),
+        ),
         "text for a seed": (
             InputError, rf"sample: rng='a' cannot be the source .*, at .*{HERE}.* Give a seed, or",
             lambda: LINE.sample(5, rng="a"),
@@ -325,7 +329,7 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             lambda: FD.derivative(np.sin, order=2),
         ),
         "a function for a list of branches": (
-            InputError, rf"branches is no Sequence, but a ufunc, at .*{HERE}.* Give functions of",
+            InputError, rf"branches is no Sequence, but a ufunc, at .*{HERE}.*: functions of the",
             lambda: FD.switch(0, np.sin, np.cos, X),
         ),
         "the point for argnums": (
