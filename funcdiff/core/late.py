@@ -74,6 +74,20 @@ def late_import(module: str) -> ModuleType:
         return import_module(module)
 
 
+def needed(module: str, what: str, install: str) -> Any:
+    """Return a module of another package; raise `MissingDependencyError` if it is not installed.
+
+    `what` begins the message, and `install` is what the cure begins with.
+    """
+    try:
+        return late_import(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what}, which is not installed ({error}), at {user_location()}. Install it: python "
+            f"-m pip install {install}"
+        ) from error
+
+
 def import_all(package: str) -> None:
     """Import every module of a package."""
     with _importing:
@@ -133,13 +147,8 @@ close_matches: Final = late("difflib", "get_close_matches")
 @cache
 def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., Any]:
     """Return a function of SciPy's; raise `MissingDependencyError` if SciPy is not installed."""
-    try:
-        whole: Callable[..., Any] = getattr(import_module(module), name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{name} is a function of {module}, and SciPy is not installed, at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
-        ) from error
+    whole: Callable[..., Any]
+    whole = getattr(needed(module, f"{name} is a function of SciPy", '"funcdiff[scipy]"'), name)
     # what SciPy puts around its special functions if SCIPY_ARRAY_API is set is left out
     found: Callable[..., Any] = inspect.unwrap(
         whole, stop=lambda f: f.__module__ != "scipy.special"

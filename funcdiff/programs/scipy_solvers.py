@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +31,6 @@ def default_options(program: Functions, method: str) -> dict[str, Any]:
 
 def minimize_arguments(program: Functions, method: str) -> dict[str, Any]:
     """Return keyword arguments for a method."""
-    makers: dict[str, Callable[[Functions], dict[str, Any]]]
     makers = {"SLSQP": _slsqp, "trust-constr": _trust_constr, "COBYQA": _cobyqa}
     if method not in makers:
         raise InputError(
@@ -90,11 +88,9 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
         A = as_matrix(here.jacobian)
         offset = here.constraints - A @ program.start
         make = scipy_function("LinearConstraint", "scipy.optimize")
-        found["constraints"].append(
-            make(A[linear], (low - offset)[linear], (high - offset)[linear])
-        )
-    if not np.all(linear):
-        rest = ~linear
+        sides = (low - offset)[linear], (high - offset)[linear]
+        found["constraints"].append(make(A[linear], *sides))
+    if np.any(rest := ~linear):
 
         def curvature(z: Any, v: Any) -> Any:
             weights = np.zeros(len(rest))

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from funcdiff.core.late import late_import
-from funcdiff.errors import MissingDependencyError, user_location
+from funcdiff.core.late import needed
 from funcdiff.reading.drawing.graph import Edge, Graph, Node
 
 Point: TypeAlias = tuple[float, float]
@@ -263,11 +262,5 @@ def _route(
 
 
 def _igraph() -> Any:
-    try:
-        return late_import("igraph")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"pictures of programs are laid out by igraph, which is not installed ({error}), at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[draw]". The text for '
-            "graphviz, drawing.dot, needs nothing."
-        ) from error
+    otherwise = '"funcdiff[draw]". The text for graphviz, drawing.dot, needs nothing.'
+    return needed("igraph", "pictures of programs are laid out by igraph", otherwise)
