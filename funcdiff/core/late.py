@@ -74,11 +74,8 @@ def late_import(module: str) -> ModuleType:
         return import_module(module)
 
 
-def needed(module: str, what: str, install: str) -> Any:
-    """Return a module of another package; raise `MissingDependencyError` if it is not installed.
-
-    `what` begins the message, and `install` is what the cure begins with.
-    """
+def require(module: str, what: str, install: str) -> Any:
+    """Return a module; raise `MissingDependencyError`, which says `what` and how to `install` it."""
     try:
         return late_import(module)
     except ImportError as error:
@@ -148,7 +145,7 @@ close_matches: Final = late("difflib", "get_close_matches")
 def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., Any]:
     """Return a function of SciPy's; raise `MissingDependencyError` if SciPy is not installed."""
     whole: Callable[..., Any]
-    whole = getattr(needed(module, f"{name} is a function of SciPy", '"funcdiff[scipy]"'), name)
+    whole = getattr(require(module, f"{name} is a function of SciPy", '"funcdiff[scipy]"'), name)
     # what SciPy puts around its special functions if SCIPY_ARRAY_API is set is left out
     found: Callable[..., Any] = inspect.unwrap(
         whole, stop=lambda f: f.__module__ != "scipy.special"

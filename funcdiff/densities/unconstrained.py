@@ -19,7 +19,7 @@ from funcdiff.api.coordinates import refuse_traced
 from funcdiff.api.derivatives.gradient import value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import Engine, check_engine, jit
-from funcdiff.core.late import close_matches, computed, late_import, needed
+from funcdiff.core.late import close_matches, computed, late_import, require
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.densities import constrained
@@ -409,7 +409,7 @@ class Density:
             found = pytree.flatten(self.constrain(np.array(z)))[0]
             return dict(zip(names, map(np.asarray, found), strict=True))
 
-        return needed(
+        return require(
             "nutpie", "density.nutpie needs nutpie", "nutpie"
         ).compiled_pyfunc.from_pyfunc(
             self.size,
@@ -431,7 +431,7 @@ class Density:
         MissingDependencyError
             If ArviZ is not installed.
         """
-        arviz = needed("arviz", "d.arviz needs ArviZ", "arviz")
+        arviz = require("arviz", "d.arviz needs ArviZ", "arviz")
         names, leaves = _names(draws.params), pytree.flatten(draws.params)[0]
         stats = {"lp": draws.logp, "diverging": draws.diverging, "n_steps": draws.steps}
         groups = {"posterior": dict(zip(names, leaves, strict=True)), "sample_stats": stats}

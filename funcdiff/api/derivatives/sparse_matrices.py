@@ -22,7 +22,7 @@ from funcdiff.api.derivatives.sparse_jacobians import (
     product_plan,
 )
 from funcdiff.api.signatures.variables import Mode
-from funcdiff.core.late import late_import, needed
+from funcdiff.core.late import late_import, require
 from funcdiff.core.origins import Place
 from funcdiff.core.recording.entries import Recording
 from funcdiff.core.running.memo import memoised
@@ -108,7 +108,7 @@ def sparse_option(
 def sparse_module() -> Any:
     """Return `scipy.sparse`; raises MissingDependencyError without SciPy."""
     otherwise = '"funcdiff[scipy]"; or pass format="coo" for plain arrays.'
-    return needed("scipy.sparse", "sparse matrices are those of SciPy", otherwise)
+    return require("scipy.sparse", "sparse matrices are those of SciPy", otherwise)
 
 
 def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: bool) -> list[Any]:

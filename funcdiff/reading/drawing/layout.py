@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from funcdiff.core.late import needed
+from funcdiff.core.late import require
 from funcdiff.reading.drawing.graph import Edge, Graph, Node
 
 Point: TypeAlias = tuple[float, float]
@@ -165,7 +165,9 @@ def _across(threaded: _Threaded, widths: Sequence[float]) -> list[float]:
     count = len(threaded.layers)
     if not count:
         return []
-    found = _igraph().Graph(n=count, edges=threaded.links, directed=True).layout_sugiyama(
+    otherwise = '"funcdiff[draw]". The text for graphviz, drawing.dot, needs nothing.'
+    igraph = require("igraph", "pictures of programs are laid out by igraph", otherwise)
+    found = igraph.Graph(n=count, edges=threaded.links, directed=True).layout_sugiyama(
         layers=threaded.layers, hgap=1, maxiter=200
     )  # fmt: skip
     coordinates = found[0] if isinstance(found, tuple) else found
@@ -259,8 +261,3 @@ def _route(
     top, slots = bottom, nodes[edge.target].slots
     end = left + width * (edge.slot + 1) / (slots + 1), top
     return [start, *(point for points in passed for point in points), end]
-
-
-def _igraph() -> Any:
-    otherwise = '"funcdiff[draw]". The text for graphviz, drawing.dot, needs nothing.'
-    return needed("igraph", "pictures of programs are laid out by igraph", otherwise)
