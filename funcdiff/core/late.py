@@ -75,7 +75,7 @@ def late_import(module: str) -> ModuleType:
 
 
 def require(module: str, what: str, install: str) -> Any:
-    """Return a module; raise `MissingDependencyError`, which says `what` and how to `install` it."""
+    """Return a module; raise `MissingDependencyError`, which says `what` and how to `install`."""
     try:
         return late_import(module)
     except ImportError as error:

@@ -102,7 +102,7 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _is_other(value: Any, kinds: list[Any]) -> bool:
-    """Whether a value is certainly of no kind of these; numbers are one kind, type variables any."""
+    """Whether a value is certainly of no kind of these; numbers are one, type variables any."""
     classes = [Number if kind in (int, float, complex) else kind for kind in kinds]
     known = Any not in classes and all(isinstance(kind, type) for kind in classes)
     return known and not any(isinstance(value, kind) for kind in classes)
