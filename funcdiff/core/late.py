@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from funcdiff.core.tracebacks import public
-from funcdiff.errors import MissingDependencyError, user_location
+from funcdiff.errors import not_installed
 from funcdiff.pytree.registry import homes
 
 # ---- attributes ----------------------------------------------------------------------------------
@@ -74,15 +74,12 @@ def late_import(module: str) -> ModuleType:
         return import_module(module)
 
 
-def require(module: str, what: str, install: str) -> Any:
+def require(module: str, what: str, *install: str) -> Any:
     """Return a module; raise `MissingDependencyError`, which says `what` and how to `install`."""
     try:
         return late_import(module)
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{what}, which is not installed ({error}), at {user_location()}. Install it: python "
-            f"-m pip install {install}"
-        ) from error
+        raise not_installed(error, what, *install) from error
 
 
 def import_all(package: str) -> None:
@@ -144,12 +141,10 @@ close_matches: Final = late("difflib", "get_close_matches")
 @cache
 def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., Any]:
     """Return a function of SciPy's; raise `MissingDependencyError` if SciPy is not installed."""
-    whole: Callable[..., Any]
-    whole = getattr(require(module, f"{name} is a function of SciPy", '"funcdiff[scipy]"'), name)
+    whole = getattr(require(module, f"{name} is a function of SciPy", "funcdiff[scipy]"), name)
     # what SciPy puts around its special functions if SCIPY_ARRAY_API is set is left out
-    found: Callable[..., Any] = inspect.unwrap(
-        whole, stop=lambda f: f.__module__ != "scipy.special"
-    )
+    found: Callable[..., Any]
+    found = inspect.unwrap(whole, stop=lambda f: f.__module__ != "scipy.special")
     return found
 
 

@@ -110,8 +110,7 @@ def _is_other(value: Any, kinds: list[Any]) -> bool:
 
 def _is_a_misfit(error: BaseException) -> bool:
     """Whether the function that was called does not take as many arguments, or their names."""
-    trace = error.__traceback__
-    return isinstance(error, TypeError) and trace is not None and trace.tb_next is None
+    return isinstance(error, TypeError) and getattr(error.__traceback__, "tb_next", error) is None
 
 
 def _is_explained(error: BaseException) -> bool:

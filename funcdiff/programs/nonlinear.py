@@ -181,8 +181,9 @@ class NonlinearProgram(Generic[X]):
     functions: Functions
 
     def __repr__(self) -> str:
-        n, m = len(self.functions.start), len(self.cbounds[0])
-        return f"<NonlinearProgram of {n} variables and {m} constraints>"
+        return (
+            f"<NonlinearProgram of {len(self.start)} variables, {len(self.cbounds[0])} constraints>"
+        )
 
     @property
     def start(self) -> Any:

@@ -69,10 +69,9 @@ def criterion(
     array([ 1.077, -0.308, -0.769])
     """
     if kind not in ("D", "A", "E", "I") or (kind == "I") != (at is not None):
-        cure = "With at=, write 'I'" if at is not None else "'I' needs at=; write 'D', 'A' or 'E'"
         raise InputError(
-            f"design.criterion got kind={kind!r} {'with' if at is not None else 'without'} at=, at "
-            f"{user_location()}. {cure}."
+            f"design.criterion: kind={kind!r}, at {user_location()}. Write 'I' with at=, or 'D', "
+            "'A' or 'E' without it."
         )
 
     def rows(xi: Any) -> Any:

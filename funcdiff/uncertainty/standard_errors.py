@@ -118,8 +118,7 @@ def _covariance(
 ) -> Any:
     if kind not in get_args(Kind):
         raise InputError(
-            f"no standard errors of kind={kind!r}, at {user_location()}. Write one of "
-            f"{', '.join(map(repr, get_args(Kind)))}."
+            f"standard_errors: kind={kind!r}, at {user_location()}. Write one of {get_args(Kind)}."
         )
     if kind != "opg":
         bread = inverse_information(-hessian(lambda z: np.sum(g(z)))(x), at, free)

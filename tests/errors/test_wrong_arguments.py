@@ -265,6 +265,14 @@ def test_a_point_that_is_a_list_has_uncertainties_in_a_list() -> None:
         FD.propagate(_total)([1.0, 2.0], std=0.1)
 
 
+@fd.custom_vjp
+def _with_one_cotangent(x: Any, y: Any) -> Any:
+    return x * y
+
+
+_with_one_cotangent.defvjp(lambda x, y: (x * y, (x, y)), lambda _, ct: (ct,))
+
+
 # ---- what other functions of ours return ---------------------------------------------------------
 
 LINE = FD.density(lambda p: -np.sum((p["a"] - 1.0) ** 2), {"a": X})
@@ -349,21 +357,36 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             lambda: FD.propagate(_total)(X, std=X, order=3),
         ),
         "a kind of design": [
-            (InputError, rf"kind={kind!r} {at}out at=, at .*{HERE}.* write 'D', 'A' or 'E'\.$",
-             lambda kind=kind: FD.design.criterion(kind, np.multiply, X))
-            for kind, at in (("Z", "with"), ("I", "with"))
+            (InputError, rf"kind='{kind}', at .*{HERE}.* Write 'I' with at=, or 'D', 'A' or 'E'",
+             lambda kind=kind, at=at: FD.design.criterion(kind, np.multiply, X, at=at))
+            for kind, at in (("Z", None), ("I", None), ("D", X))
         ],
-        "a point for a kind of design": (
-            InputError, rf"kind='D' with at=, at .*{HERE}.* With at=, write 'I'\.$",
-            lambda: FD.design.criterion("D", np.multiply, X, at=X),
-        ),
         "three results of a scan": (
-            OutputError, rf"returned a tuple, at .*{HERE}.* Return \(carry, \(y, z\)\) for several",
+            OutputError, rf"returned a tuple, at .*{HERE}.* or \(carry, \(y, z\)\)\.",
             lambda: FD.scan(lambda c, x: (c, x, x), 0.0, X),
         ),
         "an array for a static argument": (
-            InputError, rf"not hashable .*{HERE}.* leave an array out of static_argnums",
+            InputError, rf"not hashable .*{HERE}.* leave it out of static_argnums",
             lambda: FD.jit(np.multiply, static_argnums=1)(X, X),
+        ),
+        "a layer": (
+            AttributeError, r"'funcdiff.nn' has no attribute 'Linear'\. Write a function of p: x @",
+            lambda: FD.nn.Linear,
+        ),
+        "a near name of an activation": (
+            AttributeError, r"'funcdiff.nn' has no attribute 'sofmax'\. Did you mean softmax",
+            lambda: FD.nn.sofmax,
+        ),
+        "an optimizer": (
+            AttributeError, r"A step is p - rate \* g; scipy\.optimize\.minimize", lambda: FD.optim
+        ),
+        "a batch of integers": (
+            InputError, rf"an array of dtype int64, .*{HERE}.* a float \(\.astype\(float\)\)",
+            lambda: FD.vmap(FD.grad(lambda x: x**2))(np.arange(3)),
+        ),
+        "two cotangents in one": (
+            OutputError, rf"2 in all, but returned 1 entries, at .*{HERE}.* \(ct, None\) of two",
+            lambda: FD.grad(_with_one_cotangent)(1.0, 2.0),
         ),
         "another framework": (
             AttributeError, "has no attribute 'tensorflow': it has jax, pytensor, torch",

@@ -81,13 +81,13 @@ def differentiable_operand(leaf: Any, structure: pytree.Structure, k: int, argum
     if x.dtype.kind in "fc":
         return x
     path = f"{argument}{pytree.paths(structure)[k]}"
-    what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
+    many = np.ndim(x) > 0 or isinstance(leaf, Tracer)
+    kind = "boolean" if isinstance(leaf, np.bool_) else "integer"
+    what = f"an array of dtype {x.dtype}" if many else f"the {kind} {leaf}"
     number = f"such as {float(leaf)}" if type(leaf) is int else "such as 2.0"
-    if isinstance(leaf, np.bool_):
-        what = f"the boolean {leaf}"
     raise InputError(
         f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
-        f"({'.astype(float)' if np.ndim(x) else number}), keep it out of the "
+        f"({'.astype(float)' if many else number}), keep it out of the "
         "differentiated argument, or mark its dataclass field as static "
         "(field(metadata={'static': True}))."
     )

@@ -169,11 +169,9 @@ def _length(rows: Operands, length: int | None, name: str) -> int:
 
 def _pair(result: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(result, tuple) or len(result) != 2:
-        several = isinstance(result, tuple) and len(result) > 2
-        cure = "(carry, (y, z)) for several results" if several else "(carry, None) without y"
         raise OutputError(
             f"the function of scan must return (carry, y), but {FunctionName(f)} returned "
-            f"{describe(result)}, at {user_location()}. Return {cure}."
+            f"{describe(result)}, at {user_location()}. Return (carry, None) or (carry, (y, z))."
         )
     return result
 

@@ -107,8 +107,8 @@ def sparse_option(
 
 def sparse_module() -> Any:
     """Return `scipy.sparse`; raises MissingDependencyError without SciPy."""
-    otherwise = '"funcdiff[scipy]"; or pass format="coo" for plain arrays.'
-    return require("scipy.sparse", "sparse matrices are those of SciPy", otherwise)
+    install = "funcdiff[scipy]", 'Or pass format="coo" for plain arrays.'
+    return require("scipy.sparse", "sparse matrices are those of SciPy", *install)
 
 
 def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: bool) -> list[Any]:

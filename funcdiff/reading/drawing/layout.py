@@ -165,8 +165,8 @@ def _across(threaded: _Threaded, widths: Sequence[float]) -> list[float]:
     count = len(threaded.layers)
     if not count:
         return []
-    otherwise = '"funcdiff[draw]". The text for graphviz, drawing.dot, needs nothing.'
-    igraph = require("igraph", "pictures of programs are laid out by igraph", otherwise)
+    install = "funcdiff[draw]", "The text for graphviz, drawing.dot, needs nothing."
+    igraph = require("igraph", "pictures of programs are laid out by igraph", *install)
     found = igraph.Graph(n=count, edges=threaded.links, directed=True).layout_sugiyama(
         layers=threaded.layers, hgap=1, maxiter=200
     )  # fmt: skip
