@@ -34,6 +34,9 @@ class computed(cached_property[T]):  # noqa: N801  (it reads as `property` does)
 
     if not TYPE_CHECKING:
 
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            super().__init__(public(function))
+
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self

@@ -70,10 +70,7 @@ def parameters(found: Signature) -> str:
 def _refusal(
     error: BaseException, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> InputError | None:
-    """Return the error for a call that failed at an argument of another kind than declared, if any.
-
-    Kinds are looked at when something failed, and what then explains it is the docstring.
-    """
+    """Return the error for a call that failed at an argument of another kind than declared."""
     if not isinstance(error, TypeError | AttributeError | LookupError) or _is_a_misfit(error):
         return None
     if _is_explained(error) or went_through_users_code(error):

@@ -212,7 +212,7 @@ def test_parameters_without_freedom_are_drawn_too() -> None:
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nutpie", None)
-    with pytest.raises(MissingDependencyError, match="python -m pip install .nutpie"):
+    with pytest.raises(MissingDependencyError, match='python -m pip install "nutpie'):
         make().nutpie()
 
 

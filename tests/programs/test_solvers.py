@@ -302,7 +302,7 @@ def test_variables_of_a_grey_box_have_values_and_bounds(grey_box: Any) -> None:
 
 def test_pyomo_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyomo", None)
-    with pytest.raises(MissingDependencyError, match="python -m pip install .pyomo"):
+    with pytest.raises(MissingDependencyError, match='python -m pip install "pyomo'):
         hs71().pyomo()
 
 

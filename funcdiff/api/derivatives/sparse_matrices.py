@@ -107,8 +107,7 @@ def sparse_option(
 
 def sparse_module() -> Any:
     """Return `scipy.sparse`; raises MissingDependencyError without SciPy."""
-    install = "funcdiff[scipy]", 'Or pass format="coo" for plain arrays.'
-    return require("scipy.sparse", "sparse matrices are those of SciPy", *install)
+    return require("scipy.sparse", "sparse=True needs SciPy", "funcdiff[scipy]", "Or format='coo'.")
 
 
 def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: bool) -> list[Any]:

@@ -165,11 +165,9 @@ def _across(threaded: _Threaded, widths: Sequence[float]) -> list[float]:
     count = len(threaded.layers)
     if not count:
         return []
-    install = "funcdiff[draw]", "The text for graphviz, drawing.dot, needs nothing."
-    igraph = require("igraph", "pictures of programs are laid out by igraph", *install)
-    found = igraph.Graph(n=count, edges=threaded.links, directed=True).layout_sugiyama(
-        layers=threaded.layers, hgap=1, maxiter=200
-    )  # fmt: skip
+    igraph = require("igraph", "a picture needs igraph", "funcdiff[draw]", "drawing.dot does not.")
+    graph = igraph.Graph(n=count, edges=threaded.links, directed=True)
+    found = graph.layout_sugiyama(layers=threaded.layers, hgap=1, maxiter=200)
     coordinates = found[0] if isinstance(found, tuple) else found
     order: list[list[int]] = [[] for _ in range(max(threaded.layers) + 1)]
     for index in sorted(range(count), key=lambda k: coordinates[k][0]):
