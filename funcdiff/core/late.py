@@ -144,7 +144,7 @@ close_matches: Final = late("difflib", "get_close_matches")
 @cache
 def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., Any]:
     """Return a function of SciPy's; raise `MissingDependencyError` if SciPy is not installed."""
-    whole = getattr(require(module, f"{name} is a function of SciPy", "funcdiff[scipy]"), name)
+    whole = getattr(require(module, f"{module}.{name} needs SciPy", "funcdiff[scipy]"), name)
     # what SciPy puts around its special functions if SCIPY_ARRAY_API is set is left out
     found: Callable[..., Any]
     found = inspect.unwrap(whole, stop=lambda f: f.__module__ != "scipy.special")
