@@ -1,9 +1,9 @@
-"""Check the pages of the site: ``python -m docs.site_check FOLDER [AXE]``.
+"""Check the pages of the site: ``python -m docs.site_check FOLDER [AXE [PAGES]]``.
 
 Links and anchors between pages lead somewhere, pictures and heads of columns have a text, and
 headings an order.  AXE is the file ``axe.min.js`` of the npm package axe-core: with it, and with
-the package playwright and Chromium, every page is checked for accessibility, on a screen and on a
-phone, light and dark.
+the package playwright and Chromium, pages are checked for accessibility, on a screen and on a
+phone, light and dark: those whose names match PAGES, such as ``"[g-j]*"``, or all, in minutes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def html_files(folder: Path) -> list[Path]:
     return [f for f in files if f.relative_to(folder).parts[0] not in _NOT_OURS]
 
 
-def faults_by_axe(folder: Path, axe: Path) -> Iterator[str]:
+def faults_by_axe(folder: Path, axe: Path, pages: str) -> Iterator[str]:
     """Give what axe-core finds in a browser, once for each rule and page."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  (for this check alone)
 
@@ -88,7 +88,8 @@ def faults_by_axe(folder: Path, axe: Path) -> Iterator[str]:
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         sheet: Any = browser.new_page()
-        for file, width in itertools.product(html_files(folder), (1400, 390)):
+        files = [f for f in html_files(folder) if f.relative_to(folder).match(pages)]
+        for file, width in itertools.product(files, (1400, 390)):
             sheet.set_viewport_size({"width": width, "height": 900})
             sheet.goto(file.as_uri(), wait_until="load")
             sheet.add_script_tag(path=str(axe))
@@ -100,12 +101,14 @@ def faults_by_axe(folder: Path, axe: Path) -> Iterator[str]:
                     yield f"{name}: {found['id']}: {found['help']}: {where}"
 
 
-def main(folder: str, axe: str = "") -> int:
-    """Print the faults, and return whether there are any."""
-    found = list(faults_of_text(Path(folder)))
-    found += faults_by_axe(Path(folder), Path(axe)) if axe else []
-    print("\n".join([*found, f"{len(html_files(Path(folder)))} pages, {len(found)} faults"]))  # noqa: T201
-    return bool(found)
+def main(folder: str, axe: str = "", pages: str = "*") -> int:
+    """Print the faults as they are found, and return whether there are any."""
+    count, site = 0, Path(folder)
+    more = faults_by_axe(site, Path(axe), pages) if axe else iter(())
+    for count, fault in enumerate(itertools.chain(faults_of_text(site), more), 1):  # noqa: B007
+        print(fault, flush=True)  # noqa: T201
+    print(f"{len(html_files(site))} pages, {count} faults")  # noqa: T201
+    return bool(count)
 
 
 if __name__ == "__main__":

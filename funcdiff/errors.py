@@ -305,6 +305,13 @@ def user_location(frame: FrameType | None = None) -> str:
     return place_text(code.co_filename, frame.f_lineno, code.co_name)
 
 
+def not_installed(error: ImportError, what: str, package: str, *more: str) -> FuncdiffError:
+    """Return the error for a package that an import did not find."""
+    problem = f"{what}, which is not installed ({error}), at {user_location()}"
+    cure = f'Install it: python -m pip install "{package}"'
+    return MissingDependencyError(". ".join([problem, cure, *more]))
+
+
 def place_text(file: str, line: int, function: str) -> str:
     """Return ``'file.py', line 12, in f``, or ``In [7], line 12, in f`` of a notebook."""
     return f"{notebook_cell(file) or repr(file)}, line {line}, in {function}"

@@ -36,18 +36,18 @@ _ELSEWHERE: Final = {
     "holomorphic_grad": "Use fd.grad(f, holomorphic=True).",
     "make_jvp": "Use fd.jvp(f, (x,), (t,)).",
     "make_vjp": "Use fd.vjp(f, x).",
+    **dict.fromkeys(("Dense", "Linear", "Module"), 'Write a function of p: x @ p["w"] + p["b"].'),
+    "cross_entropy": "Write -np.mean(np.sum(targets * fd.nn.log_softmax(scores), axis=-1)).",
+    "optim": "A step is p - rate * g; scipy.optimize.minimize takes fd.value_and_grad, jac=True.",
     "multigrad_dict": "Use fd.grad(f, argnames=...).",
     "remat": "Use fd.checkpoint(f).",
     "special": "Use fd.scipy.special, or scipy.special itself.",
 }
 
 
-def missing(name: str, public: Sequence[str], layers: Sequence[str]) -> str:
-    """Return the message for a name that the package lacks, with near ones among those it has.
-
-    `layers` are the names in ``fd.nn``.
-    """
-    found = f"module 'funcdiff' has no attribute {name!r}"
+def missing(name: str, public: Sequence[str], layers: Sequence[str], at: str = "funcdiff") -> str:
+    """Return the message for a name that a module lacks; `layers` are the names in ``fd.nn``."""
+    found = f"module {at!r} has no attribute {name!r}"
     if name in _ELSEWHERE:
         return f"{found}. {_ELSEWHERE[name]}"
     if name in layers:

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from funcdiff.core.tracebacks import public
-from funcdiff.errors import MissingDependencyError, user_location
+from funcdiff.errors import not_installed
 from funcdiff.pytree.registry import homes
 
 # ---- attributes ----------------------------------------------------------------------------------
@@ -33,6 +33,9 @@ class computed(cached_property[T]):  # noqa: N801  (it reads as `property` does)
     """A method without arguments as an attribute that is kept by the instance."""
 
     if not TYPE_CHECKING:
+
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            super().__init__(public(function))
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
@@ -72,6 +75,14 @@ def late_import(module: str) -> ModuleType:
     """Return the module of that name, imported if it was not yet."""
     with _importing:
         return import_module(module)
+
+
+def require(module: str, what: str, *install: str) -> Any:
+    """Return a module; raise `MissingDependencyError`, which says `what` and how to `install`."""
+    try:
+        return late_import(module)
+    except ImportError as error:
+        raise not_installed(error, what, *install) from error
 
 
 def import_all(package: str) -> None:
@@ -133,17 +144,10 @@ close_matches: Final = late("difflib", "get_close_matches")
 @cache
 def scipy_function(name: str, module: str = "scipy.special") -> Callable[..., Any]:
     """Return a function of SciPy's; raise `MissingDependencyError` if SciPy is not installed."""
-    try:
-        whole: Callable[..., Any] = getattr(import_module(module), name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{name} is a function of {module}, and SciPy is not installed, at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
-        ) from error
+    whole = getattr(require(module, f"{module}.{name} needs SciPy", "funcdiff[scipy]"), name)
     # what SciPy puts around its special functions if SCIPY_ARRAY_API is set is left out
-    found: Callable[..., Any] = inspect.unwrap(
-        whole, stop=lambda f: f.__module__ != "scipy.special"
-    )
+    found: Callable[..., Any]
+    found = inspect.unwrap(whole, stop=lambda f: f.__module__ != "scipy.special")
     return found
 
 

@@ -70,24 +70,21 @@ def parameters(found: Signature) -> str:
 def _refusal(
     error: BaseException, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> InputError | None:
-    """Return the error for a call that failed at an argument of another kind than declared, if any.
-
-    Kinds are looked at when something failed, and what then explains it is the docstring.
-    """
-    if not isinstance(error, TypeError | AttributeError | LookupError):
+    """Return the error for a call that failed at an argument of another kind than declared."""
+    if not isinstance(error, TypeError | AttributeError | LookupError) or _is_a_misfit(error):
         return None
     if _is_explained(error) or went_through_users_code(error):
         return None
     others: list[tuple[str, list[type], Any]] = []
-    with suppress(NameError, TypeError):  # of what only type checkers import, or know how to use
+    with suppress(NameError, TypeError):  # of what only type checkers import
         hints = get_type_hints(function)
         given = signature(function).bind_partial(*args, **kwargs).arguments
         found = [(name, hints[name], x) for name, x in given.items() if name in hints]
         others = [(name, _kinds(hint), x) for name, hint, x in found if _is_other(x, _kinds(hint))]
     for name, kinds, value in others:
-        wanted = " or ".join(kind.__name__ for kind in kinds)
+        wanted = " or ".join(kind.__name__.removesuffix("Type") for kind in kinds)
         told = re.search(rf"^ *{name}\n +(\w)(.*)", function.__doc__ or "", re.MULTILINE)
-        cure = f" Give {told[1].lower()}{told[2].rstrip('.')}." if told else ""
+        cure = f" Wanted: {told[1].lower()}{told[2].rstrip('.')}." if told else ""
         return InputError(
             f"{function.__qualname__}: {name} is no {wanted}, but a {type(value).__name__}, at "
             f"{user_location()}.{cure}"
@@ -102,9 +99,15 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _is_other(value: Any, kinds: list[Any]) -> bool:
-    """Whether a value is certainly of no kind of these; numbers are one kind."""
+    """Whether a value is certainly of no kind of these; numbers are one, type variables any."""
     classes = [Number if kind in (int, float, complex) else kind for kind in kinds]
-    return Any not in classes and not any(isinstance(value, kind) for kind in classes)
+    known = Any not in classes and all(isinstance(kind, type) for kind in classes)
+    return known and not any(isinstance(value, kind) for kind in classes)
+
+
+def _is_a_misfit(error: BaseException) -> bool:
+    """Whether the function that was called does not take as many arguments, or their names."""
+    return isinstance(error, TypeError) and getattr(error.__traceback__, "tb_next", error) is None
 
 
 def _is_explained(error: BaseException) -> bool:
@@ -125,8 +128,7 @@ def _note_parameters(
     If an argument does not take what `function` calls it with, note how that is, as the docstring
     of `function` tells.
     """
-    trace = error.__traceback__
-    if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+    if _is_a_misfit(error):
         taken = parameters(signature(function, follow_wrapped=False)).replace("(self, ", "(", 1)
         error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {taken}.")
     refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))

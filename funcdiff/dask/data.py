@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import describe
 from funcdiff.api.calls.inputs import operand
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InputError, MissingDependencyError, user_location
+from funcdiff.errors import InputError, not_installed, user_location
 
 try:
     import dask.array as da
@@ -25,10 +25,7 @@ try:
     from dask.core import flatten
     from dask.highlevelgraph import HighLevelGraph
 except ImportError as error:
-    raise MissingDependencyError(
-        f"fd.dask computes with Dask's arrays, and Dask is not installed ({error}), at "
-        f'{user_location()}. Install it: python -m pip install "funcdiff[dask]"'
-    ) from error
+    raise not_installed(error, "fd.dask needs Dask", "funcdiff[dask]") from error
 
 __all__ = [
     "Callback",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_int
 from funcdiff.api.coordinates import is_fraction
 from funcdiff.core.late import computed
@@ -53,6 +54,9 @@ class Draws:
     logp: Any
     steps: Any
     diverging: Any
+
+    def __repr__(self) -> str:
+        return f"<Draws of parameters {pytree.map(np.shape, self.params)}>"
 
     @computed
     def rhat(self) -> Any:

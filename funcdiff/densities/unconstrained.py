@@ -19,14 +19,14 @@ from funcdiff.api.coordinates import refuse_traced
 from funcdiff.api.derivatives.gradient import value_and_grad
 from funcdiff.api.derivatives.hessian import hessian
 from funcdiff.api.jit import Engine, check_engine, jit
-from funcdiff.core.late import close_matches, computed, late_import
+from funcdiff.core.late import close_matches, computed, late_import, require
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.densities import constrained
 from funcdiff.densities.diagnostics import warn
 from funcdiff.densities.laplace import Approximation, approximate
 from funcdiff.densities.nuts import Draws, draw_chains
-from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
+from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.pytree.structure import Structure, keys_of, leaves_of
 
 _NAMED: Final[dict[str, tuple[int, Callable[[Any], constrained.Constraint]]]] = {
@@ -155,10 +155,8 @@ def _constraint(bound: Any, shape: tuple[int, ...], path: str) -> constrained.Co
             )
         return constraint(shape)
     if isinstance(bound, tuple) and len(bound) == 2:
-        low, high = (
-            infinite if end is None else end
-            for end, infinite in zip(bound, (-np.inf, np.inf), strict=True)
-        )
+        low = -np.inf if bound[0] is None else bound[0]
+        high = np.inf if bound[1] is None else bound[1]
         if all(isinstance(end, (int, float, np.number)) for end in (low, high)) and low < high:
             if low == -np.inf and high == np.inf:
                 return constrained.Unbounded(shape)
@@ -238,6 +236,9 @@ class Density:
     _function: _Unconstrained
     start: Any
     engine: Engine | None = None
+
+    def __repr__(self) -> str:
+        return f"<Density of parameters {pytree.map(np.shape, self.constrain(self.start))}>"
 
     @property
     def size(self) -> int:
@@ -332,9 +333,8 @@ class Density:
             Parameters and vectors, with axes ``(chains, draws)`` in front. A `SamplingWarning`
             comes if some diverge, or chains have not met.
         """
-        seen = draw_chains(
-            self.value_and_grad, self.start, rng, (draws, warmup, chains), target, progress
-        )
+        counts = draws, warmup, chains
+        seen = draw_chains(self.value_and_grad, self.start, rng, counts, target, progress)
         found = Draws(self.constrain_all(seen["vectors"]), **seen)
         warn(found.diverging, found.rhat)
         return found
@@ -409,7 +409,9 @@ class Density:
             found = pytree.flatten(self.constrain(np.array(z)))[0]
             return dict(zip(names, map(np.asarray, found), strict=True))
 
-        return _package("nutpie").compiled_pyfunc.from_pyfunc(
+        return require(
+            "nutpie", "density.nutpie needs nutpie", "nutpie"
+        ).compiled_pyfunc.from_pyfunc(
             self.size,
             lambda: self.value_and_grad,
             lambda *_: expand,
@@ -429,7 +431,7 @@ class Density:
         MissingDependencyError
             If ArviZ is not installed.
         """
-        arviz = _package("arviz")
+        arviz = require("arviz", "d.arviz needs ArviZ", "arviz")
         names, leaves = _names(draws.params), pytree.flatten(draws.params)[0]
         stats = {"lp": draws.logp, "diverging": draws.diverging, "n_steps": draws.steps}
         groups = {"posterior": dict(zip(names, leaves, strict=True)), "sample_stats": stats}
@@ -452,17 +454,6 @@ def _word(key: Any) -> Any:
     """Return what bounds call the child of a container that has this key."""
     key = key[0] if isinstance(key, tuple) else key
     return key.removeprefix(".") if isinstance(key, str) else key
-
-
-def _package(name: str) -> Any:
-    """Return another package, or raise `MissingDependencyError`."""
-    try:
-        return late_import(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"density.{name} needs {name}, which is not installed, at {user_location()}. "
-            f"Install it: python -m pip install {name}"
-        ) from error
 
 
 @dataclass(frozen=True)

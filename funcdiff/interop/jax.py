@@ -13,7 +13,7 @@ import numpy as np
 from funcdiff.api.jit import jit
 from funcdiff.core.late import late_import
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError, MissingDependencyError, ProgramError, user_location
+from funcdiff.errors import ConcreteValueError, ProgramError, not_installed
 from funcdiff.interop.calls import Call, Used, register, take_apart, type_of_array
 from funcdiff.interop.numpy_code import NUMPY_CODE, program_without_values
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
@@ -30,10 +30,7 @@ try:
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
 except ImportError as error:
-    raise MissingDependencyError(
-        f"fd.interop.jax needs JAX, which is not installed ({error}), at {user_location()}. "
-        'Install it: python -m pip install "funcdiff[jax]"'
-    ) from error
+    raise not_installed(error, "fd.interop.jax needs JAX", "funcdiff[jax]") from error
 
 __all__ = ["use", "wrap"]
 

@@ -10,17 +10,14 @@ import numpy as np
 from funcdiff.api.coordinates import Coordinates
 from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
-from funcdiff.errors import MissingDependencyError, user_location
+from funcdiff.errors import not_installed
 from funcdiff.programs.functions import Functions
 from funcdiff.programs.ipopt import Callbacks
 
 try:
     from pyomo.contrib.pynumero.interfaces.external_grey_box import ExternalGreyBoxModel
 except ImportError as error:
-    raise MissingDependencyError(
-        f"nlp.pyomo needs Pyomo, which is not installed ({error}), at {user_location()}. Install "
-        "it: python -m pip install pyomo"
-    ) from error
+    raise not_installed(error, "nlp.pyomo needs Pyomo", "pyomo") from error
 
 
 @public

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.api.jit import jit
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InputError, MissingDependencyError, OutputError, user_location
+from funcdiff.errors import InputError, OutputError, not_installed, user_location
 from funcdiff.interop.calls import Call, take_apart
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Operation, Types
@@ -22,10 +22,7 @@ try:
     from pytensor.graph.basic import Apply, Variable
     from pytensor.graph.op import Op
 except ImportError as error:
-    raise MissingDependencyError(
-        f"fd.interop.pytensor needs PyTensor, which is not installed ({error}), at "
-        f'{user_location()}. Install it: python -m pip install "funcdiff[pytensor]"'
-    ) from error
+    raise not_installed(error, "interop.pytensor needs PyTensor", 'funcdiff[pytensor]"') from error
 
 
 __all__ = ["wrap"]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError, InputError, MissingDependencyError, user_location
+from funcdiff.errors import ConcreteValueError, InputError, not_installed, user_location
 from funcdiff.interop.calls import Call, Used, register, take_apart
 from funcdiff.interop.numpy_code import NUMPY_CODE
 from funcdiff.interop.operation import Calculus, Function, Operation, Types
@@ -24,10 +24,7 @@ try:
         FakeTensorMode,
     )
 except ImportError as error:
-    raise MissingDependencyError(
-        f"fd.interop.torch needs PyTorch, which is not installed ({error}), at {user_location()}. "
-        'Install it: python -m pip install "funcdiff[torch]"'
-    ) from error
+    raise not_installed(error, "fd.interop.torch needs PyTorch", "funcdiff[torch]") from error
 
 
 # ---- NumPy code in PyTorch -----------------------------------------------------------------------

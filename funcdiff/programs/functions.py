@@ -84,9 +84,8 @@ class Functions:
         """Return the vector of constraints."""
         if self.c is None:
             return np.zeros(0)
-        return self.containers[1].ravel(
-            self.c(self.containers[0](z), *args), "nlp: c(x)", "that of x0"
-        )
+        values = self.c(self.containers[0](z), *args)
+        return self.containers[1].ravel(values, "nlp: c(x)", "that of x0")
 
     def lagrangian(self, z: Any, factor: Any, multipliers: Any, *args: Any) -> Any:
         """Return ``factor·f + multipliers·c``."""

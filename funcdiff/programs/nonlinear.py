@@ -83,9 +83,8 @@ def nlp(
     --------
     >>> import numpy as np
     >>> import funcdiff as fd
-    >>> program = fd.nlp(
-    ...     lambda x: np.sum((x - 2.0) ** 2), lambda x: np.sum(x), np.zeros(2), cbounds=(None, 1.0)
-    ... )
+    >>> f, c = lambda x: np.sum((x - 2.0) ** 2), lambda x: np.sum(x)
+    >>> program = fd.nlp(f, c, np.zeros(2), cbounds=(None, 1.0))
     >>> program.solve().x.round(6)
     array([0.5, 0.5])
     """
@@ -180,6 +179,11 @@ class NonlinearProgram(Generic[X]):
     """
 
     functions: Functions
+
+    def __repr__(self) -> str:
+        return (
+            f"<NonlinearProgram of {len(self.start)} variables, {len(self.cbounds[0])} constraints>"
+        )
 
     @property
     def start(self) -> Any:
@@ -370,13 +374,8 @@ class NonlinearProgram(Generic[X]):
         --------
         >>> import numpy as np
         >>> import funcdiff as fd
-        >>> program = fd.nlp(
-        ...     lambda x, a: np.sum((x - a) ** 2),
-        ...     lambda x, a: np.sum(x),
-        ...     np.zeros(2),
-        ...     cbounds=(None, 1.0),
-        ...     args=(np.array([2.0, 3.0]),),
-        ... )
+        >>> f, c = lambda x, a: np.sum((x - a) ** 2), lambda x, a: np.sum(x)
+        >>> program = fd.nlp(f, c, np.zeros(2), cbounds=(None, 1.0), args=(np.array([2.0, 3.0]),))
         >>> program.sensitivity(program.solve())().round(6)
         array([[ 0.5, -0.5],
                [-0.5,  0.5]])

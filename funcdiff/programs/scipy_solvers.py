@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.api.derivatives.sparse_matrices import Entries
-from funcdiff.core.late import close_matches, scipy_function
+from funcdiff.core.late import scipy_function
 from funcdiff.errors import InputError, user_location
 from funcdiff.programs.functions import LARGE, Functions
 
@@ -32,14 +31,11 @@ def default_options(program: Functions, method: str) -> dict[str, Any]:
 
 def minimize_arguments(program: Functions, method: str) -> dict[str, Any]:
     """Return keyword arguments for a method."""
-    makers: dict[str, Callable[[Functions], dict[str, Any]]]
     makers = {"SLSQP": _slsqp, "trust-constr": _trust_constr, "COBYQA": _cobyqa}
     if method not in makers:
-        near = [name for name in makers if name.lower() == str(method).lower()]
-        near = near or close_matches(str(method), list(makers), 1, 0.1) or list(makers)
         raise InputError(
-            f"nlp: method={method!r} is not known, at {user_location()}. Write {near[0]!r}; known "
-            f"are {', '.join(map(repr, makers))}."
+            f"nlp: method={method!r} is not known, at {user_location()}. Write one of "
+            f"{', '.join(map(repr, makers))}; Ipopt takes what `problem()` returns."
         )
     low, high = program.bounds
     return {
@@ -92,11 +88,9 @@ def _trust_constr(program: Functions) -> dict[str, Any]:
         A = as_matrix(here.jacobian)
         offset = here.constraints - A @ program.start
         make = scipy_function("LinearConstraint", "scipy.optimize")
-        found["constraints"].append(
-            make(A[linear], (low - offset)[linear], (high - offset)[linear])
-        )
-    if not np.all(linear):
-        rest = ~linear
+        sides = (low - offset)[linear], (high - offset)[linear]
+        found["constraints"].append(make(A[linear], *sides))
+    if np.any(rest := ~linear):
 
         def curvature(z: Any, v: Any) -> Any:
             weights = np.zeros(len(rest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic
 
 import numpy as np
@@ -69,8 +69,8 @@ class Solution(Generic[X]):
     status: int
     message: str
     iterations: int
-    raw: Any
-    vector: Any
+    raw: Any = field(repr=False)
+    vector: Any = field(repr=False)
 
 
 def active_sides(values: Any, limits: tuple[Any, Any]) -> Any:

@@ -70,8 +70,8 @@ def criterion(
     """
     if kind not in ("D", "A", "E", "I") or (kind == "I") != (at is not None):
         raise InputError(
-            f"kind must be 'D', 'A', 'E' or 'I', got {kind!r}, and at= goes with 'I' only, at "
-            f"{user_location()}. Write fd.design.criterion('I', model, params, at=xi)."
+            f"design.criterion: kind={kind!r}, at {user_location()}. Write 'I' with at=, or 'D', "
+            "'A' or 'E' without it."
         )
 
     def rows(xi: Any) -> Any:

@@ -222,8 +222,8 @@ def propagate(f: Callable[..., R]) -> Callable[..., Propagated[R]]:
         rng: int | np.random.Generator | None = None, dof: Any = None, check: bool = True,
     ) -> Propagated[R]:  # fmt: skip
         if order not in (1, 2) or not is_int(samples) or samples == 1 or samples < 0:
-            got = f"order={order!r}, samples={samples!r}, at {user_location()}"
-            raise InputError(f"order must be 1 or 2, and samples 0 or more than 1; got {got}.")
+            got = f"got order={order!r} and samples={samples!r}, at {user_location()}"
+            raise InputError(f"propagate {got}. Write order=1 or 2, and samples=0 or more than 1.")
         outside = "call it outside of jit, vmap and derivatives."
         refuse_traced((args, cov, std, dof), "fd.propagate", outside)
         g, x, at = on_vectors(f, args, "propagate")

@@ -118,7 +118,7 @@ def _covariance(
 ) -> Any:
     if kind not in get_args(Kind):
         raise InputError(
-            f"kind must be one of {get_args(Kind)}, got {kind!r}, at {user_location()}."
+            f"standard_errors: kind={kind!r}, at {user_location()}. Write one of {get_args(Kind)}."
         )
     if kind != "opg":
         bread = inverse_information(-hessian(lambda z: np.sum(g(z)))(x), at, free)
@@ -288,8 +288,8 @@ def confidence_intervals(loglike: Callable[..., Any]) -> Callable[..., tuple[Any
     ) -> tuple[Any, Any]:  # fmt: skip
         if kind not in ("wald", "profile") or not is_fraction(level):
             raise InputError(
-                f"kind must be 'wald' or 'profile' and level lie between 0 and 1, got {kind!r} and "
-                f"{level!r}, at {user_location()}."
+                f"no intervals of kind={kind!r} and level={level!r}, at {user_location()}. Write "
+                "kind='wald' or 'profile', and a fraction, such as level=0.95."
             )
         found = _at_estimate(loglike, args, "confidence_intervals", (lower, upper))
         g, x, at, low, high, free = found

@@ -212,7 +212,7 @@ def test_parameters_without_freedom_are_drawn_too() -> None:
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nutpie", None)
-    with pytest.raises(MissingDependencyError, match="python -m pip install nutpie"):
+    with pytest.raises(MissingDependencyError, match='python -m pip install "nutpie'):
         make().nutpie()
 
 
@@ -268,3 +268,11 @@ def test_samples_that_cannot_be_drawn_are_refused(given: Any, message: str) -> N
     d = fd.density(lambda x: -np.sum(x**2), np.ones(2))
     with pytest.raises(InputError, match=message):
         d.sample(**{"draws": 10, "rng": 0, "warmup": 20, **given})
+
+
+@FEW
+def test_densities_and_draws_show_what_they_are_of_and_no_wall_of_numbers() -> None:
+    d = make()
+    assert repr(d) == "<Density of parameters {'x': (2,), 'tau': ()}>"
+    shown = repr(d.sample(4, rng=0, warmup=20, chains=2))
+    assert shown == "<Draws of parameters {'x': (2, 4, 2), 'tau': (2, 4)}>"

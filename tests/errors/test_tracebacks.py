@@ -309,3 +309,13 @@ def test_a_module_that_cannot_be_imported_is_told_without_the_way_to_it(
     monkeypatch.delitem(vars(FD.scipy), "optimize", raising=False)  # imported by another test
     monkeypatch.setitem(sys.modules, "funcdiff.scipy.optimize", None)
     assert len(own(raised(lambda: FD.scipy.optimize))) <= 1
+
+
+def test_an_attribute_that_is_computed_leaves_no_frames_of_ours_but_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "igraph", None)
+    drawing = fd.draw(np.sum)(np.ones(2))
+    with pytest.raises(fd.errors.MissingDependencyError) as caught:
+        _ = drawing.svg
+    assert own(caught.value) == ["__get__"]

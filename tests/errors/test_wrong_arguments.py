@@ -265,6 +265,14 @@ def test_a_point_that_is_a_list_has_uncertainties_in_a_list() -> None:
         FD.propagate(_total)([1.0, 2.0], std=0.1)
 
 
+@fd.custom_vjp
+def _with_one_cotangent(x: Any, y: Any) -> Any:
+    return x * y
+
+
+_with_one_cotangent.defvjp(lambda x, y: (x * y, (x, y)), lambda _, ct: (ct,))
+
+
 # ---- what other functions of ours return ---------------------------------------------------------
 
 LINE = FD.density(lambda p: -np.sum((p["a"] - 1.0) ** 2), {"a": X})
@@ -278,7 +286,7 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             lambda: FD.evaluate(_total, [X]),
         ),
         "vectors for draws": (
-            InputError, rf"draws is no Draws, but a ndarray, at .*{HERE}.* Give what `sample` ret",
+            InputError, rf"draws is no Draws, but a ndarray, at .*{HERE}.* Wanted: what `sample`",
             lambda: LINE.pointwise(_total, np.ones((1, 2, 3))),
         ),
         "a vector for a solution": (
@@ -312,6 +320,10 @@ test_what_another_function_returned_is_told_by_its_name = refused(
             InputError, rf"nlp: x has the shape \(2,\), not \(3,\), at .*{HERE}.* like x0",
             lambda: PROGRAM.vector(np.ones(2)),
         ),
+        "a flag for a function": (
+            InputError, rf"no Callable or None, but a bool, at .*{HERE}.* Wanted: function that",
+            lambda: LINE.sample(5, rng=0, progress=False),
+        ),
         "text for a seed": (
             InputError, rf"sample: rng='a' cannot be the source .*, at .*{HERE}.* Give a seed, or",
             lambda: LINE.sample(5, rng="a"),
@@ -323,6 +335,58 @@ test_what_another_function_returned_is_told_by_its_name = refused(
         "the order of a derivative": (
             InputError, rf"no keyword order=, at .*{HERE}.* Did you mean n=\?",
             lambda: FD.derivative(np.sin, order=2),
+        ),
+        "a function for a list of branches": (
+            InputError, rf"branches is no Sequence, but a ufunc, at .*{HERE}.*: functions of the",
+            lambda: FD.switch(0, np.sin, np.cos, X),
+        ),
+        "the point for argnums": (
+            InputError, rf"argnums must be an int .*{HERE}.* The point is given to what the ",
+            lambda: FD.sparsity(np.sin, X),
+        ),
+        "a method for another library's": (
+            InputError, rf"'ipopt' is not known, at .*{HERE}.* Ipopt takes what `problem\(\)`",
+            lambda: PROGRAM.solve("ipopt"),
+        ),
+        "a per cent for a fraction": (
+            InputError, rf"level=95, at .*{HERE}.* a fraction, such as level=0\.95",
+            lambda: FD.confidence_intervals(lambda p: -_total(p))(X, level=95),
+        ),
+        "the third order": (
+            InputError, rf"got order=3 .*{HERE}.* Write order=1 or 2",
+            lambda: FD.propagate(_total)(X, std=X, order=3),
+        ),
+        "a kind of design": [
+            (InputError, rf"kind='{kind}', at .*{HERE}.* Write 'I' with at=, or 'D', 'A' or 'E'",
+             lambda kind=kind, at=at: FD.design.criterion(kind, np.multiply, X, at=at))
+            for kind, at in (("Z", None), ("I", None), ("D", X))
+        ],
+        "three results of a scan": (
+            OutputError, rf"returned a tuple, at .*{HERE}.* or \(carry, \(y, z\)\)\.",
+            lambda: FD.scan(lambda c, x: (c, x, x), 0.0, X),
+        ),
+        "an array for a static argument": (
+            InputError, rf"not hashable .*{HERE}.* leave it out of static_argnums",
+            lambda: FD.jit(np.multiply, static_argnums=1)(X, X),
+        ),
+        "a layer": (
+            AttributeError, r"'funcdiff.nn' has no attribute 'Linear'\. Write a function of p: x @",
+            lambda: FD.nn.Linear,
+        ),
+        "a near name of an activation": (
+            AttributeError, r"'funcdiff.nn' has no attribute 'sofmax'\. Did you mean softmax",
+            lambda: FD.nn.sofmax,
+        ),
+        "an optimizer": (
+            AttributeError, r"A step is p - rate \* g; scipy\.optimize\.minimize", lambda: FD.optim
+        ),
+        "a batch of integers": (
+            InputError, rf"an array of dtype int64, .*{HERE}.* a float \(\.astype\(float\)\)",
+            lambda: FD.vmap(FD.grad(lambda x: x**2))(np.arange(3)),
+        ),
+        "two cotangents in one": (
+            OutputError, rf"2 in all, but returned 1 entries, at .*{HERE}.* \(ct, None\) of two",
+            lambda: FD.grad(_with_one_cotangent)(1.0, 2.0),
         ),
         "another framework": (
             AttributeError, "has no attribute 'tensorflow': it has jax, pytensor, torch",
@@ -337,6 +401,13 @@ def test_a_package_to_adapt_that_is_not_installed_is_told_with_the_line() -> Non
         FD.adapt("no_such_package.models")
     (note,) = caught.value.__notes__
     assert re.search(rf"imports no_such_package, at .*{HERE}.* Install it, or give the name", note)
+
+
+def test_an_argument_that_is_left_out_is_told_before_the_kind_of_another() -> None:
+    with pytest.raises(TypeError, match="required positional argument: 'tangents'") as caught:
+        FD.hvp(_total, X)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"at .*{HERE}.*: hvp takes \(f, primals, tangents, ", note)
 
 
 def test_a_method_that_lacks_arguments_is_told_without_the_object() -> None:

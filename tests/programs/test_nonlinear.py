@@ -329,3 +329,12 @@ def test_what_is_differentiated_by_goes_into_arguments(of: Any) -> None:
     for transform in (fd.grad, fd.jit):
         with pytest.raises(InputError, match=r"fd\.nlp needs values.*program\.sens"):
             transform(of)(-np.ones(2))
+
+
+def test_programs_and_solutions_show_what_they_are_and_not_all_that_a_solver_says() -> None:
+    program = fd.nlp(np.sum, lambda x: x[:1], np.ones(3), cbounds=(0, 1), bounds=(0, None))
+    assert repr(program) == "<NonlinearProgram of 3 variables, 1 constraints>"
+    shown = repr(program.solve())
+    assert shown.startswith("Solution(x=array([0., 0., 0.]), value=0.0,")
+    assert "raw=" not in shown
+    assert "vector=" not in shown

@@ -189,14 +189,17 @@ def test_drawings_are_saved_and_pickled(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"saved as .svg or .dot"):
         drawing.save(tmp_path / "loss.png")
     again: Drawing = pickle.loads(pickle.dumps(drawing))
-    assert (again.svg, repr(again)) == (drawing._repr_svg_(), repr(drawing))
-    assert drawing.svg in drawing._repr_html_()
+    shown = drawing._repr_mimebundle_()
+    assert (again.svg, repr(again)) == (shown["image/svg+xml"], shown["text/plain"])
+    assert drawing.svg in shown["text/html"]
 
 
 def test_without_igraph_there_is_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "igraph", None)
     drawing = fd.draw(loss)(*ARGUMENTS)
     assert drawing.dot.startswith('digraph "loss"')
+    (shown,) = drawing._repr_mimebundle_().values()  # a notebook shows no tracebacks
+    assert shown.startswith(f"{drawing!r}\na picture needs igraph, which is not installed")
     with pytest.raises(MissingDependencyError, match=r"funcdiff\[draw\]"):
         _ = drawing.svg
     assert fd.trace(loss)(*ARGUMENTS)._repr_html_().startswith("<pre>program(%0: f64[3,2]")

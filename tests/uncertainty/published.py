@@ -68,6 +68,8 @@ CASES: Final = (
     Case("JCGM 100, G.4.1: a product of three means, in %",
          lambda x: 100 * np.prod(x), np.ones(3), (0.0025, 0.0057, 0.0082), "100", "1.03",
          (9.0, 4.0, 14.0), "19.0"),
+    Case("JCGM 100, H.6: a hardness on Rockwell's scale C, of a depth and two corrections",
+         lambda x: 100 - np.sum(x), (36.0, 0, 0), (0.45 * 5**-0.5, 0.11, 0.5), "64.0", "0.55"),
     Case("JCGM 101, 9.2.4: four numbers, of which one is uncertain by ten times as much",
          np.sum, np.zeros(4), (1.0, 1.0, 1.0, 10.0), "0.0", "10.1"),
     Case("JCGM 101, 9.3: a weight in air, in mg", _buoyancy, _AIR, _AIRS, "1.2340", "0.0539"),

@@ -248,7 +248,7 @@ def test_what_is_no_covariance_is_refused() -> None:
         ({}, "one of cov= and std="),
         ({"cov": C, "dof": {"a": 1, "b": 2}}, r"x\['a'\]\[0\] is 1 and of x\['b'\] 2, but these"),
         ({"cov": csr_array(C), "dof": {"a": 1, "b": 1}}, "an operator cov= does not tell"),
-        ({"cov": C, "order": 3}, "order must be"),
+        ({"cov": C, "order": 3}, "Write order=1 or 2"),
         ({"std": {"a": 0.1, "b": 0.0}, "dof": {"a": 0, "b": 1}}, r"dof= of x\['a'\]\[0\] is 0"),
     ):
         with pytest.raises(errors.InputError, match=said):
@@ -274,7 +274,7 @@ def test_what_is_no_covariance_is_refused() -> None:
 
 @pytest.mark.parametrize("samples", [1, -1])
 def test_moments_need_samples(samples: int) -> None:
-    with pytest.raises(errors.InputError, match="samples 0 or more than 1"):
+    with pytest.raises(errors.InputError, match="samples=0 or more than 1"):
         fd.propagate(np.sin)(1.0, std=0.1, samples=samples)
 
 

@@ -81,13 +81,13 @@ def differentiable_operand(leaf: Any, structure: pytree.Structure, k: int, argum
     if x.dtype.kind in "fc":
         return x
     path = f"{argument}{pytree.paths(structure)[k]}"
-    what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
+    many = np.ndim(x) > 0 or isinstance(leaf, Tracer)
+    kind = "boolean" if isinstance(leaf, np.bool_) else "integer"
+    what = f"an array of dtype {x.dtype}" if many else f"the {kind} {leaf}"
     number = f"such as {float(leaf)}" if type(leaf) is int else "such as 2.0"
-    if isinstance(leaf, np.bool_):
-        what = f"the boolean {leaf}"
     raise InputError(
         f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
-        f"({'.astype(float)' if np.ndim(x) else number}), keep it out of the "
+        f"({'.astype(float)' if many else number}), keep it out of the "
         "differentiated argument, or mark its dataclass field as static "
         "(field(metadata={'static': True}))."
     )
@@ -359,7 +359,7 @@ def is_single(argnums: Argnums | None, argnames: Argnames | None) -> bool:
 def _numbers(argnums: Argnums) -> tuple[int, ...]:
     given = ints_of(argnums) if isinstance(argnums, Sequence) or is_int(argnums) else None
     if given is None:
-        cure = "Arguments are given to the function that is returned: fd.grad(f)(x)."
+        cure = "The point is given to what the transform returns, as in fd.grad(f)(x)."
         if isinstance(argnums, Sequence) and any(isinstance(k, str) for k in argnums):
             cure = "Names of parameters go into argnames=."
         raise InputError(

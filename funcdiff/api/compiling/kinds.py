@@ -128,7 +128,7 @@ class Statics:
             self._refuse_traced(args, kwargs)
             raise InputError(
                 f"jit: a static argument of {FunctionName(self._function)} is not hashable "
-                f"({error}), at {user_location()}. Give a tuple or a frozen object."
+                f"({error}), at {user_location()}. Give a tuple, or leave it out of static_argnums."
             ) from error
         return Kind((structure, tuple(types), *fixed, pending, observed), operands)
 

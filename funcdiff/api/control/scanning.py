@@ -171,7 +171,7 @@ def _pair(result: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
             f"the function of scan must return (carry, y), but {FunctionName(f)} returned "
-            f"{describe(result)}, at {user_location()}. Return (carry, None) without y."
+            f"{describe(result)}, at {user_location()}. Return (carry, None) or (carry, (y, z))."
         )
     return result
 

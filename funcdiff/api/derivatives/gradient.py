@@ -205,7 +205,7 @@ def _unsuitable(
     elif elementwise or not output.shape:
         cure = {
             "c": "Return its real part or abs, or pass holomorphic=True for the derivative f'.",
-            "f": "With holomorphic=True the result must be complex.",
+            "f": "Leave out holomorphic=True, which is for functions that return complex numbers.",
         }.get(output.dtype.kind, "An integer or boolean result has no derivative.")
     kind = "complex" if holomorphic else "real"
     return OutputError(

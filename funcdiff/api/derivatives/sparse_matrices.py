@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -23,14 +22,13 @@ from funcdiff.api.derivatives.sparse_jacobians import (
     product_plan,
 )
 from funcdiff.api.signatures.variables import Mode
-from funcdiff.core.late import late_import
+from funcdiff.core.late import late_import, require
 from funcdiff.core.origins import Place
 from funcdiff.core.recording.entries import Recording
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import (
     InputError,
-    MissingDependencyError,
     SparsityWarning,
     user_frame,
     user_location,
@@ -109,13 +107,7 @@ def sparse_option(
 
 def sparse_module() -> Any:
     """Return `scipy.sparse`; raises MissingDependencyError without SciPy."""
-    try:
-        return import_module("scipy.sparse")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"sparse matrices are SciPy's, which is not installed, at {user_location()}. Install "
-            'it: python -m pip install "funcdiff[scipy]"; or pass format="coo" for plain arrays.'
-        ) from error
+    return require("scipy.sparse", "sparse=True needs SciPy", "funcdiff[scipy]", "Or format='coo'.")
 
 
 def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: bool) -> list[Any]:

@@ -328,8 +328,8 @@ def match_cotangents(arguments: Sequence[Argument], rule: RuleName, returned: An
         count = f"{len(returned)} entries" if is_tuple else describe(returned)
         raise OutputError(
             f"{rule} must return a tuple with one entry per argument, {len(arguments)} in all, but "
-            f"returned {count}, at {user_location()}. Return (ct,) for one argument, None for a "
-            "zero."
+            f"returned {count}, at {user_location()}. Return (ct,) for one argument, (ct, None) of "
+            "two, if the second has none."
         )
     found: list[Any] = []
     is_traced = current_builder() is not None

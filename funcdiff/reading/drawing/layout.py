@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from funcdiff.core.late import late_import
-from funcdiff.errors import MissingDependencyError, user_location
+from funcdiff.core.late import require
 from funcdiff.reading.drawing.graph import Edge, Graph, Node
 
 Point: TypeAlias = tuple[float, float]
@@ -166,9 +165,9 @@ def _across(threaded: _Threaded, widths: Sequence[float]) -> list[float]:
     count = len(threaded.layers)
     if not count:
         return []
-    found = _igraph().Graph(n=count, edges=threaded.links, directed=True).layout_sugiyama(
-        layers=threaded.layers, hgap=1, maxiter=200
-    )  # fmt: skip
+    igraph = require("igraph", "a picture needs igraph", "funcdiff[draw]", "drawing.dot does not.")
+    graph = igraph.Graph(n=count, edges=threaded.links, directed=True)
+    found = graph.layout_sugiyama(layers=threaded.layers, hgap=1, maxiter=200)
     coordinates = found[0] if isinstance(found, tuple) else found
     order: list[list[int]] = [[] for _ in range(max(threaded.layers) + 1)]
     for index in sorted(range(count), key=lambda k: coordinates[k][0]):
@@ -260,14 +259,3 @@ def _route(
     top, slots = bottom, nodes[edge.target].slots
     end = left + width * (edge.slot + 1) / (slots + 1), top
     return [start, *(point for points in passed for point in points), end]
-
-
-def _igraph() -> Any:
-    try:
-        return late_import("igraph")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"pictures of programs are laid out by igraph, which is not installed ({error}), at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[draw]". The text for '
-            "graphviz, drawing.dot, needs nothing."
-        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from math import isfinite, log10
@@ -274,8 +275,12 @@ class Drawing:
             )
         Path(path).write_text(self.svg if kind == ".svg" else self.dot, encoding="utf-8")
 
-    def _repr_svg_(self) -> str:
-        return self.svg
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        try:
+            pictures = {"text/html": self._repr_html_(), "image/svg+xml": self.svg}
+        except MissingDependencyError as error:
+            return {"text/plain": f"{self!r}\n{error}"}
+        return {"text/plain": repr(self)} | pictures
 
     def _repr_html_(self) -> str:
         return f'<div style="overflow-x: auto">{self.svg}</div>'
@@ -347,8 +352,6 @@ def root_mean_square(value: Any) -> float:
 def program_html(program: Program) -> str:
     """Return how a program shows in a notebook: drawn if igraph is there, or else its text."""
     if program.origins is not None or len(program.equations) <= FOLDED_ABOVE:
-        try:
+        with suppress(MissingDependencyError):
             return drawing_of("program", program)._repr_html_()
-        except MissingDependencyError:
-            pass
     return f"<pre>{escape(str(program))}</pre>"

@@ -64,7 +64,7 @@ def _frozen(value: Any) -> Hashable:
         return _Alone()
 
 
-def _run(task: _Task, captures: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> list[Any]:
+def _solver(task: _Task, captures: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> list[Any]:
     functions = [Closed(p, given) for p, given in zip(task.programs, captures, strict=True)]
     results = task.solve(functions, arrays, task.settings)
     return [
@@ -79,7 +79,7 @@ def _like_results(
     return [np.empty(shape, dtype) for shape, dtype in task.shapes]
 
 
-_opaque: Final = primitive(_run, result=_like_results)
+_opaque: Final = primitive(_solver, result=_like_results)
 
 
 def call_solver(
