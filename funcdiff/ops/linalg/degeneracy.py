@@ -154,10 +154,24 @@ GAUGE: Final = (
 """What to say of a result that depends on a choice."""
 
 
-class Gauge(Params):
+class Choice(Params):
+    """Whether the operation raises where a result depends on a choice of vectors."""
+
+    @property
+    def checks(self) -> bool:
+        """Whether it does, or returns its operand in every case."""
+        return True
+
+
+class Gauge(Choice):
     """Whether the operand is a cotangent, which has to be checked, or a tangent."""
 
     checked: bool
+
+    @property
+    def checks(self) -> bool:
+        """Whether the operand is checked."""
+        return self.checked
 
 
 def is_significant(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
@@ -234,7 +248,7 @@ _MISSING: Final = {
 }
 
 
-class Missing(Params):
+class Missing(Choice):
     """What has no derivative, by its name in the messages."""
 
     what: str
@@ -260,10 +274,15 @@ def require_zero(x: Tracer, missing: Tracer, what: str) -> Tracer:
 # ---- what equal eigenvalues share ----------------------------------------------------------------
 
 
-class Sharing(Params):
+class Sharing(Choice):
     """Whether values that differ where they have to be equal are an error."""
 
     strict: bool
+
+    @property
+    def checks(self) -> bool:
+        """Whether that is an error."""
+        return self.strict
 
 
 def _average(x: Any, same: Any) -> Any:
@@ -328,7 +347,7 @@ simple_spectrum: Final = assertion("simple_spectrum", _require_no_ties)
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
 
 
-class Settling(Params):
+class Settling(Choice):
     """As `Sharing`; and whether vectors of equal eigenvalues turn as unitary matrices do."""
 
     strict: bool

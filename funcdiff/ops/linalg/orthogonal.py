@@ -26,7 +26,12 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import DIAGONAL, symmetric
-from funcdiff.ops.linalg.degeneracy import cotangent_assertion, is_significant, require_zero
+from funcdiff.ops.linalg.degeneracy import (
+    Choice,
+    cotangent_assertion,
+    is_significant,
+    require_zero,
+)
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     columns,
@@ -97,11 +102,16 @@ def _divide(x: Tracer, u: Tracer) -> Tracer:
 # ---- columns that are any basis of a space -----------------------------------------------------
 
 
-class Complement(Params):
+class Complement(Choice):
     """Where the columns begin that are an arbitrary basis, and whether to check a cotangent."""
 
     start: int
     checked: bool
+
+    @property
+    def checks(self) -> bool:
+        """Whether the operand is checked."""
+        return self.checked
 
 
 def _check(p: Complement) -> Callable[[Any], Any]:
