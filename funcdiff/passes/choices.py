@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import compress
 
 from funcdiff.core.atoms import Atom
 from funcdiff.core.policy import SHARED
@@ -31,7 +32,7 @@ from funcdiff.ops.control.guard import needed_p
 from funcdiff.ops.elementwise.complex import join
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import cos
-from funcdiff.ops.linalg.degeneracy import Choice, Gauge
+from funcdiff.ops.linalg.degeneracy import Choice, Gauge, Sharing
 from funcdiff.ops.linalg.matrices import on_diagonal
 from funcdiff.ops.structure.structural import convert, iota, reshape, stop_gradient
 from funcdiff.passes.simplify import simplify, simplify_linear
@@ -47,7 +48,8 @@ def refuse_choices(program: Program, active: Mask, results: int) -> Program:
 
     They are those of the first `results` outputs by the active inputs.
     """
-    if not any(op.primitive.facts.raises for op in _operations(program)):
+    moves = any(t.size for t in compress(program.input_types, active))
+    if not (moves and any(op.primitive.facts.raises for op in _operations(program))):
         return program
     split = linearize(_with_outputs(program, program.outputs[:results]), active)
     pulled = [p for p in _pullbacks(split, sum(active)) if any(map(_is_choice, _operations(p)))]
@@ -139,7 +141,8 @@ def _is_any(eq: Equation, mask: Tracer) -> Tracer:
     Each value is equal to itself: its vector has no choice but its phase, if it is complex.
     """
     t = eq.operands[0].type
+    is_of_pairs = isinstance(eq.params, Gauge | Sharing) and mask.ndim >= t.ndim
     has_phases = isinstance(eq.params, Gauge) and t.dtype.kind == "c"
-    if mask.shape == t.shape and t.shape[-1] == t.shape[-2] and not has_phases:
+    if is_of_pairs and not has_phases:
         mask = logical_and(mask, logical_not(on_diagonal(mask.type)))
     return reduce_any(mask, tuple(range(mask.ndim)))

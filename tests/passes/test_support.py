@@ -39,7 +39,7 @@ from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p
 from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
 from funcdiff.ops.linalg.pseudoinverse import constant_rank
-from funcdiff.ops.linalg.singular import full_rank, normal_component_p, vanish_on_kernel
+from funcdiff.ops.linalg.singular import normal_component_p, vanish_on_kernel
 from funcdiff.ops.linalg.singular_functions import SingularFunction, singular_derivative_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, contract_p
@@ -214,7 +214,6 @@ SAMPLES = [
     Sample(simple_spectrum.primitive, NONE, (_masked(2, 3), APIECE)),
     Sample(diverge_p, NONE, (_masked(3, 4), MASK)),
     Sample(require_zero_p, Missing("reflectors"), (_masked(2, 3, 3), np.zeros((2, 3, 3), bool))),
-    Sample(full_rank.primitive, NONE, (_masked(2, 3, 3), NOWHERE)),
     Sample(vanish_on_kernel.primitive, NONE, (_masked(2, 3, 3), np.ones((2, 3)), NOWHERE)),
     Sample(constant_rank.primitive, NONE, (_masked(2, 3, 3), np.ones((2, 3)), np.zeros(2))),
     Sample(join_p, NONE, (_masked(3, 4), _masked(3, 4))),

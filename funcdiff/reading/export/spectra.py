@@ -384,7 +384,6 @@ def _lstsq(b: Body, eq: Equation) -> None:
 _CONDITIONS: Final = {
     "complement_gauge": _complement_gauge,
     "constant_rank": _constant_rank,
-    "full_rank": lambda b, eq: b.simple(eq.operands[1]),
     "gauge": _gauge,
     "normal_component": _normal_component,
     "require_zero": _require_zero,
