@@ -52,6 +52,8 @@ def refuse_choices(program: Program, active: Mask, results: int) -> Program:
     if not (moves and any(op.primitive.facts.raises for op in _operations(program))):
         return program
     split = linearize(_with_outputs(program, program.outputs[:results]), active)
+    if not any(isinstance(op.params, Choice) for op in _operations(split.linear)):
+        return program
     pulled = [p for p in _pullbacks(split, sum(active)) if any(map(_is_choice, _operations(p)))]
     if not pulled:
         return program

@@ -348,17 +348,19 @@ simple_spectrum: Final = assertion("simple_spectrum", _require_no_ties)
 
 
 class Settling(Choice):
-    """As `Sharing`; and whether vectors of equal eigenvalues turn as unitary matrices do."""
+    """Whether vectors of equal eigenvalues turn as unitary matrices do."""
 
-    strict: bool
     unitary: bool
 
 
 def _differential_jvp(p: Settling, xs: Tracers, ts: Tangents) -> Pushed:
+    """Keep both results apart, of which one may be used alone."""
     slopes, generator, same = xs
     moved, turned, _ = ts
-    params = replace(p, strict=p.strict or moved is not None)
-    return bind(eigen_differential_p, params, slopes, generator, same), [
+    return [
+        mean_over_ties(slopes, same, strict=moved is not None),
+        gauge(generator, same, checked=False) if p.unitary else generator,
+    ], [
         None if moved is None else mean_over_ties(moved, same, strict=True),
         turned if turned is None or not p.unitary else gauge(turned, same, checked=False),
     ]
@@ -373,22 +375,17 @@ def _differential_transpose(p: Settling, _types: Types, cts: Tangents, xs: Tange
     same = xs[2]
     assert same is not None
     return [
-        None if ct is None else mean_over_ties(ct, same, strict=p.strict or turning is not None),
+        None if ct is None else mean_over_ties(ct, same, strict=turning is not None),
         turning if turning is None or not p.unitary else gauge(turning, same, checked=True),
         None,
     ]
-
-
-def _differential_impl(p: Settling) -> Callable[..., Any]:
-    mean = _agree if p.strict else _average
-    return lambda slopes, generator, same: (mean(slopes, same), generator)
 
 
 eigen_differential_p: Final[Primitive[Settling]] = linear(
     "eigen_differential",
     Settling,
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
-    impl=_differential_impl,
+    impl=lambda _p: lambda slopes, generator, same: (_average(slopes, same), generator),
     transpose=_differential_transpose,
     operands=slice(2),
     jvp=_differential_jvp,
@@ -405,6 +402,4 @@ def eigen_differential(
     rotation is what it is, but watched in reverse mode if it is unitary: its cotangent must not
     ask for rotations within the blocks.
     """
-    return bind(
-        eigen_differential_p, Settling(strict=False, unitary=unitary), slopes, generator, same
-    )
+    return bind(eigen_differential_p, Settling(unitary), slopes, generator, same)

@@ -11,6 +11,7 @@ I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
-from funcdiff.ops.families import unary
+from funcdiff.ops.families import DIAGONAL, symmetric, unary
 from funcdiff.ops.linalg.degeneracy import (
     eigen_differential,
     equal_pairs,
@@ -42,7 +43,8 @@ from funcdiff.ops.linalg.matrices import (
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
-from funcdiff.space import Maybe, add, mul, neg, sum_tangents
+from funcdiff.ops.structure.structural import select, stop_gradient
+from funcdiff.space import Maybe, add, neg, sum_tangents, zeros
 
 LARGE: Final = 128
 """Rows from which blocks are faster than an inverse of the factor and products with it."""
@@ -231,6 +233,46 @@ def _abstract_eigh(p: Hermitian, a: ArrayType) -> Types:
     return (*_abstract_eigvalsh(p, a), a)
 
 
+class Splitting(Params):
+    """Which triangle of the matrix counts, and whether it is the transpose."""
+
+    lower: bool
+    transposed: bool
+
+
+def _turn_jvp(p: Splitting, xs: Tracers, ts: Tangents) -> Pushed:
+    """Differentiate dY·Λ - Λ·dY = dX - Y·dΛ + dΛ·Y.
+
+    Λ = Vᴴ·A·V is diagonal at the point, but what moves of it is the whole block of equal
+    eigenvalues: dΛ = Vᴴ·dA·V there, because the vectors of a block do not turn within it.
+    """
+    _, gaps, same, a, v = xs
+    y, change, turned = _turn(p, *xs), ts[0], ts[3]
+    if turned is not None:
+        inner = in_basis(v, symmetric_tangent(a, turned, lower=p.lower))
+        inner = matrix_transpose(inner) if p.transposed else inner
+        split = select(same, inner, zeros(inner.type))
+        change = sum_tangents([change, matmul(split, y), neg(matmul(y, split))])
+    assert change is not None
+    return [y], [_turn(p, change, gaps, same, a, v)]
+
+
+turn_p: Final = symmetric(
+    "turn",
+    Splitting,
+    impl=lambda _p: lambda x, gaps, *_: x * gaps,
+    transposed=lambda p: replace(p, transposed=not p.transposed),
+    jvp=_turn_jvp,
+    facts=DIAGONAL,
+)
+"""``y = turn{lower, transposed} x, gaps, same, a, v``: the Y with Y·Λ - Λ·Y = X outside of the
+blocks of equal eigenvalues, Λ = Vᴴ·A·V, and 0 in them; of the transpose of that, Λᵀ."""
+
+
+def _turn(p: Splitting, *xs: Tracer) -> Tracer:
+    return bind(turn_p, p, *xs)[0]
+
+
 def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
     """Return the rule for LAPACK's choice of eigenvectors, or for a generic one."""
 
@@ -248,7 +290,8 @@ def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
         w, v = eigh(a, lower=p.lower, driver=p.driver)
         same = equal_pairs(w)
         inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
-        generator = mul(reciprocal_gaps(w, same, v.dtype), inner)
+        gaps = stop_gradient(reciprocal_gaps(w, same, v.dtype))
+        generator = _turn(Splitting(p.lower, transposed=False), inner, gaps, same, a, v)
         slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
         moved = matmul(v, generator)
         if generic:
