@@ -16,30 +16,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import compress
+from typing import Final
 
-from funcdiff.core.atoms import Atom
+from funcdiff.core.atoms import Atom, literal
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import NONE, Operation
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import inline, nested
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, INT, ArrayType, real_dtype
+from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType, real_dtype
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.control.cond import cond
-from funcdiff.ops.control.guard import needed_p
-from funcdiff.ops.elementwise.complex import join
+from funcdiff.ops.elementwise.complex import join, real_part
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import cos
-from funcdiff.ops.linalg.degeneracy import Choice, Gauge, Sharing
+from funcdiff.ops.linalg.degeneracy import Choice, Gauge, Sharing, checked
 from funcdiff.ops.linalg.matrices import on_diagonal
 from funcdiff.ops.structure.structural import convert, iota, reshape, stop_gradient
 from funcdiff.passes.simplify import simplify, simplify_linear
-from funcdiff.space import add
+from funcdiff.space import add, reduce_sum
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
+
+_NUMBER: Final = ArrayType((), FLOAT)
 
 
 @memoised
@@ -54,15 +56,20 @@ def refuse_choices(program: Program, active: Mask, results: int) -> Program:
     split = linearize(_with_outputs(program, program.outputs[:results]), active)
     if not any(isinstance(op.params, Choice) for op in _operations(split.linear)):
         return program
-    pulled = [p for p in _pullbacks(split, sum(active)) if any(map(_is_choice, _operations(p)))]
+    pulled = {
+        k: p for k, p in _pullbacks(split, sum(active)) if any(map(_is_choice, _operations(p)))
+    }
     if not pulled:
         return program
     with Builder("choices", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         fixed = [stop_gradient(x) if x.type.differentiable else x for x in xs]
-        nothing = Program(program.inputs, (), ())
-        cond(convert(_is_open(split, pulled, fixed), INT), (nothing, _check(split, pulled)), fixed)
-        return builder.program(inline(program, xs))
+        ways = _check(split, list(pulled.values()))
+        answers = cond(convert(_is_open(split, list(pulled.values()), fixed), INT), ways, fixed)
+        ys = inline(program, xs)
+        for k, answer in zip(pulled, answers, strict=True):
+            ys[k] = checked(ys[k], answer)
+        return builder.program(ys)
 
 
 def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
@@ -81,28 +88,32 @@ def _is_choice(op: Operation) -> bool:
     return isinstance(op.params, Choice) and op.params.checks
 
 
-def _pullbacks(split: Linearized, count: int) -> Iterator[Program]:
-    """Yield the pullback of each result, a program of the residuals and its cotangent."""
-    results = sum(split.mask)
+def _pullbacks(split: Linearized, count: int) -> Iterator[tuple[int, Program]]:
+    """Yield the number of each result, and its pullback, of the residuals and the cotangent."""
     known = (False,) * split.residuals
-    for k in range(results):
-        present = tuple([k == j for j in range(results)])
+    places = [k for k, moves in enumerate(split.mask) if moves]
+    for k in places:
+        present = tuple([k == j for j in places])
         pulled = transpose(split.linear, (True,) * count + known, present)
-        yield simplify_linear(pulled, (*known, True))
+        yield k, simplify_linear(pulled, (*known, True))
 
 
 def _residuals(split: Linearized, xs: Sequence[Tracer]) -> list[Tracer]:
     return inline(split.primal, xs)[len(split.mask) :]
 
 
-def _check(split: Linearized, pulled: Sequence[Program]) -> Program:
-    """Return the program that pulls back a generic cotangent of each result."""
+def _check(split: Linearized, pulled: Sequence[Program]) -> tuple[Program, Program]:
+    """Return programs of a number for each result, which depends on its check, or on nothing."""
     with Builder("check", SHARED) as builder:
         residuals = _residuals(split, [builder.input(t) for t in split.primal.input_types])
+        answers = []
         for program in pulled:
-            ct = _generic(program.input_types[-1])
-            bind(needed_p, NONE, *inline(program, [*residuals, ct]))
-        return simplify(builder.program([]))
+            cts = inline(program, [*residuals, _generic(program.input_types[-1])])
+            sums = [reduce_sum(real_part(ct), tuple(range(ct.ndim))) for ct in cts]
+            answers.append(reduce(add, [convert(x, _NUMBER.dtype) for x in sums]))
+        check = simplify(builder.program(answers))
+    nothing = Program(check.inputs, (), (literal(0.0, _NUMBER),) * len(pulled))
+    return nothing, check
 
 
 def _generic(type_: ArrayType) -> Tracer:

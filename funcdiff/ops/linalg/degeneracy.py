@@ -213,6 +213,10 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
 gauge_p: Final = cotangent_assertion("gauge", Gauge, lambda _p: _check)
 
 
+checked: Final = assertion("checked", lambda x, _answer: x)
+"""Return `x`, a result or its tangent, for which a check has answered: it raises, or is spoilt."""
+
+
 _MISSING: Final = {
     "eigenvectors": (
         "eigenvectors of eig that belong to an eigenvalue that occurs more than once have no "

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -256,7 +256,12 @@ def _rotation(b: Tracer) -> Tracer:
 
 
 qr_p: Final[Primitive[Qr]] = Primitive(
-    "qr", Qr, abstract=_abstract_qr, impl=lambda p: lambda a: _factors(p, a), jvp=_qr_jvp
+    "qr",
+    Qr,
+    abstract=_abstract_qr,
+    impl=lambda p: lambda a: _factors(p, a),
+    jvp=_qr_jvp,
+    facts=Facts(raises=True),  # the LinAlgError of an argument that LAPACK refuses
 )
 
 

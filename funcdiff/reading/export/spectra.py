@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.ops.linalg.degeneracy import Gauge, Settling, Sharing
+from funcdiff.ops.linalg.degeneracy import Gauge, Sharing
 from funcdiff.ops.linalg.matrices import OneTriangle
 from funcdiff.ops.linalg.orthogonal import Complement
 from funcdiff.ops.linalg.pseudoinverse import Tolerance
@@ -303,7 +303,7 @@ def _mean_over_ties(b: Body, eq: Equation) -> None:
 
 def _eigen_differential(b: Body, eq: Equation) -> None:
     slopes, generator, same = map(b.simple, eq.operands)
-    mean = _mean(b, eq, slopes, same, strict=eq.params_as(Settling).strict)
+    mean = _mean(b, eq, slopes, same, strict=False)
     b.assign(eq, items([mean, generator]))
 
 
@@ -382,6 +382,7 @@ def _lstsq(b: Body, eq: Equation) -> None:
 
 
 _CONDITIONS: Final = {
+    "checked": lambda b, eq: build("np.isnan(x)", x=b.simple(eq.operands[1])),
     "complement_gauge": _complement_gauge,
     "constant_rank": _constant_rank,
     "gauge": _gauge,
