@@ -247,14 +247,14 @@ def _turn_jvp(p: Splitting, xs: Tracers, ts: Tangents) -> Pushed:
     eigenvalues: dΛ = Vᴴ·dA·V there, because the vectors of a block do not turn within it.
     """
     _, gaps, same, a, v = xs
-    y, change, turned = _turn(p, *xs), ts[0], ts[3]
+    y, change, turned = turn(p, *xs), ts[0], ts[3]
     if turned is not None:
         inner = in_basis(v, symmetric_tangent(a, turned, lower=p.lower))
         inner = matrix_transpose(inner) if p.transposed else inner
         split = select(same, inner, zeros(inner.type))
         change = sum_tangents([change, matmul(split, y), neg(matmul(y, split))])
     assert change is not None
-    return [y], [_turn(p, change, gaps, same, a, v)]
+    return [y], [turn(p, change, gaps, same, a, v)]
 
 
 turn_p: Final = symmetric(
@@ -269,7 +269,8 @@ turn_p: Final = symmetric(
 blocks of equal eigenvalues, Λ = Vᴴ·A·V, and 0 in them; of the transpose of that, Λᵀ."""
 
 
-def _turn(p: Splitting, *xs: Tracer) -> Tracer:
+def turn(p: Splitting, *xs: Tracer) -> Tracer:
+    """Return the Y of `turn_p`."""
     return bind(turn_p, p, *xs)[0]
 
 
@@ -291,7 +292,7 @@ def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
         same = equal_pairs(w)
         inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
         gaps = stop_gradient(reciprocal_gaps(w, same, v.dtype))
-        generator = _turn(Splitting(p.lower, transposed=False), inner, gaps, same, a, v)
+        generator = turn(Splitting(p.lower, transposed=False), inner, gaps, same, a, v)
         slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
         moved = matmul(v, generator)
         if generic:

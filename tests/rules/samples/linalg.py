@@ -18,20 +18,24 @@ from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
+    checked,
     eigen_differential,
     equal_pairs,
     gauge,
     mean_over_ties,
+    reciprocal_gaps,
     simple_spectrum,
 )
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.divided_differences import near_pairs_p
 from funcdiff.ops.linalg.factorizations import (
+    Splitting,
     Way,
     cholesky,
     cholesky_differential_p,
     eigh,
     eigvalsh,
+    turn,
 )
 from funcdiff.ops.linalg.general_eigen import eig
 from funcdiff.ops.linalg.matrices import (
@@ -82,6 +86,14 @@ def _near(x: Any) -> Any:
 
 def _watched(x: Any, labels: Any) -> Any:
     return gauge(x, equal_pairs(convert(labels, FLOAT)), checked=False)
+
+
+def _turned(x: Any, a: Any) -> Any:
+    a = hermitian(a)
+    w, v = eigh(a, lower=True)
+    same = equal_pairs(w)
+    gaps = stop_gradient(reciprocal_gaps(w, same, x.dtype))
+    return turn(Splitting(lower=True, transposed=False), x, gaps, same, a, v)
 
 
 def _settled(x: Any, t: Any, labels: Any) -> Any:
@@ -219,6 +231,8 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
     ],
     "eigen_differential": [sample(_settled, real(3), real(3, 3), LABELS)],
+    "turn": [sample(_turned, real(3, 3), SPREAD), sample(_turned, complex_(2, 2), HERMITIAN)],
+    "checked": [sample(lambda x: checked(x, reduce_sum(x, (0, 1))), real(3, 3))],
     "mean_over_ties": [
         sample(lambda x, n: _shared(x, n, strict=False), real(3), LABELS),
         sample(lambda x, n: _shared(x, n, strict=True), real(3), LABELS),
