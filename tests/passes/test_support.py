@@ -28,7 +28,6 @@ from funcdiff.ops.linalg.degeneracy import (
     Missing,
     Settling,
     Sharing,
-    blocks_p,
     eigen_differential_p,
     gauge_p,
     mean_over_ties_p,
@@ -196,8 +195,8 @@ SAMPLES = [
     Sample(named_solve_p, Named("a test"), (REGULAR, _masked(2, 3, 4))),
     Sample(part_p, Part(below=True, diagonal=0.5, above=True), (_masked(2, 3, 4),)),
     Sample(part_p, Part(below=True, diagonal=0.0, above=False), (_masked(2, 3, 4),), exact=False),
-    Sample(mean_over_ties_p, Sharing(strict=False), (_masked(2, 3), np.ones((2, 3, 3), bool))),
-    Sample(mean_over_ties_p, Sharing(strict=False), (_masked(2, 3), APIECE), exact=False),
+    Sample(mean_over_ties_p, Sharing(checked=False), (_masked(2, 3), np.ones((2, 3, 3), bool))),
+    Sample(mean_over_ties_p, Sharing(checked=False), (_masked(2, 3), APIECE), exact=False),
     Sample(spectral_p, SQUARES, (_masked(2, 3, 3), (2, 3, 3))),
     Sample(
         eigen_differential_p, Settling(unitary=True), (_masked(2, 3), _masked(2, 3, 3), EVERY)
@@ -207,7 +206,6 @@ SAMPLES = [
         exact=False,
     ),
     Sample(singular_derivative_p, CUBES, (_masked(4, 2, 3), _masked(4, 3, 2), (4, 2, 3))),
-    Sample(blocks_p, NONE, (_masked(4, 2, 2), np.ones((4, 2, 2), bool)), exact=False),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), _masked(3))),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), (3,))),
     Sample(tap_p, Tap("name", 0), (_masked(3, 4),)),

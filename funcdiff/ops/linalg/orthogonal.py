@@ -108,11 +108,6 @@ class Complement(Choice):
     start: int
     checked: bool
 
-    @property
-    def checks(self) -> bool:
-        """Whether the operand is checked."""
-        return self.checked
-
 
 def _check(p: Complement) -> Callable[[Any], Any]:
     """Raise unless <ct, K> = 0 for all skew-Hermitian K among those columns."""

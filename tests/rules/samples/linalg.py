@@ -17,11 +17,11 @@ from funcdiff.core.types import FLOAT
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.degeneracy import (
-    blocks,
     checked,
     eigen_differential,
     equal_pairs,
     gauge,
+    generic_rotation_p,
     mean_over_ties,
     reciprocal_gaps,
     simple_spectrum,
@@ -152,10 +152,6 @@ def _differential(way: bool, factor: Any, t: Any) -> Any:
     return bind(cholesky_differential_p, Way(way), factor, t)[0]
 
 
-def _parted(m: Any, labels: Any) -> Any:
-    return blocks(hermitian(m), equal_pairs(convert(labels, FLOAT)))
-
-
 SAMPLES: dict[str, list[Sample]] = {
     "inv": [sample(inv, REGULAR), sample(inv, STACK, order=1), sample(inv, COMPLEX)],
     "solve": [
@@ -223,8 +219,8 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_near, NEAR, order=1),
         sample(lambda w: _near(convert(w, np.dtype(complex))), NEAR[0], order=1),
     ],
-    "blocks": [
-        sample(_parted, SPREAD, PAIRED), sample(lambda m, n: _parted(m, n)[0], SPREAD, LABELS),
+    "generic_rotation": [
+        sample(lambda n: bind(generic_rotation_p, NONE, equal_pairs(convert(n, FLOAT)))[0], PAIRED)
     ],
     "gauge": [
         sample(_watched, real(3, 3), LABELS),
