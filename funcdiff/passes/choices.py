@@ -133,7 +133,7 @@ def _is_open(split: Linearized, pulled: Sequence[Program], xs: Sequence[Tracer])
     if not has_masks or any(map(_is_choice, _inner_operations(pulled))):
         return constant(True, ArrayType((), BOOL))
     residuals = _residuals(split, xs)
-    answers = []
+    answers: list[Tracer] = []
     for program, found in zip(pulled, chosen, strict=True):
         masks = _with_outputs(program, [eq.operands[-1] for eq in found])
         ct = _generic(program.input_types[-1])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-import funcdiff.scipy.linalg as fsl
+import funcdiff.scipy.linalg
 from funcdiff.errors import NotDifferentiableError
 from tests.together import together
 
@@ -18,6 +18,7 @@ Function = Callable[[Any], Any]
 
 RANDOM = np.random.default_rng(31)
 WEIGHTS = RANDOM.normal(size=(4, 4))
+scipy_linalg: Any = funcdiff.scipy.linalg
 SPECTRA = [
     [2.0], [1.0, 1.0], [0.0, 0.0], [1.0, 2.0], [1.0, 1.0, 1.0], [1.0, 1.0, 2.0], [0.0, 0.0, 1.0],
     [1.0, 2.0, 3.5], [1.0, 1.0, 2.0, 2.0], [-1.0, -1.0, -1.0, 1.0], [1.0, 1.0, 2.0, 3.5],
@@ -270,15 +271,20 @@ def test_the_ninth_call_is_as_the_first(compiled: bool) -> None:
             derive(TIED)
 
 
-def test_a_direction_of_zeros_does_not_hide_a_choice() -> None:
-    for vectors in (_vectors, lambda a: np.linalg.eig(a)[1], lambda a: np.linalg.svd(a)[0]):
-        with pytest.raises(NotDifferentiableError):
-            fd.jvp(lambda s, v=vectors: v(TIED + s**2 * DIRECTION), (0.0,), (1.0,))
+@pytest.mark.parametrize("vectors", [
+    _vectors, lambda a: np.linalg.eig(a)[1], lambda a: np.linalg.svd(a)[0],
+])  # fmt: skip
+def test_a_direction_of_zeros_does_not_hide_a_choice(vectors: Function) -> None:
+    with pytest.raises(NotDifferentiableError):
+        fd.jvp(lambda s: vectors(TIED + s**2 * DIRECTION), (0.0,), (1.0,))
 
 
 def test_loops_and_branches_are_looked_into() -> None:
+    def step(x: Any, _: Any) -> Any:
+        return x * 0.5 + _vectors(x), None
+
     def looped(a: Any) -> Any:
-        return fd.scan(lambda x, _: (x * 0.5 + _vectors(x), None), a, np.arange(2.0))[0]
+        return fd.scan(step, a, np.arange(2.0))[0]
 
     def chosen(a: Any) -> Any:
         return fd.cond(a[0, 0] > 0, _vectors, np.sin, a)
@@ -336,9 +342,9 @@ CHOSEN: dict[str, tuple[Function, Any]] = {
     "vectors of a null space": (lambda a: np.linalg.svd(a)[0], APART[:, :1]),
     "general eigenvectors": (lambda a: np.linalg.eig(a)[1].real, TIED),
     "a complement": (lambda a: np.linalg.qr(a, mode="complete")[0], APART[:, :1]),
-    "SciPy's eigenvectors": (lambda a: fsl.eigh(a, driver="evr")[1], TIED),
-    "SciPy's singular vectors": (lambda a: fsl.svd(a)[0], TIED),
-    "Schur vectors": (lambda a: fsl.schur(a)[1], TIED),
+    "SciPy's eigenvectors": (lambda a: scipy_linalg.eigh(a, driver="evr")[1], TIED),
+    "SciPy's singular vectors": (lambda a: scipy_linalg.svd(a)[0], TIED),
+    "Schur vectors": (lambda a: scipy_linalg.schur(a)[1], TIED),
 }
 
 
@@ -355,20 +361,22 @@ def test_other_vectors_are_refused_in_every_mode(name: str) -> None:
             derive(f, a, t)
 
 
+def _of_svd(function: Callable[[Any, Any, Any], Any]) -> Function:
+    return lambda a: function(*np.linalg.svd(a))
+
+
 KEPT: dict[str, tuple[Function, Any]] = {
-    "a polar factor": (lambda a: (lambda u, _s, vh: u @ vh)(*np.linalg.svd(a)), TIED),
-    "a projector": (lambda a: (lambda u: u[:, 1:] @ u[:, 1:].T)(np.linalg.svd(a)[0]), TIED),
-    "vectors of two": (lambda a: (lambda u, _s, vh: u[:, 1:] @ vh[1:])(*np.linalg.svd(a)), TIED),
-    "a complement": (
-        lambda a: (lambda q: q[:, 1:] @ q[:, 1:].T)(np.linalg.qr(a, mode="complete")[0]),
-        APART[:, :1] + 0.1,
-    ),
+    "a polar factor": (_of_svd(lambda u, _s, vh: u @ vh), TIED),
+    "a projector": (_of_svd(lambda u, _s, _vh: u[:, 1:] @ u[:, 1:].T), TIED),
+    "vectors of two": (_of_svd(lambda u, _s, vh: u[:, 1:] @ vh[1:]), TIED),
+    "a null space": (_of_svd(lambda u, _s, _vh: u[:, 2:] @ u[:, 2:].T), APART[:, :2] + 0.1),
+    "a complement": (lambda a: _outer(np.linalg.qr(a, mode="complete")[0][:, 1:]), APART[:, :1]),
     "a sum of general eigenvalues": (lambda a: np.sum(np.linalg.eig(a)[0]).real, TIED),
-    "a null space": (
-        lambda a: (lambda u: u[:, 2:] @ u[:, 2:].T)(np.linalg.svd(a)[0]),
-        np.diag([2.0, 1.0, 0.5])[:, :2],
-    ),
-}  # fmt: skip
+}
+
+
+def _outer(x: Any) -> Any:
+    return x @ x.T
 
 
 @pytest.mark.parametrize("name", KEPT)
