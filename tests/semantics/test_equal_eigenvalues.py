@@ -86,6 +86,11 @@ MODES: dict[str, Callable[[Function, Any, Any], Any]] = {
     "vmap of points": lambda f, a, t: fd.vmap(lambda x: fd.jvp(f, (x,), (t,))[1])(a[None])[0],
 }
 
+JACOBIANS: dict[str, Callable[[Function, Any, Any], Any]] = {
+    "jacfwd": lambda f, a, _t: fd.jacfwd(f)(a),
+    "jacrev": lambda f, a, _t: fd.jacrev(f)(a),
+}
+
 
 def _one_sided(f: Function, a: Any, t: Any) -> Any:
     """Return the derivative at the point along a direction, from values beyond it."""
@@ -131,8 +136,8 @@ def test_forward_mode_refuses_what_reverse_mode_refuses(name: str) -> None:
     for spectrum, a, t in MATRICES:
         if a.dtype.kind == "c":
             continue
-        pulled = _derivative(lambda f, a, _t: fd.jacrev(f)(a), f, a, t)
-        pushed = _derivative(lambda f, a, _t: fd.jacfwd(f)(a), f, a, t)
+        pulled = _derivative(JACOBIANS["jacrev"], f, a, t)
+        pushed = _derivative(JACOBIANS["jacfwd"], f, a, t)
         along = _derivative(MODES["jvp"], f, a, t)
         assert (pulled is None) == (pushed is None) == (along is None), (spectrum, a)
         if pulled is not None:
@@ -352,11 +357,7 @@ CHOSEN: dict[str, tuple[Function, Any]] = {
 def test_other_vectors_are_refused_in_every_mode(name: str) -> None:
     f, a = CHOSEN[name]
     t = DIRECTION[: a.shape[0], : a.shape[1]]
-    for derive in (
-        *MODES.values(),
-        lambda f, a, _t: fd.jacfwd(f)(a),
-        lambda f, a, _t: fd.jacrev(f)(a),
-    ):
+    for derive in (MODES | JACOBIANS).values():
         with pytest.raises(NotDifferentiableError):
             derive(f, a, t)
 
