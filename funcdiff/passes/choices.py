@@ -65,11 +65,11 @@ def refuse_choices(program: Program, active: Mask, results: int) -> Program:
         xs = [builder.input(t) for t in program.input_types]
         fixed = [stop_gradient(x) if x.type.differentiable else x for x in xs]
         ways = _check(split, list(pulled.values()))
-        answers = cond(convert(_is_open(split, list(pulled.values()), fixed), INT), ways, fixed)
+        answers = cond(convert(_is_open(split, list(pulled.values()), xs), INT), ways, fixed)
         ys = inline(program, xs)
         for k, answer in zip(pulled, answers, strict=True):
             ys[k] = checked(ys[k], answer)
-        return builder.program(ys)
+        return simplify(builder.program(ys))  # the factorization is there already
 
 
 def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
