@@ -223,6 +223,23 @@ def test_projectors_have_second_and_third_derivatives_along_directions(outer: An
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("inner", [fd.jacfwd, fd.jacrev])
+@pytest.mark.parametrize("outer", [fd.jacfwd, fd.jacrev])
+def test_complex_projectors_have_hessians_in_every_nesting(outer: Any, inner: Any) -> None:
+    a = np.diag([1.0, 1.0, 2.0, 3.5]).astype(complex)
+    weights = WEIGHTS + 1j * WEIGHTS[::-1]
+    directions = [_hermitian(4, real=False) for _ in range(2)]
+
+    def f(x: Any) -> Any:
+        moved = a + x[0] * directions[0] + x[1] * directions[1]
+        return np.sum(np.real(_projector(moved) * weights))
+
+    expected = [
+        [np.sum(np.real(_by_contour(a, s, t) * weights)) for t in directions] for s in directions
+    ]
+    np.testing.assert_allclose(outer(inner(f))(np.zeros(2)), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_the_vector_of_a_single_eigenvalue_has_second_derivatives_beside_equal_ones() -> None:
     a, t = np.diag([1.0, 1.0, 2.0]), _hermitian(3, real=True)
 
