@@ -6,8 +6,9 @@ and 19.5.2.  The incomplete ones lose all digits for small amplitudes in such fo
 derivatives are those of the integrands, integrated numerically.
 
 Carlson's symmetric integrals ∫₀^∞ tᵏ Π (t + xⱼ)^(-hⱼ/2) dt, of orders k and h (section 19.16), have
-such derivatives, too: the formulas 19.18.1 to 19.18.4 are 0/0 where arguments coincide.  Jacobi's functions are those of the amplitude φ, for which F(φ, m) = u:
-their derivatives are those of an implicit function (sections 22.13 and 22.16).
+such derivatives, too: the formulas 19.18.1 to 19.18.4 are 0/0 where arguments coincide.  Jacobi's
+functions are those of the amplitude φ, for which F(φ, m) = u: their derivatives are those of an
+implicit function (sections 22.13 and 22.16).
 """
 
 from __future__ import annotations
