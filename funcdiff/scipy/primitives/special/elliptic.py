@@ -67,6 +67,8 @@ def _sines(orders: tuple[int, ...], phi: Any, m: Any) -> Any:
     sine, cosine = np.sin(phi - periods * np.pi), np.cos(phi)
     squares = cosine**2, np.ones_like(phi), cosine**2 + (1 - m) * sine**2
     inside = sine ** (2 * p + 1) / 2 * carlson_integral(halves, *squares)
+    if not periods.any():
+        return inside
     complete = carlson_integral(halves, np.zeros_like(m), np.ones_like(m), 1 - m)
     return inside + np.where(periods == 0, 0, periods * complete)
 
