@@ -226,7 +226,18 @@ class _RangeWriter(_LoopWriter):
 class _StateWriter(_RangeWriter):
     """Writes loops whose state is more than numbers: views, lists that are shared, flags, None."""
 
-    _helper = ("def shrink(values, z):", "    values[0] = 0.5 * values[0] + 0.1 * z", "")
+    _helpers = """
+def shrink(values, z):
+    values[0] = 0.5 * values[0] + 0.1 * z
+
+def in_turn(these, those, limit):
+    for _ in range(6):
+        if these[0] > limit:
+            break
+        these[0] = 0.7 * these[0] + 0.3
+        these, those = those, these
+    return these[0]
+"""
 
     def text(self) -> str:
         lines = ["def f(x):", "    a, b = np.tanh(x[0]), np.sin(x[-1] + x[1])"]
@@ -239,7 +250,7 @@ class _StateWriter(_RangeWriter):
         lines += ["    total = a - 2 * b + pair[0] - 0.3 * pair[1] + other[0] * other[1]"]
         lines += ["    total = total + np.sum(u * u[0] - 0.7 * w * w[-1]) + (0.1 if flag else 0.2)"]
         return "\n".join(
-            [*self._helper, *lines, "    return total + (0 if last is None else last)", ""]
+            [self._helpers, *lines, "    return total + (0 if last is None else last)", ""]
         )
 
     def _statement(self, depth: int) -> Iterator[str]:
@@ -262,6 +273,8 @@ class _StateWriter(_RangeWriter):
             f"pair[{r.randrange(2)}] = {self._value()}", f"pair = [{name()}, 0.5 * {name()}]",
             "pair, other = other, pair", "other = pair", "other = list(pair)", "flag = not flag",
             f"last = {name()}", "last = None", f"shrink({r.choice(['u', 'w', 'pair'])}, {name()})",
+            f"a = in_turn({r.choice(('pair, other', 'u, w'))}, {r.uniform(0, 1):.2f})",
+            f"b = 0.5 * in_turn({r.choice(('pair, [a, b]', 'w, u[:1]'))}, {r.uniform(0, 1):.2f})",
             f"u[{r.choice((0, -1))}] = {self._value()}", "u, w = w, u", "w = u[::-1]", "w = u",
             f"u = np.tanh(w + {name()})", f"w *= {r.uniform(0.3, 0.9):.2f}", "u = u.copy()",
             f"w = np.where(u > {name()}, u, 0.3 * w)", f"u[:] = 0.5 * w + 0.1 * {name()}",
