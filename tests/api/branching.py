@@ -223,69 +223,6 @@ class _RangeWriter(_LoopWriter):
         return "\n".join([*lines, f"    return {self._value()}", ""])
 
 
-class _StateWriter(_RangeWriter):
-    """Writes loops whose state is more than numbers: views, lists that are shared, flags, None."""
-
-    _helpers = """
-def shrink(values, z):
-    values[0] = 0.5 * values[0] + 0.1 * z
-
-def in_turn(these, those, limit):
-    for _ in range(6):
-        if these[0] > limit:
-            break
-        these[0] = 0.7 * these[0] + 0.3
-        these, those = those, these
-    return these[0]
-"""
-
-    def text(self) -> str:
-        lines = ["def f(x):", "    a, b = np.tanh(x[0]), np.sin(x[-1] + x[1])"]
-        lines += [
-            "    u, w = 0.5 * x, np.tanh(x) + 0.1",
-            "    pair, last, flag = [a, b], None, True",
-        ]
-        lines += [f"    other, count = {self._random.choice(['pair', '[b, a]'])}, 3"]
-        lines += [f"    {line}" for line in (*self._counted(2), *self._shrink(2))]
-        lines += ["    total = a - 2 * b + pair[0] - 0.3 * pair[1] + other[0] * other[1]"]
-        lines += ["    total = total + np.sum(u * u[0] - 0.7 * w * w[-1]) + (0.1 if flag else 0.2)"]
-        return "\n".join(
-            [self._helpers, *lines, "    return total + (0 if last is None else last)", ""]
-        )
-
-    def _statement(self, depth: int) -> Iterator[str]:
-        if self._random.random() < 0.6:
-            yield self._store()
-        else:
-            yield from super()._statement(depth)
-
-    def _name(self) -> str:
-        return self._random.choice([*self._names, "pair[0]", "other[1]", "u[0]", "w[-1]"])
-
-    def _condition(self) -> str:
-        r = self._random
-        others = ["flag", f"last is None or last > {self._name()}", "pair is other", "u is w"]
-        return r.choice(others) if r.random() < 0.2 else super()._condition()
-
-    def _store(self) -> str:
-        r, name = self._random, self._name
-        return r.choice([
-            f"pair[{r.randrange(2)}] = {self._value()}", f"pair = [{name()}, 0.5 * {name()}]",
-            "pair, other = other, pair", "other = pair", "other = list(pair)", "flag = not flag",
-            f"last = {name()}", "last = None", f"shrink({r.choice(['u', 'w', 'pair'])}, {name()})",
-            f"a = in_turn({r.choice(('pair, other', 'u, w'))}, {r.uniform(0, 1):.2f})",
-            f"b = 0.5 * in_turn({r.choice(('pair, [a, b]', 'w, u[:1]'))}, {r.uniform(0, 1):.2f})",
-            f"u[{r.choice((0, -1))}] = {self._value()}", "u, w = w, u", "w = u[::-1]", "w = u",
-            f"u = np.tanh(w + {name()})", f"w *= {r.uniform(0.3, 0.9):.2f}", "u = u.copy()",
-            f"w = np.where(u > {name()}, u, 0.3 * w)", f"u[:] = 0.5 * w + 0.1 * {name()}",
-        ])  # fmt: skip
-
-
-def state_program(seed: int) -> tuple[Callable[[Any], Any], str]:
-    """Return a random function with loops over arrays, lists and flags, and its text."""
-    return _compiled(f"<random states {seed}>", _StateWriter(seed).text())
-
-
 def range_program(seed: int) -> tuple[Callable[[Any], Any], str]:
     """Return a random function with loops over ranges, and its text."""
     return _compiled(f"<random ranges {seed}>", _RangeWriter(seed).text())

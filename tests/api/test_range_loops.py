@@ -12,7 +12,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.api.compiling import executables
 from funcdiff.errors import ConcreteValueError, RecompilationWarning
-from tests.api.branching import range_program, state_program
+from tests.api.branching import range_program
 
 FD: Any = fd
 
@@ -606,31 +606,18 @@ def test_batches_are_traced_by_what_all_examples_agree_on(f: Any) -> None:
 @pytest.mark.parametrize("seed", [3, 11])
 @pytest.mark.usefixtures("early")
 def test_random_programs_with_loops_over_ranges(seed: int) -> None:
-    _compare(range_program, seed, inputs=4)
+    _compare(seed, inputs=4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 108))
 @pytest.mark.usefixtures("early")
 def test_more_random_programs_with_loops_over_ranges(seed: int) -> None:
-    _compare(range_program, seed, inputs=20)
+    _compare(seed, inputs=20)
 
 
-@pytest.mark.parametrize("seed", [3])
-@pytest.mark.usefixtures("early")
-def test_random_loops_over_arrays_and_lists_that_are_shared(seed: int) -> None:
-    _compare(state_program, seed, inputs=4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
-@pytest.mark.usefixtures("early")
-def test_more_random_loops_over_arrays_and_lists_that_are_shared(seed: int) -> None:
-    _compare(state_program, seed, inputs=12)
-
-
-def _compare(program: Any, seed: int, inputs: int) -> None:
-    f, text = program(seed)
+def _compare(seed: int, inputs: int) -> None:
+    f, text = range_program(seed)
     rng = np.random.default_rng(seed)
     compiled, slope = FD.jit(f, engine="numpy"), FD.jit(FD.grad(f), engine="numpy")
     with warnings.catch_warnings():
