@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Final, NamedTuple
 
-from funcdiff.api.rolling.flow import Flow, Op, access
+from funcdiff.api.rolling.control_flow import Flow, Op, access
 
 _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 """Instructions that look at a value and leave the outcome on the stack, for the next to take."""

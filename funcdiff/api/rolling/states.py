@@ -28,7 +28,7 @@ from funcdiff.api.calls.repeated import (
     kind_of,
     table_with,
 )
-from funcdiff.api.rolling.flow import Op, access
+from funcdiff.api.rolling.control_flow import Op, access
 from funcdiff.api.rolling.looks import Around, Counter, RangeLoop, looks_of, taken_by
 from funcdiff.core.atoms import Ref
 from funcdiff.core.recording.snapshot import owner_of

@@ -194,13 +194,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "ellipkinc": [sample(elliptic.ellipkinc, real(4), _parameters(4))],
     "ellipeinc": [sample(elliptic.ellipeinc, real(4), _parameters(4))],
     "elliptic_sines": [
-        sample(lambda phi, m: elliptic.elliptic_sines((1, 1), phi, m), real(4), _small(4))
-    ],
-    "elliptic_tangents": [
-        sample(
-            lambda phi, c: elliptic.elliptic_tangents((2, 1), phi, c), real(4, low=-0.7, high=0.6),
-            _small(4),
-        )
+        sample(lambda phi, m: elliptic.elliptic_sines((1, 1), phi, m), 4 * real(4), _parameters(4)),
+        sample(lambda phi, m: elliptic.elliptic_sines((1, 0), phi, m), real(4), _small(4)),
     ],
     **{
         name: [

@@ -1,13 +1,14 @@
 """Complete and incomplete elliptic integrals, differentiable in amplitude and parameter.
 
-The formulas are those of the NIST Digital Library of Mathematical Functions, section 19.4.  They
-are 0/0 where the parameter m is 0 (and, for the first kind, where it is 1): there the derivatives
-are series: 19.5.1 and 19.5.2, or those of the integrands, integrated term by term.
+The formulas of the complete integrals are those of the NIST Digital Library of Mathematical
+Functions, section 19.4, and, where the parameter m is near 0 and they are 0/0, the series 19.5.1
+and 19.5.2.  The incomplete ones lose all digits for small amplitudes in such formulas: their
+derivatives are those of the integrands, integrated numerically.
 
 Carlson's symmetric integrals ∫₀^∞ tᵏ Π (t + xⱼ)^(-hⱼ/2) dt, of orders k and h (section 19.16), have
-such derivatives, which are integrated numerically, too: the formulas 19.18.1 to 19.18.4 are 0/0
-where arguments coincide.  Jacobi's functions are those of the amplitude φ, for which F(φ, m) = u:
-their derivatives are those of an implicit function (sections 22.13 and 22.16).
+such derivatives, too: the formulas 19.18.1 to 19.18.4 are 0/0 where arguments coincide.  Jacobi's
+functions are those of the amplitude φ, for which F(φ, m) = u: their derivatives are those of an
+implicit function (sections 22.13 and 22.16).
 """
 
 from __future__ import annotations
@@ -20,11 +21,6 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.scipy.primitives.numerics.derivative_integrals import carlson_integral
 from funcdiff.scipy.primitives.special.family import Op, by_order, result_of, special
 from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp2f1
-
-_TERMS: Final = 14
-"""Terms of a series in powers of at most `_SMALL`: the rest is below the rounding of float64."""
-
-_SMALL: Final = 0.05
 
 # ---- complete ------------------------------------------------------------------------------------
 
@@ -60,54 +56,26 @@ def _delta(phi: Any, m: Any) -> Any:
     return np.sqrt(1 - m * np.sin(phi) ** 2)
 
 
-def _expansion(orders: tuple[int, ...], small: Any, sign: int, *integrals: Any) -> Any:
-    """Return Σ (q + 1/2)_k / k! smallᵏ Iₙ with n = p + k, where Iₙ₊₁ = ±((2n+1)·Iₙ - Bₙ)/(2n+2).
+def _sines(orders: tuple[int, ...], phi: Any, m: Any) -> Any:
+    """Return Carlson's integral that it is up to π/2, and what whole periods add to that.
 
-    Parameters
-    ----------
-    orders
-        p and q.
-    small
-        What the powers are of.
-    sign
-        That of the recurrence, which is integration by parts.
-    *integrals
-        I₀, the boundary term B₀, and what this is multiplied by from term to term.
+    With sin²θ = sin²φ / (1 + t), where Δ² = 1 - m·sin²φ = cos²φ + (1 - m)·sin²φ.
     """
     p, q = orders
-    integral, boundary, factor = integrals
-    coefficient, power, total = 1.0, np.ones_like(small), np.zeros_like(small)
-    for n in range(p + _TERMS):
-        if n >= p:
-            k = n - p
-            total = total + coefficient * power * integral
-            power = power * small
-            coefficient *= (q + 0.5 + k) / (k + 1)
-        integral = sign * ((2 * n + 1) * integral - boundary) / (2 * n + 2)
-        boundary = boundary * factor
-    return total
-
-
-def _sines(orders: tuple[int, ...], phi: Any, m: Any) -> Any:
-    sine = np.sin(phi)
-    return _expansion(orders, m, 1, phi, sine * np.cos(phi), sine**2)
-
-
-def _tangents(orders: tuple[int, ...], phi: Any, complement: Any) -> Any:
-    tangent = np.tan(phi)
-    first, boundary = np.arcsinh(tangent), tangent / np.cos(phi)
-    return _expansion(orders, -complement, -1, first, boundary, tangent**2)
+    halves = (0, 1, 2 * (p - q) + 1, 2 * q + 1)
+    periods = np.rint(phi / np.pi)
+    sine, cosine = np.sin(phi - periods * np.pi), np.cos(phi)
+    squares = cosine**2, np.ones_like(phi), cosine**2 + (1 - m) * sine**2
+    inside = sine ** (2 * p + 1) / 2 * carlson_integral(halves, *squares)
+    if not periods.any():
+        return inside
+    complete = carlson_integral(halves, np.zeros_like(m), np.ones_like(m), 1 - m)
+    return inside + np.where(periods == 0, 0, periods * complete)
 
 
 def _sines_slope(orders: tuple[int, ...], phi: Any, m: Any) -> Any:
     p, q = orders
     return np.sin(phi) ** (2 * p) / _delta(phi, m) ** (2 * q + 1)
-
-
-def _tangents_slope(orders: tuple[int, ...], phi: Any, complement: Any) -> Any:
-    p, q = orders
-    squared = np.tan(phi) ** 2
-    return squared**p / np.cos(phi) / np.sqrt(1 + complement * squared) ** (2 * q + 1)
 
 
 elliptic_sines: Op = by_order(
@@ -116,15 +84,7 @@ elliptic_sines: Op = by_order(
     _sines_slope,
     lambda orders, phi, m: (orders[1] + 0.5) * elliptic_sines(_next(orders), phi, m),
 )
-"""∫ sin²ᵖθ (1 - m·sin²θ)^(-q - 1/2) dθ from 0 to φ, for m near 0."""
-
-elliptic_tangents: Op = by_order(
-    "elliptic_tangents",
-    _tangents,
-    _tangents_slope,
-    lambda orders, phi, c: -(orders[1] + 0.5) * elliptic_tangents(_next(orders), phi, c),
-)
-"""∫ tan²ᵖθ (1 + c·tan²θ)^(-q - 1/2) / cos θ dθ from 0 to φ, for c·tan²φ near 0."""
+"""∫ sin²ᵖθ (1 - m·sin²θ)^(-q - 1/2) dθ from 0 to φ."""
 
 
 def _next(orders: tuple[int, ...]) -> tuple[int, ...]:
@@ -132,29 +92,20 @@ def _next(orders: tuple[int, ...]) -> tuple[int, ...]:
     return (p + 1, q + 1)
 
 
-def incomplete_slope(phi: Any, m: Any, y: Any) -> Any:
-    """∂F/∂m = E / (2m(1 - m)) - F / 2m - sin φ cos φ / (2(1 - m)Δ)."""
-    at_zero = np.abs(m) < _SMALL
-    steepness = np.abs(1 - m) * np.maximum(1, np.tan(phi) ** 2)
-    at_one = np.logical_and(np.abs(phi) < np.pi / 2, steepness < _SMALL)
-    complement = np.where(at_one, 1, 1 - m)
-    parts = ellipeinc(phi, m) - m * np.sin(phi) * np.cos(phi) / _delta(phi, m)
-    quotient = (parts / complement - y) / np.where(at_zero, 1, 2 * m)
-    outer = elliptic_sines((1, 1), phi, np.where(at_zero, m, 0)) / 2
-    inner = np.where(at_one, phi, 0), np.where(at_one, 1 - m, 0)
-    near_one = elliptic_tangents((1, 1), *inner) / 2
-    return np.where(at_zero, outer, np.where(at_one, near_one, quotient))
+def _where_known(y: Any, slope: Any) -> Any:
+    return np.where(np.isnan(y), y, slope)
 
 
-def _second_kind_in_parameter(phi: Any, m: Any, y: Any) -> Any:
-    """∂E/∂m = (E - F) / 2m."""
-    at_zero = np.abs(m) < _SMALL
-    quotient = (y - ellipkinc(phi, m)) / np.where(at_zero, 1, 2 * m)
-    return np.where(at_zero, elliptic_sines((1, 0), phi, np.where(at_zero, m, 0)) / -2, quotient)
-
-
-ellipkinc: Op = special("ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), incomplete_slope)
-ellipeinc: Op = special("ellipeinc", lambda phi, m, y: _delta(phi, m), _second_kind_in_parameter)
+ellipkinc: Op = special(
+    "ellipkinc",
+    lambda phi, m, y: 1 / _delta(phi, m),
+    lambda phi, m, y: _where_known(y, elliptic_sines((1, 1), phi, m) / 2),
+)
+ellipeinc: Op = special(
+    "ellipeinc",
+    lambda phi, m, y: _delta(phi, m),
+    lambda phi, m, y: _where_known(y, elliptic_sines((1, 0), phi, m) / -2),
+)
 
 # ---- Carlson's integrals -------------------------------------------------------------------------
 
@@ -196,7 +147,7 @@ elliprg: Op = _declare("elliprg", -1 / 4, 1, 1, 1, 1)  # the finite part of what
 
 def _amplitude_in_parameter(u: Any, m: Any) -> Any:
     phi = jacobi_amplitude(u, m)
-    return -jacobi_dn(u, m) * incomplete_slope(phi, m, ellipkinc(phi, m))
+    return -jacobi_dn(u, m) * elliptic_sines((1, 1), phi, m) / 2
 
 
 def _dn_in_parameter(u: Any, m: Any, y: Any) -> Any:
@@ -232,11 +183,15 @@ jacobi_amplitude: Op = _function(
 
 
 def _mean_slope(a: Any, b: Any, y: Any) -> Any:
-    """Return ∂/∂a of π(a + b)/4K(m) with m = ((a - b)/(a + b))², DLMF 19.8.5."""
+    """Return ∂/∂a of π(a + b)/4K(m) with m = ((a - b)/(a + b))², DLMF 19.8.5.
+
+    1 - m is a product, which keeps its digits where a and b are far apart.
+    """
     total = a + b
     m: Any = ((a - b) / total) ** 2
-    first = ellipk(m)
-    slope = complete_slope(m, 1 - m, first, ellipe(m))
+    complement = 4 * (a / total) * (b / total)
+    first = ellipkm1(complement)
+    slope = complete_slope(m, complement, first, ellipe(m))
     return y / total - y * slope / first * 4 * b * (a - b) / total**3
 
 

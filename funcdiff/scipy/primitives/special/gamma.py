@@ -20,6 +20,9 @@ _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 """B₂ⱼ/(2j)!, j = 1, 2, ..."""
 
+_LARGE: Final = 1000.0
+"""From where on two terms of the asymptotic series of ψ are exact to rounding."""
+
 
 # ---- polygamma and zeta functions ----------------------------------------------------------------
 
@@ -150,11 +153,24 @@ gammasgn: Op = special("gammasgn", None)
 # ---- quotients of gamma functions ----------------------------------------------------------------
 
 
+def psi_difference(x: Any, step: Any) -> Any:
+    """Return ψ(x + step) - ψ(x), by the asymptotic series DLMF 5.11.2 where both are large.
+
+    Each term of the series is subtracted in closed form: ψ itself has lost the digits of 1/x, and
+    differences of these are all there is of a slope by many degrees of freedom.
+    """
+    large = np.logical_and(x >= _LARGE, x + step >= _LARGE)
+    first, by = np.where(large, x, _LARGE), np.where(large, step, 0)
+    v, w = 1 / first, 1 / (first + by)
+    fall = by * v * w  # v - w
+    series = np.log1p(by * v) + fall * (0.5 + (v + w) / 12 * (1 - (v * v + w * w) / 10))
+    return np.where(large, series, psi(x + step) - psi(x))
+
+
 def _step(a: Any, b: Any) -> Any:
     """Return ψ(a) - ψ(a + b), DLMF 5.12.1; 0 where a is infinite."""
     infinite = a == np.inf
-    finite = np.where(infinite, 1, a)
-    return np.where(infinite, 0, psi(finite) - psi(finite + b))
+    return np.where(infinite, 0, -psi_difference(np.where(infinite, 1, a), b))
 
 
 beta: Op = special("beta", lambda a, b, y: y * _step(a, b), lambda a, b, y: y * _step(b, a))
@@ -165,7 +181,7 @@ def _binom_upper(n: Any, k: Any, y: Any) -> Any:
     """∂/∂n Γ(n+1)/(Γ(k+1)·Γ(n-k+1)); at a pole of Γ(n-k+1) the reciprocal has a slope."""
     zero = y == 0
     at_zero = gamma(n + 1) * rgamma(k + 1) * _rgamma_slope(n - k + 1) + y * psi(n + 1)
-    return np.where(zero, at_zero, y * (psi(n + 1) - psi(n - k + 1)))
+    return np.where(zero, at_zero, y * psi_difference(n - k + 1, k))
 
 
 def _binom_lower(n: Any, k: Any, y: Any) -> Any:
@@ -188,7 +204,7 @@ def _poch_base(z: Any, m: Any, y: Any) -> Any:
     reflected = np.logical_and(np.logical_and(z < 0.5, z + m < 0.5), m == np.floor(m))
     left = np.where(reflected, z, 0.5)
     ratio = np.where(
-        reflected, psi(1 - left - np.where(reflected, m, 0)) - psi(1 - left), psi(z + m) - psi(z)
+        reflected, psi_difference(1 - left, np.where(reflected, -m, 0)), psi_difference(z, m)
     )
     at_zero = gamma(z + m) * _rgamma_slope(z) + y * psi(z + m)
     return np.where(y == 0, at_zero, y * ratio)
