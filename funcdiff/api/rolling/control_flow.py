@@ -1,4 +1,4 @@
-"""The flow of control in bytecode: which instructions follow which, and what variables they use."""
+"""The flow of control in bytecode: the instructions behind each, and the variables they use."""
 
 from __future__ import annotations
 

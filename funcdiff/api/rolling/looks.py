@@ -22,7 +22,7 @@ _LOOKS: Final = frozenset(("COMPARE_OP", "TO_BOOL", "UNARY_NOT"))
 
 _NEVER: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LOADS: Final = re.compile(r"LOAD_(CONST|SMALL_INT|GLOBAL|FAST|DEREF)")
-_TAKEN: Final = {"LOAD_ATTR": 1, "PRECALL": 1, "BINARY_OP": 2, "BINARY_SUBSCR": 2, "CALL": 2}
+_ARITIES: Final = {"LOAD_ATTR": 1, "PRECALL": 1, "BINARY_OP": 2, "BINARY_SUBSCR": 2, "CALL": 2}
 _NEGATED: Final = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "!=": "==", "==": "!="}
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
@@ -168,7 +168,7 @@ class _Looks(Flow):
             if op.opname == "LOAD_GLOBAL" and op.argval == "range":
                 is_entered = self._is_entered(call - len(found) - 1, enter)
                 return None if is_entered else tuple(reversed(found))
-            if taken_by(op) is None:
+            if arity(op) is None:
                 return None
             found.append(op)
         return None
@@ -230,13 +230,13 @@ class _Looks(Flow):
     ) -> tuple[int, str, tuple[Op, ...]] | None:
         """Return the comparison for which a counter is loaded, by the relation that goes on."""
         first, at = k, k + 1
-        while taken_by(self._ops[at]) is not None:
+        while arity(self._ops[at]) is not None:
             at += 1
         is_right = at == k + 1
         values = 1  # that are still to be loaded for the bound, if it comes first
         while is_right and values and first:
             first -= 1
-            taken = taken_by(self._ops[first])
+            taken = arity(self._ops[first])
             if taken is None:
                 return None
             values += taken - 1
@@ -290,9 +290,9 @@ class _Looks(Flow):
         return op.opname == "COMPARE_OP" and not is_number
 
 
-def taken_by(op: Op) -> int | None:
+def arity(op: Op) -> int | None:
     """Return of how many values an instruction makes one; None if no bound of a loop may have it.
 
     A bound may be ``2 * n - 1``, ``len(x)`` or ``x.shape[0]``.
     """
-    return 0 if _LOADS.match(op.opname) else _TAKEN.get(op.opname)
+    return 0 if _LOADS.match(op.opname) else _ARITIES.get(op.opname)

@@ -29,7 +29,7 @@ from funcdiff.api.calls.repeated import (
     table_with,
 )
 from funcdiff.api.rolling.control_flow import Op, access
-from funcdiff.api.rolling.looks import Around, Counter, RangeLoop, looks_of, taken_by
+from funcdiff.api.rolling.looks import Around, Counter, RangeLoop, arity, looks_of
 from funcdiff.core.atoms import Ref
 from funcdiff.core.recording.snapshot import owner_of
 from funcdiff.core.tracer import Recorder, Tracer
@@ -161,17 +161,17 @@ def _bounds(loop: RangeLoop | Counter, local: Mapping[str, Any], frame: FrameTyp
     """Return what the bounds of a loop are, as integers of Python."""
     stack: list[Any] = []
     for op in loop.bounds:
-        count = taken_by(op) or 0
+        count = arity(op) or 0
         if count > len(stack):
             raise OpenError
         taken = [stack.pop() for _ in range(count)][::-1]
-        stack.append(_result(op, taken) if taken else _loaded(op, local, frame))
+        stack.append(_result(op, taken) if taken else _load(op, local, frame))
     if any(type(value) is not int for value in stack):
         raise OpenError
     return stack
 
 
-def _loaded(op: Op, local: Mapping[str, Any], frame: FrameType) -> Any:
+def _load(op: Op, local: Mapping[str, Any], frame: FrameType) -> Any:
     """Return what an instruction loads."""
     if op.opname == "LOAD_GLOBAL":
         return _global(frame, op.argval)
