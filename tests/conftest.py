@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -11,6 +12,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from funcdiff.core.running.evaluate import patience
+from tests.covering import covering
 from tests.numpy import agreement
 from tests.reached import leads_to
 from tests.together import thinning
@@ -77,10 +79,11 @@ def is_left_out(name: str, marks: Iterable[pytest.Mark], marker: str) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make no items of cases that do not run by default, which are three of four."""
-    if not by_default(metafunc.config) or metafunc.config.option.exhaustive:
-        return
-    test = metafunc.definition
+    """Run by default of each table what has every value of every parameter once.
+
+    Of cases that do not run by default, which are most, items are made with the slow tests alone.
+    """
+    test, calls = metafunc.definition, metafunc._calls
     above = [*test.iter_markers()]
 
     def runs(case: Any) -> bool:
@@ -89,8 +92,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             is_left_out(name, marks, marker) for marker in ("sampled", "thinned")
         )
 
-    # a test of no cases would be one without a case, so that one is left, to be left out later
-    metafunc._calls = [*filter(runs, metafunc._calls)] or metafunc._calls[:1]
+    quick = [*filter(runs, calls)]
+    quick = [quick[k] for k in covering([case.indices for case in quick], strength=1)]
+    if by_default(metafunc.config) and not metafunc.config.option.exhaustive:
+        # a test of no cases would be one without a case: one is left, to be left out later
+        metafunc._calls = quick or calls[:1]
+    elif not any(mark.name == "slow" for mark in above):
+        kept = {case.id for case in quick}
+        slow = [pytest.mark.slow.mark]
+        metafunc._calls = [
+            case if case.id in kept else replace(case, marks=[*case.marks, *slow]) for case in calls
+        ]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -52,6 +52,7 @@ def assert_same_everywhere(
         raise ExceptionGroup("not as the interpreter", failures)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("case", cases(thinned=32))
 def test_every_operation_is_the_same_everywhere(case: Sample) -> None:
     assert_same_everywhere(fd.trace(case.f)(*case.args), list(case.args))

@@ -29,6 +29,7 @@ def bridged(f: Callable[..., Any]) -> Used:
     return Used(f, NUMPY_CODE)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("nesting", NESTINGS.values(), ids=NESTINGS)
 def test_a_bridged_function_has_the_derivatives_of_its_code(nesting: Nesting) -> None:
     for name in list(PATTERNS)[::40]:

@@ -58,7 +58,7 @@ def require_the_same(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_derivatives_of_loops_are_those_of_what_they_replace(
     f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -63,7 +63,7 @@ def _numpy(p: Pattern, values: list[Any]) -> list[Any] | None:
     return [np.asarray(y) for y in results]
 
 
-@pytest.mark.thinned(48)
+@pytest.mark.thinned(288)
 @every_pattern
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_results_have_numpys_dtype_and_gradients_the_arguments(p: Pattern) -> None:

@@ -11,7 +11,7 @@ from tests.patterns.test_patterns import every_pattern, of_floats
 from tests.properties.every_way import assert_every_way_agrees, of_parts
 
 
-@pytest.mark.thinned(48)
+@pytest.mark.thinned(384)
 @every_pattern
 def test_all_ways_to_the_jacobian_and_some_hessians_of_a_pattern_agree(
     family: str, p: Pattern, one_in: Callable[[int], bool]

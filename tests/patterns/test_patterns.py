@@ -64,7 +64,7 @@ def test_the_value_is_numpys(family: str, p: Pattern) -> None:
 
 
 @together
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(54)
 @every_pattern
 def test_both_modes_agree(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
@@ -78,7 +78,7 @@ def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pa
     check_grads(function, xs, order=p.order)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(48)
 @every_pattern
 def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
     if not p.batched:
@@ -92,7 +92,7 @@ def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
         np.testing.assert_allclose(g, loop, rtol=1e-9, atol=1e-9 * max(1.0, abs(loop).max()))
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(48)
 @every_pattern
 def test_float32_stays_float32(family: str, p: Pattern) -> None:
     values = p.values()
@@ -122,7 +122,7 @@ COMPARED = [
 ]
 
 
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(32)
 @pytest.mark.parametrize(("family", "p"), COMPARED)
 def test_a_peer_agrees(family: str, p: Pattern) -> None:
     frozen = FROZEN[family][p.name]

@@ -28,7 +28,7 @@ def of_floats(entry: Sample) -> tuple[Callable[..., list[Any]], list[Any]]:
     return function, [entry.args[k] for k in places]
 
 
-@pytest.mark.thinned(40)
+@pytest.mark.thinned(320)
 @pytest.mark.parametrize("entry", NAMED.values(), ids=NAMED)
 def test_all_ways_to_the_jacobian_and_some_hessians_of_a_sample_agree(
     entry: Sample, one_in: Callable[[int], bool]
