@@ -15,7 +15,7 @@ from funcdiff.core.running.evaluate import Executable
 from funcdiff.errors import NotDifferentiableError
 from tests.backend import test_kernels, test_routines, test_source, test_unrolling
 from tests.reading import test_text
-from tests.rules.sample import Sample
+from tests.rules.sample import PRIMITIVE, Sample
 from tests.rules.test_rules import NAMED, cases
 
 Check = Callable[[Program, list[Any], list[Any]], object]
@@ -59,6 +59,7 @@ def test_every_operation_is_the_same_everywhere(case: Sample) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3, kind=PRIMITIVE)
 @pytest.mark.parametrize("case", SMOOTH)
 def test_every_derivative_is_the_same_everywhere(case: Sample) -> None:
     for program, args in derivatives(case):
