@@ -334,7 +334,6 @@ def test_plain_values_are_the_same(name: str) -> None:
     assert CHANGED[name](2.5) == PLAIN[name](2.5)
 
 
-@pytest.mark.thinned(7)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in REFUSED])
 def test_derivatives_are_right(name: str) -> None:
     f, plain = CHANGED[name], PLAIN[name]

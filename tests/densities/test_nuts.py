@@ -83,7 +83,6 @@ def assert_still_normal(z: Any) -> None:
     assert abs(np.mean(z)) < 4.5 * np.sqrt(1 / z.size)
 
 
-@pytest.mark.slow
 def test_transitions_leave_the_density_as_it_is() -> None:
     assert_still_normal(moved(3, 0.5, 5000))
     assert_still_normal(moved(2, 1.5, 1000))
