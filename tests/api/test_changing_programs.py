@@ -50,6 +50,7 @@ def test_random_changes_of_random_programs_are_seen(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_more_random_changes_are_seen(

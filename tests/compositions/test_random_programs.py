@@ -69,7 +69,8 @@ def agree(found: Any, seed: int, key: str) -> None:
     np.testing.assert_allclose(numbers, expected, rtol=1e-8, atol=1e-9 * scale)
 
 
-@pytest.mark.thinned(11)
+@pytest.mark.thinned(12)
+@pytest.mark.sampled(3)
 @every_program
 def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -80,6 +81,7 @@ def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
 
 
 @pytest.mark.thinned(9)
+@pytest.mark.sampled(3)
 @every_program
 def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -90,6 +92,7 @@ def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
 
 
 @pytest.mark.thinned(36)
+@pytest.mark.sampled(3)
 @every_program
 def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -99,6 +102,7 @@ def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
 
 
 @pytest.mark.thinned(36)
+@pytest.mark.sampled(3)
 @every_program
 def test_compiled_and_batched_derivatives_are_those_of_jax(seed: int) -> None:
     f, xs = function(seed), arguments()

@@ -130,7 +130,6 @@ def steps_by_hand(z: Any, momentum: Any, step: float, seen: list[Any]) -> int:
     return steps
 
 
-@pytest.mark.slow
 def test_trajectories_end_where_the_definition_of_turns_says() -> None:
     rng, lengths = np.random.default_rng(5), set()
     for seed in range(200):
