@@ -69,7 +69,7 @@ def agree(found: Any, seed: int, key: str) -> None:
     np.testing.assert_allclose(numbers, expected, rtol=1e-8, atol=1e-9 * scale)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(3)
 @pytest.mark.sampled(3)
 @every_program
 def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
