@@ -67,6 +67,7 @@ def test_derivatives_of_loops_are_those_of_what_they_replace(
 
 
 @pytest.mark.thinned(12)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(24))
 def test_so_it_is_with_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     require_the_same(random_loop(np.random.default_rng(seed)), monkeypatch)
