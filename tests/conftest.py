@@ -2,8 +2,10 @@
 
 import gc
 import os
-from collections.abc import Callable, Generator, Iterable
-from typing import Any
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 from zlib import crc32
 
 import pytest
@@ -11,6 +13,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from funcdiff.core.running.evaluate import patience
+from tests.covering import covering
 from tests.numpy import agreement
 from tests.reached import leads_to
 from tests.together import thinning
@@ -70,50 +73,92 @@ def does_less_by_default(item: pytest.Function) -> bool:
     )
 
 
-def is_left_out(name: str, marks: Iterable[pytest.Mark], marker: str) -> bool:
-    """Whether a case is none of those that a marker keeps of a table."""
-    return any(crc32(name.encode()) % mark.args[0] for mark in marks if mark.name == marker)
+class Case(NamedTuple):
+    """A case of a table.
+
+    Attributes
+    ----------
+    name
+        From which it follows whether it is chosen, so that it is the same everywhere.
+    values
+        The place of the value of each parameter.
+    marks
+        Its own and those of its table.
+    """
+
+    name: str
+    values: Mapping[str, int]
+    marks: Sequence[pytest.Mark]
+
+    @property
+    def number(self) -> int:
+        """By which it is chosen."""
+        return crc32(self.name.encode())
+
+    def kinds(self) -> list[str]:
+        """Return what it is one of, of which some case is to be kept."""
+        marked = [mark.kwargs.get("kind") for mark in self.marks if mark.name == "sampled"]
+        return [found[0] for kind in marked if kind and (found := re.search(kind, self.name))]
+
+    def is_kept(self, marker: str) -> bool:
+        """Whether it is one of those that a marker keeps of a table."""
+        return not any(self.number % mark.args[0] for mark in self.marks if mark.name == marker)
+
+
+def quick(cases: Sequence[Case]) -> set[int]:
+    """Return which cases of a table run by default: every value of every parameter is in one."""
+    left = [
+        k
+        for k, case in enumerate(cases)
+        if all(mark.name != "slow" for mark in case.marks)
+        and case.is_kept("sampled")
+        and case.is_kept("thinned")
+    ]
+    return {left[k] for k in covering([cases[k].values for k in left], strength=1)}
+
+
+def sample(cases: Sequence[Case]) -> set[int]:
+    """Return which cases run unless all do: some of every kind, and every pair of values."""
+    first: dict[str, int] = {}
+    for k in sorted(range(len(cases)), key=lambda k: cases[k].number):
+        for kind in cases[k].kinds():
+            first.setdefault(kind, k)
+    left = sorted(
+        {k for k, case in enumerate(cases) if case.is_kept("sampled")} | {*first.values()}
+    )
+    return {left[k] for k in covering([cases[k].values for k in left], strength=2)}
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make no items of cases that do not run by default, which are three of four."""
-    if not by_default(metafunc.config) or metafunc.config.option.exhaustive:
-        return
-    test = metafunc.definition
+    """Make no items of cases that do not run, and mark those that do not run by default as slow."""
+    config, test, calls = metafunc.config, metafunc.definition, metafunc._calls
     above = [*test.iter_markers()]
-
-    def runs(case: Any) -> bool:
-        name, marks = f"{test.name}[{case.id}]", [*above, *case.marks]
-        return all(mark.name != "slow" for mark in marks) and not any(
-            is_left_out(name, marks, marker) for marker in ("sampled", "thinned")
-        )
-
-    # a test of no cases would be one without a case, so that one is left, to be left out later
-    metafunc._calls = [*filter(runs, metafunc._calls)] or metafunc._calls[:1]
+    cases = [Case(f"{test.name}[{call.id}]", call.indices, [*above, *call.marks]) for call in calls]
+    fast = quick(cases)
+    if config.option.exhaustive:
+        kept = {*range(len(cases))}
+    else:
+        # a test of no cases would be one without a case, so that one is left, which is slow
+        kept = fast or {*range(len(cases))[:1]} if by_default(config) else fast | sample(cases)
+    slow = [pytest.mark.slow.mark]
+    metafunc._calls = [
+        calls[k] if k in fast else replace(calls[k], marks=[*calls[k].marks, *slow])
+        for k in sorted(kept)
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark as slow what ``@pytest.mark.thinned(n)`` leaves out: all but about one case of n.
-
-    Which ones are left follows from the names of the cases, so that it is the same everywhere.
-    Of what ``@pytest.mark.sampled(n)`` marks, about one case of n is run at all.
+    """Mark as slow what does less by default, so that it runs once more and does all.
 
     Tests of random examples run by default with few of them, tables that are one test with few
-    cases, and tests of derivatives of NumPy's and SciPy's functions to first order; with the slow
-    tests they run once more, and do all.
+    cases, and tests of derivatives of NumPy's and SciPy's functions to first order.
     """
-    again = not by_default(config)
-    left_out = {item for item in items if is_left_out(item.name, item.iter_markers(), "sampled")}
-    if left_out and not config.option.exhaustive:
-        config.hook.pytest_deselected(items=[*left_out])
-        items[:] = [item for item in items if item not in left_out]
-    for item in items:
-        if is_left_out(item.name, item.iter_markers(), "thinned"):
-            item.add_marker("slow")
-        if again and isinstance(item, pytest.Function) and does_less_by_default(item):
-            item.add_marker("slow")
+    if not by_default(config):
+        for item in items:
+            if isinstance(item, pytest.Function) and does_less_by_default(item):
+                item.add_marker("slow")
 
 
 @pytest.fixture

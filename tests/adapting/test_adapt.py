@@ -80,6 +80,7 @@ DISCRETE = {"finite numbers", "steps", "types"}
 """Cases of which examples decide what is computed."""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CASES)
 def test_what_it_computes_is_the_originals_and_has_derivatives(toy: Any, name: str) -> None:
     copy, case = fd.adapt("toy"), CASES[name]
@@ -464,6 +465,7 @@ def test_results_of_math_give_way_to_single_precision() -> None:
     assert value.dtype == np.float32
 
 
+@pytest.mark.slow
 def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -506,6 +508,7 @@ print(derive(0.5), fd.grad(method)(0.5), fd.grad(lambda x: type(shape)(x).area)(
 """
 
 
+@pytest.mark.slow
 def test_what_a_copy_has_is_pickled_and_is_adapted_in_another_process(toy: Any) -> None:
     copy = fd.adapt("toy")
     shape, slotted = (

@@ -23,12 +23,14 @@ def adapting(transform: Any) -> Callable[..., Any]:
     return lambda f, x, *given: transform(fd.adapt(f), x, *given)
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", WAYS)
 def test_what_decides_in_another_way_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(way(name), adapting(TRANSFORMS["grad"]), monkeypatch)
     compare(way(name), TRANSFORMS["grad"], monkeypatch, adapted=True)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_random_changes_of_random_programs_are_seen(
     transform: str, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ def _sizes() -> dict[tuple[str, str], int]:
     return found
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_new_shapes_when_the_caches_were_cleared() -> None:
     _use([5, 6])  # which imports what is used
     fd.clear_caches()

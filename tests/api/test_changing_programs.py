@@ -28,6 +28,7 @@ REFUSED = frozenset(
 """Instructions that make code open: text, imports, classes, errors caught, names stored, sets."""
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", WAYS)
 def test_what_decides_in_another_way_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for transform in ("grad", "jvp"):
@@ -39,6 +40,7 @@ def test_every_change_of_what_a_function_can_see_is_seen(monkeypatch: pytest.Mon
         compare(found, TRANSFORMS["grad"], monkeypatch)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_random_changes_of_random_programs_are_seen(
     transform: str, monkeypatch: pytest.MonkeyPatch
@@ -48,6 +50,7 @@ def test_random_changes_of_random_programs_are_seen(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_more_random_changes_are_seen(

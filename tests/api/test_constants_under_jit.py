@@ -72,6 +72,7 @@ def test_results_are_nobody_elses_memory(parts: list[tuple[Program, Program]]) -
     assert len(parts) == 1
 
 
+@pytest.mark.slow
 def test_small_arrays_that_are_joined_are_joined_once(parts: list[tuple[Program, Program]]) -> None:
     matrix, data = np.array([[0.9, 0.1], [-0.2, 0.8]]), np.linspace(-1.0, 1.0, 300)
 

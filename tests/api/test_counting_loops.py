@@ -119,6 +119,7 @@ def in_a_callers_list(a: Any) -> Any:
     return grown(a) * a
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "f", [*map(loop, LOOPS), in_a_callers_list], ids=[*LOOPS, "a caller's list"]
 )

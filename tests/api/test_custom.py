@@ -51,6 +51,7 @@ def by_vjp() -> Any:
     return f
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("make", [by_jvp, by_vjp])
 def test_derivatives_agree_with_differences(make: Callable[[], Any]) -> None:
     fd.testing.check_grads(make(), (X, Y), order=3)

@@ -107,6 +107,7 @@ def test_a_rule_that_is_not_linear_is_not_turned_around(rule: Any) -> None:
         fd.vjp(_with_jvp(rule), X)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("rule", VANISHING)
 def test_a_rule_whose_constant_part_is_zero_gives_every_mode(rule: Any) -> None:
     f, g = _with_jvp(rule), _with_vjp(rule)

@@ -133,7 +133,7 @@ def _arrays(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs(seed: int) -> None:
     _compare(seed, inputs=12, derivatives=3)

@@ -40,6 +40,7 @@ from tests.api.equations import (
 from tests.rules.sample import body
 
 
+@pytest.mark.slow
 def test_the_derivative_of_keplers_equation_is_that_of_the_formula() -> None:
     E = kepler(1.2, 0.3)
     assert abs(E - 0.3 * np.sin(E) - 1.2) < 1e-15

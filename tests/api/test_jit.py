@@ -212,6 +212,7 @@ def test_programs_that_come_back_are_compiled_without_further_imports() -> None:
     assert shown.stdout == "True\n"
 
 
+@pytest.mark.slow
 def test_what_a_first_derivative_does_not_need_is_imported_when_it_is_asked_for() -> None:
     code = (
         "import sys, funcdiff as fd, numpy as np; fd.grad(lambda x: np.sum(x * x))(np.ones(2))\n"

@@ -106,6 +106,7 @@ MAKERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_loop_in_a_rule_agrees_with_differences(make: Callable[[], Any]) -> None:
     check_grads(make(), (X,), order=2)
@@ -126,6 +127,7 @@ def test_a_batch_of_loops_of_different_lengths_is_transposed() -> None:
     np.testing.assert_allclose(fd.grad(lambda x: np.sum(fd.vmap(f)(x)))(X / 2), expected)
 
 
+@pytest.mark.slow
 def test_a_linear_equation_of_a_loop_is_solved_in_both_modes() -> None:
     matrix = np.array([[4.0, -1.0, 0.5], [0.3, 3.0, 1.0], [-0.2, 0.4, 5.0]])
 

@@ -514,6 +514,7 @@ def second(f: Any) -> Any:
     return FD.grad(FD.grad(f))
 
 
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize(
     "transform",
     [
@@ -542,6 +543,7 @@ SHARED = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
 @pytest.mark.usefixtures("early")
 def test_what_others_have_is_written_to_as_python_does(f: Any) -> None:
@@ -557,6 +559,7 @@ def test_what_others_have_is_written_to_as_python_does(f: Any) -> None:
             np.testing.assert_allclose(compiled(a, b), two_ways(a, b), 1e-9, err_msg=f"{a}, {b}")
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("f", ROLLED, ids=lambda f: f.__name__)
 @pytest.mark.usefixtures("early")
 def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> None:
@@ -577,6 +580,7 @@ def test_a_count_of_the_loop_that_is_given_is_part_of_what_is_kept() -> None:
             np.testing.assert_allclose(compiled(a, steps=steps), bisection(a, steps), rtol=1e-9)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
 @pytest.mark.usefixtures("early")
 def test_what_is_compiled_has_all_derivatives(f: Any) -> None:
@@ -593,6 +597,7 @@ def _pushed(f: Any) -> Any:
     return lambda a: FD.jvp(f, (a,), (1.0,))[1]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
 @pytest.mark.usefixtures("early")
 def test_loops_have_all_derivatives(f: Any) -> None:
@@ -611,6 +616,7 @@ def assert_all_derivatives(f: Any, engine: str) -> None:
             assert not info.eager
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, returns_within, a_while_within])
 @pytest.mark.usefixtures("early")
 def test_batches_are_traced_by_what_all_examples_agree_on(f: Any) -> None:

@@ -178,6 +178,7 @@ def test_a_debugger_sees_every_call(traced: list[Any]) -> None:
     assert len(traced) == 4
 
 
+@pytest.mark.slow
 def test_threads_keep_calls_beside_each_other() -> None:
     x, errors = np.arange(3.0), list[Exception]()
 

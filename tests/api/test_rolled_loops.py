@@ -382,6 +382,7 @@ def second(f: Any) -> Any:
     return FD.grad(FD.grad(f))
 
 
+@pytest.mark.thinned(54)
 @pytest.mark.parametrize(
     "transform",
     [
@@ -425,6 +426,7 @@ def misses(f: Any, points: Any) -> int:
     return int(sum(compiled.cache_info().misses.values()) - before)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "f", [newton, bisection, in_a_helper, changed_in_place, last_two], ids=lambda f: f.__name__
 )
@@ -433,6 +435,7 @@ def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> N
     assert misses(f, POINTS) <= 2
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.usefixtures("early")
 def test_what_python_remembers_outside_of_the_variables_makes_no_loop() -> None:
     for f in (*REMEMBERING, counter, attribute):

@@ -27,6 +27,7 @@ def _loss(w: Any, rows: Any, *, checkpoint: bool | int, reverse: bool = False) -
     return np.sum(last * w) + np.sum(ys * np.arange(7.0))
 
 
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("checkpoint", [True, 1, 2, 3, 7, 20])
 def test_checkpoints_change_no_value_and_no_derivative(checkpoint: int, reverse: bool) -> None:
@@ -51,6 +52,7 @@ def test_checkpoints_change_no_value_and_no_derivative(checkpoint: int, reverse:
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("length", [0, 1, 2, 5])
 def test_short_loops_may_have_checkpoints(length: int) -> None:
     def f(x: Any) -> Any:
@@ -79,6 +81,7 @@ def _peak(length: int, checkpoint: bool | int) -> int:
     return peak
 
 
+@pytest.mark.slow
 def test_checkpoints_need_memory_like_the_square_root_of_the_length() -> None:
     row = 2000 * 8
     assert _peak(400, checkpoint=False) > 400 * row

@@ -94,6 +94,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 POINT = np.array([0.5, -1.2, 2.0, 0.3, 1.7, -0.4])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_entries_are_those_of_the_dense_jacobian(name: str) -> None:
     f = PROGRAMS[name]
@@ -115,6 +116,7 @@ def test_the_entries_are_those_of_the_dense_jacobian(name: str) -> None:
 
 
 @together
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_entries_followed_from_the_outputs_are_those_of_the_dense_jacobian(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -263,6 +265,7 @@ def test_rows_of_several_results_are_pulled_together() -> None:
         np.testing.assert_allclose(J.toarray(), dense[name])
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_mode_says_how_and_changes_nothing(name: str) -> None:
     f = PROGRAMS[name]

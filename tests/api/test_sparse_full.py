@@ -33,7 +33,7 @@ def repeated(f: Callable[[Any], Any], x: Any) -> Any:
     return x
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("name", FULL)
 def test_that_a_jacobian_is_full_is_told_without_writing_it_down(name: str) -> None:
     x = np.linspace(0.1, 1.0, 20_000)
@@ -133,6 +133,7 @@ def by_loop(x: Any) -> Any:
     return x
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("f", [by_norm, by_solution, by_loop])
 def test_the_warning_names_the_line_that_mixes(f: Any) -> None:
     source, first = inspect.getsourcelines(f)

@@ -104,6 +104,7 @@ def chosen(mask: Any, x: Any) -> Any:
     return fd.cond(np.sum(x.real) > 1e9, lambda x: weights @ x, lambda x: weights @ x**2, x)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 @settings(max_examples=12)
 @given(mask=MASKS)
@@ -135,6 +136,7 @@ def energy(p: Any) -> Any:
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_blocks_of_a_hessian_are_read_from_products(dtype: Any) -> None:
     p = {"x": np.linspace(0.5, 1.0, 6).astype(dtype), "y": np.array([2.0, 3.0, 4.0], dtype)}

@@ -17,6 +17,7 @@ def test_every_program_has_its_values() -> None:
     assert sorted(EXPECTED) == sorted(path.stem for path in PROGRAMS.glob("*.py"))
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("program", EXPECTED)
 def test_a_program_for_autograd_gives_the_same_numbers(program: str) -> None:
     with in_place_of_autograd():

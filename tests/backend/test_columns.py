@@ -62,7 +62,7 @@ def derivative(f: Callable[[Any], Any], x: Any) -> Any:
     return fd.grad(total)(x)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_columns_give_what_rows_give(name: str, dtype: type) -> None:

@@ -15,7 +15,7 @@ from funcdiff.core.running.evaluate import Executable
 from funcdiff.errors import NotDifferentiableError
 from tests.backend import test_kernels, test_routines, test_source, test_unrolling
 from tests.reading import test_text
-from tests.rules.sample import Sample
+from tests.rules.sample import PRIMITIVE, Sample
 from tests.rules.test_rules import NAMED, cases
 
 Check = Callable[[Program, list[Any], list[Any]], object]
@@ -52,12 +52,14 @@ def assert_same_everywhere(
         raise ExceptionGroup("not as the interpreter", failures)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("case", cases(thinned=32))
 def test_every_operation_is_the_same_everywhere(case: Sample) -> None:
     assert_same_everywhere(fd.trace(case.f)(*case.args), list(case.args))
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3, kind=PRIMITIVE)
 @pytest.mark.parametrize("case", SMOOTH)
 def test_every_derivative_is_the_same_everywhere(case: Sample) -> None:
     for program, args in derivatives(case):

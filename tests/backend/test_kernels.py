@@ -69,6 +69,7 @@ SUMS = [
 ]
 
 
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("first", range(5))
 def test_contractions_are_computed_in_blocks_whatever_is_summed(first: int) -> None:
     random = np.random.default_rng(0)

@@ -86,6 +86,7 @@ DOMAINS: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_functions_are_off_by_two_units_in_the_last_place_at_most(name: str) -> None:
     x, f = DOMAINS[name], getattr(np, name)
@@ -177,7 +178,7 @@ def test_any_number_of_elements_is_computed(n: int) -> None:
     assert_computes(fd.trace(chain)(x, y), [x, y], limits=None, native=True)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_may_lie_in_memory_as_they_like(layout: Any, dtype: Any) -> None:
@@ -280,6 +281,7 @@ def test_a_loop_never_reads_what_is_computed_behind_it() -> None:
     assert_computes(program, [x, w], limits=None, native=True)
 
 
+@pytest.mark.slow
 def test_a_chain_of_many_arrays_is_cut_into_several_loops() -> None:
     def f(*xs: Any) -> Any:
         total = xs[0] * 1.5
@@ -294,6 +296,7 @@ def test_a_chain_of_many_arrays_is_cut_into_several_loops() -> None:
     assert_computes(program, xs, limits=None, native=True)
 
 
+@pytest.mark.slow
 def test_threads_call_one_function_at_a_time_of_their_own() -> None:
     f = fd.jit(fd.grad(lambda x: np.sum(np.tanh(np.sin(x) * x) ** 2)), engine="llvm")
     xs = np.random.default_rng(0).normal(size=(8, 5000))
@@ -313,6 +316,7 @@ def test_threads_call_one_function_at_a_time_of_their_own() -> None:
             np.testing.assert_allclose(z, y, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_large_arrays_run_in_blocks_of_several_threads() -> None:
     def f(x: Any) -> Any:
         for _ in range(8):
@@ -379,6 +383,7 @@ def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.Monke
         fd.jit(np.sin, engine="llvm")
 
 
+@pytest.mark.slow
 def test_long_loops_are_machine_code_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def steps(x: Any, number: int) -> Any:
         for _ in range(number):
@@ -423,6 +428,7 @@ def raises_import_error(name: str) -> Any:
     raise ImportError(name)
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("bound", ["_FEW", "_LONG"])
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
 def test_loops_that_values_end_have_all_derivatives(
@@ -437,6 +443,7 @@ def test_an_engine_that_there_is_not_is_refused() -> None:
         fd.jit(np.sin, engine="cuda")  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_machine_code_that_was_not_used_for_long_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

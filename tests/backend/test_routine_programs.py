@@ -416,6 +416,7 @@ def curvature(f: Callable[..., Any]) -> Callable[..., Any]:
 MODES: Final = (lambda f: f, gradient, batched, curvature, lambda f: batched(gradient(f)))
 
 
+@pytest.mark.slow
 @given(NUMBERS, st.sampled_from(range(len(MODES))))
 def test_random_programs_compute_what_the_interpreter_does(numbers: Any, mode: int) -> None:
     args = arguments(Choices(numbers[::-1]))
@@ -514,6 +515,7 @@ def sorted_often(x: Any) -> Any:
     return fd.scan(lambda x, _: (np.sin(np.sort(x) * 1.3), None), x, length=10**10)[0]
 
 
+@pytest.mark.slow
 def test_chains_of_operations_may_be_long() -> None:
     def f(x: Any) -> Any:
         for k in range(360):
@@ -524,6 +526,7 @@ def test_chains_of_operations_may_be_long() -> None:
     np.testing.assert_allclose(machine_code(f, x)(x)[0], f(x), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_llvm_would_work_on_for_long_is_left_to_numpy() -> None:
     def f(x: Any, n: int) -> Any:
         for k in range(n):

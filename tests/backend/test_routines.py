@@ -87,7 +87,7 @@ OF_MATRICES: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(64)
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("name", OF_MATRICES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -195,7 +195,7 @@ def pushed_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x: fd.jvp(fd.grad(f), (x,), (np.ones(3),))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("f", [exchanged, filled, nested, remembered, shrunk])
 @pytest.mark.parametrize("derivative", [plain, fd.grad, fd.hessian, pushed_gradient])
 def test_loops_have_derivatives_of_machine_code(
@@ -225,6 +225,7 @@ def test_a_loop_that_keeps_more_rows_than_there_is_room_for_is_left_to_numpy() -
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("derivative", [plain, fd.grad])
 def test_guards_hand_over_what_others_go_on_with(derivative: Any) -> None:
     assert_agrees(derivative(root), (2.0,), (3.0,), (1e-3,), (2.0,), (1e8,))
@@ -278,6 +279,7 @@ def test_integers_have_extrema_too() -> None:
     assert_agrees(lambda n: (np.min(n, axis=0), np.max(n), np.sum(n % 7, axis=1)), (n,))
 
 
+@pytest.mark.slow
 def test_what_has_no_machine_code_is_a_step_of_numpys() -> None:
     def filtered(x: Any) -> Any:
         def step(p: Any, r: Any) -> Any:
@@ -382,6 +384,7 @@ done.append(True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
 def test_a_process_is_not_forked_while_llvm_works() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=600)
@@ -437,6 +440,7 @@ def on_a_way(x: Any) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("f", [without_end, with_a_step, on_a_way])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, ValueError])
 def test_what_a_signal_handler_raises_ends_a_loop(f: Any, error: type[BaseException]) -> None:
@@ -448,6 +452,7 @@ def test_what_a_signal_handler_raises_ends_a_loop(f: Any, error: type[BaseExcept
     assert jitted(-1.0) == expected
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("index", [-7, -1, 0, 1, 2, 3, 9])
 def test_the_branch_is_the_nearest_that_there_is(index: int) -> None:
     branches: list[Callable[[Any], Any]] = [lambda x: x * 2.0, np.sin, np.cumsum]

@@ -341,6 +341,7 @@ def test_tangents_of_what_is_added_to_are_kept() -> None:
     np.testing.assert_allclose(tangent, fd.jacobian(f)(x) @ t, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_long_program_of_new_operations_is_derived_at_once() -> None:
     x = np.ones(301)
 

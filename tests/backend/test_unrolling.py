@@ -193,7 +193,7 @@ def orbit(state: Any, force: Any) -> Any:
     return (position + 0.1 * speed, speed, near), (r, near, np.outer(speed, position))
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [0, 1, 7, 5000])
 def test_loops_of_few_numbers_hand_on_floats(length: int, reverse: bool) -> None:

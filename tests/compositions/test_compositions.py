@@ -59,7 +59,7 @@ every_structure = pytest.mark.parametrize("word", list(product(STRUCTURAL, repea
 every_order = pytest.mark.parametrize("word", list(permutations(STRUCTURAL, 3)), ids="-".join)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @every_form
 @every_pair
 def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
@@ -68,7 +68,7 @@ def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
     check_value(word, form)
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(72)
 @every_form
 @every_pair
 def test_a_word_of_two_is_differentiated_in_what_it_closes_over(word: Word, form: str) -> None:
@@ -81,7 +81,7 @@ def test_a_word_of_three_transforms_has_the_value_of_loops_and_differences(word:
     check_value(word, "vectors")
 
 
-@pytest.mark.thinned(18)
+@pytest.mark.thinned(36)
 @every_order
 def test_a_word_of_three_is_differentiated_in_what_it_closes_over(word: Word) -> None:
     check_weights(word, "vectors")

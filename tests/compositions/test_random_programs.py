@@ -69,6 +69,8 @@ def agree(found: Any, seed: int, key: str) -> None:
     np.testing.assert_allclose(numbers, expected, rtol=1e-8, atol=1e-9 * scale)
 
 
+@pytest.mark.thinned(3)
+@pytest.mark.sampled(3)
 @every_program
 def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -79,6 +81,7 @@ def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
 
 
 @pytest.mark.thinned(9)
+@pytest.mark.sampled(3)
 @every_program
 def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -88,7 +91,8 @@ def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
     agree(forward(along(f))(*xs), seed, "curvature")
 
 
-@pytest.mark.thinned(18)
+@pytest.mark.thinned(36)
+@pytest.mark.sampled(3)
 @every_program
 def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -97,7 +101,8 @@ def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
     agree(across(along(gradient(f)))(*xs), seed, "bend")
 
 
-@pytest.mark.thinned(18)
+@pytest.mark.thinned(36)
+@pytest.mark.sampled(3)
 @every_program
 def test_compiled_and_batched_derivatives_are_those_of_jax(seed: int) -> None:
     f, xs = function(seed), arguments()

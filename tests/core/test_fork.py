@@ -24,6 +24,7 @@ def failures(children: int, seconds: float) -> int:
     return ended.returncode
 
 
+@pytest.mark.slow
 def test_children_of_a_process_whose_threads_trace_end_well() -> None:
     assert failures(2, 300) == 0
 

@@ -168,6 +168,7 @@ assert {parse(str(program)): 1}[program] == 1
 """
 
 
+@pytest.mark.slow
 def test_a_program_pickled_in_another_process_is_equal_here() -> None:
     program = recorded(lambda x: [add(gammaln(sin(x)), constant(0.1, x.type))], "f64[2]")
     hash(program)  # a cached hash must not travel

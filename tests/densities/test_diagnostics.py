@@ -35,6 +35,7 @@ def test_draws_too_few_for_autocorrelations_have_no_effective_size() -> None:
     assert bulk_ess(x) > 0
 
 
+@pytest.mark.slow
 @FEW
 def test_elements_that_never_change_have_no_r_hat() -> None:
     d = fd.density(lambda p: -np.sum(p["L"] ** 2), {"L": np.eye(2)}, {"L": "cholesky"})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+import pytest
 
 from docs import coverage
 from funcdiff.numpy.border import dispatch
@@ -24,6 +25,7 @@ def installed(name: str) -> bool:
     return hasattr({"": np, "linalg": np.linalg, "fft": np.fft}.get(module, np), last)
 
 
+@pytest.mark.slow
 def test_the_page_is_what_its_generator_writes() -> None:
     """Rows of functions that the installed NumPy lacks are not compared."""
     written = set(coverage.PAGE.read_text(encoding="utf-8").splitlines())

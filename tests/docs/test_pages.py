@@ -11,6 +11,7 @@ from tests.together import together
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("errors/*.md")])
+SLOW = {"densities", "SamplingWarning"}  # which draw samples
 BLOCK = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -19,7 +20,11 @@ def test_there_are_pages() -> None:
     assert {"index.md", "coverage.md", "sharp-bits.md"} <= {page.name for page in PAGES}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.slow] if p.stem in SLOW else []) for p in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_the_examples_of_a_page_run(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     names: dict[str, Any] = {}

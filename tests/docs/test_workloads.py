@@ -18,7 +18,7 @@ from docs.benchmarks.workloads.workload import Workload
 from funcdiff.pytree import flatten_with_paths
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(21)
 @pytest.mark.parametrize("w", TINY, ids=lambda w: w.name)
 def test_the_gradient_by_hand_is_that_of_the_function(w: Workload) -> None:
     arguments = w.drawn()

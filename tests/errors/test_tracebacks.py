@@ -156,6 +156,7 @@ def own(error: BaseException) -> list[str]:
     return found + (own(before) if before is not None else [])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("f", [mismatched, raising])
 @pytest.mark.parametrize("name", [*CALLS, *RETURNED])
 def test_an_error_in_the_users_function_ends_there(name: str, f: F) -> None:

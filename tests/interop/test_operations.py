@@ -29,6 +29,7 @@ def bridged(f: Callable[..., Any]) -> Used:
     return Used(f, NUMPY_CODE)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("nesting", NESTINGS.values(), ids=NESTINGS)
 def test_a_bridged_function_has_the_derivatives_of_its_code(nesting: Nesting) -> None:
     for name in list(PATTERNS)[::40]:
@@ -37,11 +38,12 @@ def test_a_bridged_function_has_the_derivatives_of_its_code(nesting: Nesting) ->
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(8, kind=r"\[.*-")
+@pytest.mark.parametrize("nesting", NESTINGS.values(), ids=NESTINGS)
 @pytest.mark.parametrize("name", PATTERNS)
-def test_every_pattern_has_its_derivatives_across_a_bridge(name: str) -> None:
+def test_every_pattern_has_its_derivatives_across_a_bridge(name: str, nesting: Nesting) -> None:
     f = in_numpy(name)
-    for nesting in NESTINGS.values():
-        agree(name, nesting(fd, bridged(f))(POINT), nesting(fd, f)(POINT))
+    agree(name, nesting(fd, bridged(f))(POINT), nesting(fd, f)(POINT))
 
 
 def test_bridges_agreed_with_the_libraries_when_they_were_compared() -> None:

@@ -151,6 +151,7 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
 
 
 @together
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", IDIOMS)
 def test_idioms_are_differentiated_as_they_are(name: str) -> None:
     check_first_order(IDIOMS[name], B)

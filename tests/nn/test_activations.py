@@ -44,7 +44,7 @@ def test_values_and_two_derivatives_are_those_of_pytorch(name: str) -> None:
     assert_frozen(name, f(POINTS), slope(POINTS), fd.elementwise_grad(slope)(POINTS))
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(26)
 @every
 def test_all_modes_agree_with_differences(name: str) -> None:
     check_grads(ACTIVATIONS[name], (np.array([-3.1, -0.4, 0.7, 2.2]),), order=3)
@@ -198,6 +198,7 @@ for f in (fd.nn.gelu, fd.nn.sigmoid, fd.nn.softplus, fd.nn.softmax, fd.nn.logsum
 """
 
 
+@pytest.mark.slow
 def test_without_scipy_the_same_is_computed_by_numpy_alone() -> None:
     run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
     x = np.array([-2.0, 0.5])

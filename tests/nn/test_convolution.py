@@ -104,6 +104,7 @@ def test_the_result_is_that_of_the_definition(drawn: tuple[Any, ...]) -> None:
     np.testing.assert_allclose(found, np.concatenate(expected, axis=1), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(convolutions())
 def test_the_derivatives_are_the_adjoint_of_the_convolution(drawn: tuple[Any, ...]) -> None:
     x, kernel, groups, stride, pads, dilation = drawn

@@ -52,6 +52,7 @@ def test_plain_traced_and_scipys_values_are_the_same(name: str, x: Any) -> None:
         np.testing.assert_allclose(plain, expected, rtol=1e-13, atol=1e-300)
 
 
+@pytest.mark.thinned(4)
 @every
 @given(x=matrices)
 def test_no_derivative_overflows(name: str, x: Any) -> None:
@@ -104,6 +105,7 @@ def test_entries_that_are_minus_infinity_take_no_share_and_no_slope() -> None:
 # ---- weights, axes, dtypes -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_weights_are_scipys() -> None:
     x, b = real(3, 4), np.array([1.0, 0.0, 2.5, 1.0])
     for axis, keepdims in ((0, False), (1, True), (None, False), ((0, 1), True)):

@@ -37,6 +37,7 @@ def test_channels_may_be_last_and_nothing_traced(k: int) -> None:
     np.testing.assert_array_equal(np.moveaxis(last, -1, 1), first)
 
 
+@pytest.mark.thinned(4)
 @numbered
 def test_all_modes_agree_with_differences_and_batches_are_loops(k: int) -> None:
     name, shape, window, options = POOLS[k]

@@ -55,7 +55,7 @@ def _complete(a: Any) -> Any:
     return q[..., : min(a.shape[-2:])], rest @ np.conj(np.swapaxes(rest, -1, -2)), r
 
 
-@pytest.mark.thinned(10)
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_what_does_not_depend_on_the_basis_of_a_complement_has_derivatives(

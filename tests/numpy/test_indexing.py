@@ -41,6 +41,7 @@ def _assert_reads(x: Any, index: Any) -> None:
     np.testing.assert_allclose(back, accumulated, rtol=1e-12)
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize(
     "index",
     [

@@ -83,6 +83,7 @@ def test_a_chain_that_ends_in_vectors_is_written_into_a_matrix() -> None:
 # ---- the right-hand side of solve --------------------------------------------------------------
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("left", "right"), [
     ((3, 3), (3,)),
     ((2, 3, 3), (3,)),

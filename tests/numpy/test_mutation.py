@@ -264,6 +264,7 @@ def test_writes_through_flat_keep_the_last_bits_of_sums() -> None:
         assert fd.vjp(f, x)[0] == f(x)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("f", [
     pytest.param(lambda y, k: np.add(y[k], 10, out=y[k]), id="out="),
     pytest.param(lambda y, k: y[k].fill(3.0), id="fill"),

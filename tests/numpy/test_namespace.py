@@ -29,6 +29,7 @@ def test_every_covered_function_is_there_under_its_name() -> None:
             assert name in names, name
 
 
+@pytest.mark.slow
 def test_rare_functions_are_imported_when_one_is_called() -> None:
     code = """
 import sys, numpy as np, funcdiff as fd

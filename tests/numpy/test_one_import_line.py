@@ -123,6 +123,7 @@ def assert_differentiated(program: Program, x: Any) -> None:
     numpy.testing.assert_allclose(pull(weights)[0], slopes[0], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_a_program_has_numpys_values_and_its_derivatives(program: Program) -> None:
     assert_differentiated(program, POINT)

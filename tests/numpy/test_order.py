@@ -43,6 +43,7 @@ READS: dict[str, Any] = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("copy", COPIES)
 def test_elements_are_read_in_the_order_in_which_numpy_has_them(copy: str) -> None:
     for view, read in product(VIEWS, READS):

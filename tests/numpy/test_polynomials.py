@@ -115,6 +115,7 @@ def test_a_root_at_zero_and_the_others_change_with_the_coefficients_at_the_ends(
     np.testing.assert_allclose(several[0], [0.25, -0.5, 1.0, -2.0])
 
 
+@pytest.mark.thinned(13)
 @pytest.mark.parametrize("f", FITS)
 def test_fits_have_derivatives_in_points_values_and_weights(f: Function) -> None:
     found = fd.vjp(f, X, Y, W)[0]
@@ -176,6 +177,7 @@ OF_POLYNOMIALS: dict[str, Function] = {
 
 
 @together
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("c", ZEROS)
 @pytest.mark.parametrize("name", OF_POLYNOMIALS)
 def test_leading_coefficients_that_are_zero_keep_their_derivatives(name: str, c: Any) -> None:

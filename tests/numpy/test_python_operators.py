@@ -75,6 +75,7 @@ def _computable(name: str, x: int, n: int) -> bool:
     return n <= 64 or (abs(x) < 2 if name == "pow" else name != "lshift" or x == 0)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", BINARY)
 def test_operators_of_integers_are_pythons(name: str) -> None:
     f = BINARY[name]
@@ -84,6 +85,7 @@ def test_operators_of_integers_are_pythons(name: str) -> None:
             _require_same(_outcome(jitted, x, y), _outcome(f, x, y))
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", BINARY)
 def test_operators_of_one_traced_integer_are(name: str, call: str) -> None:
@@ -92,6 +94,7 @@ def test_operators_of_one_traced_integer_are(name: str, call: str) -> None:
         _require_same(_outcome(CALLS[call], lambda x, y: f(x, y), x, y), _outcome(f, x, y))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", sorted(set(BINARY) - {"pow"}))
 def test_operators_of_floats_are_pythons_where_python_has_a_value(name: str) -> None:
     f = BINARY[name]

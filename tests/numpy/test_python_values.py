@@ -206,6 +206,7 @@ _MOVES: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_random_views_whose_shapes_are_assigned_agree_with_numpy() -> None:
     x = np.arange(1.0, 13.0).reshape(3, 4) / 7
     outcomes: collections.Counter[str] = collections.Counter()
@@ -251,6 +252,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 
 
 @together
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("second", VIEWS)
 @pytest.mark.parametrize("first", VIEWS)
 @pytest.mark.parametrize("question", [np.may_share_memory, np.shares_memory])

@@ -38,6 +38,7 @@ def _limited(low: Any, high: Any, x: Any) -> Any:
     return np.clip(x, low, high)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_limits_keep_the_zero_that_numpy_keeps(dtype: Any) -> None:
     x: Any = np.array([0.0, -0.0, 1.0, -1.0, np.nan], dtype)

@@ -143,7 +143,7 @@ def test_the_condition_of_a_singular_matrix_is_infinite_without_a_slope() -> Non
 # ---- least squares -------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(10)
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @pytest.mark.parametrize("columns", [None, 1, 2])
@@ -217,6 +217,7 @@ def test_two_tolerances_raise_as_in_numpy() -> None:
 # ---- constant rank -------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_the_derivative_of_a_pseudoinverse_holds_along_constant_rank(dtype: Any) -> None:
     left, right = _spread(4, 2, dtype=dtype), _spread(2, 3, dtype=dtype)
@@ -236,6 +237,7 @@ def test_a_tolerance_for_each_matrix_is_honoured() -> None:
     np.testing.assert_array_equal(_value(f, stack)[:, 1, 1] == 0, [True, False])
 
 
+@pytest.mark.slow
 def test_a_pseudoinverse_that_neglects_what_is_not_zero_raises_and_says_what_to_write() -> None:
     x = _spread(3, 3)
     weights = RANDOM.normal(size=(3, 3))

@@ -202,6 +202,7 @@ WAYS: dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(
     "write", [_flattened, _flattened_backwards, _made_contiguous, _copied_and_flattened]

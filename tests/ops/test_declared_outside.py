@@ -97,6 +97,7 @@ X = np.array([[0.3, -1.2, 0.7], [2.0, -0.4, 0.1]])
 WEIGHTS = np.array([0.7, -0.2, 1.1])
 
 
+@pytest.mark.thinned(2)
 def test_its_rules_keep_every_promise(declared: Declared) -> None:
     check_rules(declared.f, X)
 

@@ -197,6 +197,7 @@ def test_every_spelling_of_a_function_of_a_matrix_is_known(spelling: str, v: Any
     _assert_first_derivatives(f, _with_spectrum(v, SPECTRA[1]), t)
 
 
+@pytest.mark.slow
 def test_the_fourth_derivative_of_an_exponential_along_a_line_is_exact() -> None:
     t = A + A.T
 

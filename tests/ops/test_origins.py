@@ -55,6 +55,7 @@ def test_complex_elements_are_matched_by_both_parts() -> None:
     np.testing.assert_array_equal(_origins(x, y), [5, 4, 3, 0, 1, 2, 6])
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_derivative_of_a_long_partition_follows_its_elements(axis: int) -> None:
     x = np.moveaxis(RNG.integers(0, 100_000, (2, 150_000)).astype(float), 1, axis)

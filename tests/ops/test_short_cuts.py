@@ -112,6 +112,7 @@ def _type_of(function: Callable[..., ArrayType], *args: Any) -> ArrayType | None
         return None
 
 
+@pytest.mark.thinned(14)
 @pytest.mark.parametrize("value", [None, 0, 3], ids=["recorded", "zeros", "numbers"])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_short_cut_refuses_what_the_type_rule_refuses(name: str, value: int | None) -> None:

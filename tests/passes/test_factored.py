@@ -52,6 +52,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_jacobian_is_that_of_dense_unit_matrices(name: str, mode: Any) -> None:
@@ -64,6 +65,7 @@ def test_the_jacobian_is_that_of_dense_unit_matrices(name: str, mode: Any) -> No
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_hessian_is_that_of_dense_unit_matrices(name: str) -> None:
     def f(w: Any) -> Any:

@@ -168,6 +168,7 @@ results [[12, 0, 16], [-inf, 0, 20]]
 )
 
 
+@pytest.mark.slow
 def test_masks_of_many_turns_do_not_pile_up() -> None:
     def halved(x: Any) -> Any:
         y = x

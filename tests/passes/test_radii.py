@@ -166,6 +166,7 @@ def test_the_root_of_what_is_visibly_a_sum_of_squares_is_a_norm(f: Callable[[Any
     np.testing.assert_array_equal(fd.grad(f)(np.zeros(3)), np.zeros(3))
 
 
+@pytest.mark.slow
 def test_a_sum_of_many_radii_is_followed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each term is at the beginning of a chain that is too long for a mark."""
     found: list[Any] = []

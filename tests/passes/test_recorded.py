@@ -58,7 +58,7 @@ def require_the_same(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_derivatives_of_loops_are_those_of_what_they_replace(
     f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -67,6 +67,7 @@ def test_derivatives_of_loops_are_those_of_what_they_replace(
 
 
 @pytest.mark.thinned(12)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(24))
 def test_so_it_is_with_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     require_the_same(random_loop(np.random.default_rng(seed)), monkeypatch)

@@ -188,7 +188,7 @@ def arguments(dtype: type = np.float64, length: int = LENGTH) -> list[Any]:
     return [0.5 * rng.normal(size=n).astype(dtype) for n in (length, (4, 4))]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_a_rolled_program_gives_the_same(f: Callable[..., Any], dtype: type) -> None:
@@ -198,6 +198,7 @@ def test_a_rolled_program_gives_the_same(f: Callable[..., Any], dtype: type) -> 
         require_same(fd.trace(g)(*xs), xs, tolerance)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("f", [f for f in FUNCTIONS if f not in REFUSED])
 def test_loops_and_their_derivatives_are_found(f: Callable[..., Any]) -> None:
     xs = arguments(length=40)
@@ -280,6 +281,7 @@ def overlapping(x: Any, A: Any) -> Any:
     return np.sum(y * y)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("f", "is_loop"),
     [
@@ -356,7 +358,7 @@ def test_sums_of_products_over_the_turns_of_a_loop_are_products() -> None:
     assert (LENGTH, 4, 4) not in squares
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_loops_give_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -455,6 +457,7 @@ def test_effects_are_not_rolled() -> None:
     assert roll(program) == program
 
 
+@pytest.mark.slow
 def test_a_compiled_loop_is_called_again_and_again() -> None:
     xs = arguments()
     for f in (recursion, written):

@@ -18,6 +18,9 @@ from tests.rules import sample
 
 Function = Callable[..., Any]
 
+FUNCTION: Final = r": [\w.]*"
+"""What the patterns of a function have in common: ``sum`` of ``reductions: sum(axis=0)``."""
+
 
 @dataclass(frozen=True)
 class Argument:

@@ -16,7 +16,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import value_under_trace
-from tests.patterns.pattern import Pattern, smooth, weights
+from tests.patterns.pattern import FUNCTION, Pattern, smooth, weights
 from tests.patterns.tables import FAMILIES
 
 PATTERNS = [
@@ -63,7 +63,8 @@ def _numpy(p: Pattern, values: list[Any]) -> list[Any] | None:
     return [np.asarray(y) for y in results]
 
 
-@pytest.mark.thinned(48)
+@pytest.mark.thinned(288)
+@pytest.mark.sampled(3, kind=FUNCTION)
 @every_pattern
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_results_have_numpys_dtype_and_gradients_the_arguments(p: Pattern) -> None:

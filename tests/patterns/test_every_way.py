@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.patterns.pattern import Pattern
+from tests.patterns.pattern import FUNCTION, Pattern
 from tests.patterns.test_patterns import every_pattern, of_floats
 from tests.properties.every_way import assert_every_way_agrees, of_parts
 
 
-@pytest.mark.thinned(48)
+@pytest.mark.thinned(384)
+@pytest.mark.sampled(6, kind=FUNCTION)
 @every_pattern
 def test_all_ways_to_the_jacobian_and_some_hessians_of_a_pattern_agree(
     family: str, p: Pattern, one_in: Callable[[int], bool]

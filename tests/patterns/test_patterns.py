@@ -15,7 +15,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.testing import check_grads
 from tests.numpy.agreement import assert_derivatives, assert_value
-from tests.patterns.pattern import Pattern, directions, smooth, weights
+from tests.patterns.pattern import FUNCTION, Pattern, directions, smooth, weights
 from tests.patterns.tables import FAMILIES
 from tests.together import together
 
@@ -64,7 +64,7 @@ def test_the_value_is_numpys(family: str, p: Pattern) -> None:
 
 
 @together
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(54)
 @every_pattern
 def test_both_modes_agree(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
@@ -72,13 +72,15 @@ def test_both_modes_agree(family: str, p: Pattern) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(6, kind=FUNCTION)
 @every_pattern
 def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
     check_grads(function, xs, order=p.order)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(48)
+@pytest.mark.sampled(3, kind=FUNCTION)
 @every_pattern
 def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
     if not p.batched:
@@ -92,7 +94,8 @@ def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
         np.testing.assert_allclose(g, loop, rtol=1e-9, atol=1e-9 * max(1.0, abs(loop).max()))
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(48)
+@pytest.mark.sampled(3, kind=FUNCTION)
 @every_pattern
 def test_float32_stays_float32(family: str, p: Pattern) -> None:
     values = p.values()
@@ -122,7 +125,8 @@ COMPARED = [
 ]
 
 
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(32)
+@pytest.mark.sampled(2, kind=FUNCTION)
 @pytest.mark.parametrize(("family", "p"), COMPARED)
 def test_a_peer_agrees(family: str, p: Pattern) -> None:
     frozen = FROZEN[family][p.name]

@@ -20,7 +20,7 @@ def check(problem: Problem, method: str) -> None:
     assert found.success
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(16)
 @pytest.mark.filterwarnings("ignore:Singular Jacobian matrix")
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: str(problem.number))
 def test_the_known_optimum_is_found(problem: Problem) -> None:

@@ -160,6 +160,7 @@ def test_what_solvers_cannot_vary_or_bound_is_refused() -> None:
         fd.nlp(3, None, np.ones(2))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_where_a_matrix_is_singular_everything_is_undefined() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.linalg.solve(np.reshape(x, (2, 2)), np.ones(2)))

@@ -187,7 +187,7 @@ def test_many_variables_have_the_derivatives_of_dense_matrices(
     np.testing.assert_allclose(sparse, dense, atol=1e-10)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(18)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
 def test_solutions_of_random_convex_programs_have_right_conditions_and_derivatives(

@@ -49,6 +49,7 @@ def test_solutions_are_containers_with_multipliers(method: str | None) -> None:
     assert found.iterations > 2
 
 
+@pytest.mark.slow
 def test_a_solver_without_derivatives_takes_constraints_too() -> None:
     found = hs71().solve("COBYQA")
     np.testing.assert_allclose(found.value, 17.01401729, rtol=1e-4)
@@ -79,6 +80,7 @@ def test_an_offset_of_a_linear_constraint_moves_its_bounds() -> None:
         np.testing.assert_allclose(p.solve(method).x, [1.0, 1.0], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_matrices_of_many_variables_are_sparse() -> None:
     def f(x: Any) -> Any:
         return np.sum((x[1:] - x[:-1] ** 2) ** 2) + np.sum(x)
@@ -132,6 +134,7 @@ def test_a_solver_that_gives_up_says_so() -> None:
     assert not fd.nlp(lambda x: np.log(x), None, 1.0).solution(np.array([-1.0])).success
 
 
+@pytest.mark.slow
 def test_variables_can_be_fixed() -> None:
     low, high = np.array([1.0, 0, 0]), np.array([1.0, 5, 5])
     p = fd.nlp(
@@ -141,6 +144,7 @@ def test_variables_can_be_fixed() -> None:
         np.testing.assert_allclose(p.solve(method).x, [1, *np.sqrt([1.5, 1.5])], 10.0**-digits)
 
 
+@pytest.mark.slow
 def test_iterations_can_be_watched() -> None:
     for method in ("SLSQP", "trust-constr", "COBYQA"):
         seen: list[Any] = []
@@ -149,6 +153,7 @@ def test_iterations_can_be_watched() -> None:
         assert seen[-1]["a"].shape == (3,)
 
 
+@pytest.mark.slow
 def test_progress_is_written_of_the_function_that_is_not_scaled(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -172,6 +177,7 @@ def steep(cost: float, unit: float) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_scaling_makes_solvers_blind_to_units() -> None:
     expected = steep(1.0, 1.0).solve()
     for cost, unit in ((1.0, 1.0), (1e8, 1e8), (1e12, 1e10), (1e16, 1e12)):
@@ -322,6 +328,7 @@ def test_where_f_has_no_minimum_there_is_no_success() -> None:
     assert not program.solve().success
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
 def test_solvers_come_back_from_where_a_function_is_not_defined(method: str) -> None:
     def barrier(x: Any) -> Any:

@@ -77,6 +77,7 @@ def test_right_derivatives_of_many_numbers_are_not_reported(case: Case) -> None:
     case.check(1)
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 1 << 20), st.integers(2, 5), st.sampled_from(["f8", "c16"]))
 def test_functions_of_symmetric_matrices_are_not_reported(seed: int, n: int, dtype: str) -> None:

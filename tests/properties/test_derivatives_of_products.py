@@ -182,6 +182,7 @@ DRAWN: Final = {
 }
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("kind", DRAWN)
 @given(st.integers(0, 1 << 30))
 def test_all_ways_to_the_derivatives_agree(kind: str, seed: int) -> None:
@@ -205,6 +206,7 @@ EXCHANGED: dict[str, Function] = {
 """Functions in which a square matrix meets its transpose."""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", EXCHANGED)
 def test_equal_lengths_do_not_hide_exchanged_axes(name: str) -> None:
     f = EXCHANGED[name]

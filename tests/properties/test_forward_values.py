@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def same_bits(x: Any, y: Any) -> bool:
     return bool(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
 
 
+@pytest.mark.slow
 @given(calls())
 def test_the_value_under_a_derivative_is_numpys_bit_for_bit(
     call: tuple[strategies.Function, tuple[Any, ...]],

@@ -113,7 +113,7 @@ def require_answer(text: str) -> None:
     assert all(c.isprintable() or c == "\n" for c in str(found))
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(30)
 @pytest.mark.parametrize("kind", WORDS)
 def test_every_kind_of_word_is_replaced_by_every_other(kind: str) -> None:
     for k, piece in enumerate(WORDS[kind]):
@@ -123,6 +123,7 @@ def test_every_kind_of_word_is_replaced_by_every_other(kind: str) -> None:
                 require_answer(text[:start] + piece + text[stop:])
 
 
+@pytest.mark.slow
 @examples(100, 3100)
 @given(changed_texts())
 def test_a_changed_text_is_read_or_answered(text: str) -> None:

@@ -174,6 +174,7 @@ def _has_traced_power(expression: Expression) -> bool:
     return (name == "**" and operands[1] not in CONSTANTS) or any(map(_has_traced_power, operands))
 
 
+@pytest.mark.slow
 @examples(20, 220)
 @given(expressions(3 if SLOW else 2))
 @example(("*", ("*", (">", "a", 0), "a"), "float32"))

@@ -7,6 +7,7 @@ from math import factorial
 from typing import Any, Final
 
 import numpy as np
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -172,6 +173,7 @@ def _require_chain_rule(e: Expression, x: Any, v: Any, found: Any) -> None:
         np.testing.assert_allclose(y, wanted, rtol=1e-8, atol=1e-8 * scale)
 
 
+@pytest.mark.slow
 @examples(5, 145)
 @given(
     flat(3 if SLOW else 2),
@@ -224,6 +226,7 @@ POWERS: Final[tuple[Callable[[Any], Any], ...]] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @examples(1, 200)
 @given(
     st.tuples(*[st.sampled_from(SUMS)] * 4),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 import funcdiff as fd
@@ -76,12 +77,13 @@ def require_backends(f: Any, *xs: Any) -> None:
         test_text.assert_same_bits(program, arrays)
 
 
-@examples(10, 170)
+@examples(6, 170)
 @given(shapings())
 def test_every_call_has_the_shapes_and_bits_of_the_first(call: Call) -> None:
     require_calls(call[0], *call[1])
 
 
+@pytest.mark.slow
 @examples(3, 135)
 @given(shapings())
 def test_every_backend_has_the_interpreters_shapes(call: Call) -> None:

@@ -247,6 +247,7 @@ def test_keys_are_equal_where_nothing_tells_values_apart(made: list[Recipe]) -> 
     require_keys(made)
 
 
+@pytest.mark.slow
 def test_all_atoms_have_keys_of_their_own() -> None:
     for kind in (Pair, Frozen, Attrs, _one_of, _fixed):
         require_keys([_made(kind, [atom]) for atom in ATOMS])

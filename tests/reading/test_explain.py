@@ -26,6 +26,7 @@ from tests.reading.planted import PLANTED, Planted, X
 # ---- faults --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("case", PLANTED.values(), ids=PLANTED)
 def test_a_planted_fault_is_found_in_its_line(case: Planted) -> None:
     report = fd.explain(fd.grad(case.f))(*case.args)

@@ -330,6 +330,7 @@ def test_a_value_of_the_function_is_not_called_a_derivative() -> None:
     assert "d_x = " in text
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["network_gradient", "recurrent_gradient", "square_root"])
 def test_texts_run_where_there_is_no_funcdiff(name: str, tmp_path: Path) -> None:
     kept: Kept = KEPT[name]

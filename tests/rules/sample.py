@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from funcdiff.core.recording.builder import Builder
 from funcdiff.core.types import ArrayType
 
 GOLDEN = (np.sqrt(5) - 1) / 2
+
+PRIMITIVE: Final = r"\[.*(?=-\d+\]$)"
+"""What the samples of a primitive have in common: ``add`` of ``add-3``."""
 
 
 class Sample(NamedTuple):

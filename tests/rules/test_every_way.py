@@ -11,7 +11,7 @@ import pytest
 from funcdiff import pytree
 from funcdiff.numpy.border.promotion import array
 from tests.properties.every_way import assert_every_way_agrees, of_parts
-from tests.rules.sample import Sample
+from tests.rules.sample import PRIMITIVE, Sample
 from tests.rules.test_rules import NAMED
 
 
@@ -28,7 +28,8 @@ def of_floats(entry: Sample) -> tuple[Callable[..., list[Any]], list[Any]]:
     return function, [entry.args[k] for k in places]
 
 
-@pytest.mark.thinned(40)
+@pytest.mark.thinned(320)
+@pytest.mark.sampled(5, kind=PRIMITIVE)
 @pytest.mark.parametrize("entry", NAMED.values(), ids=NAMED)
 def test_all_ways_to_the_jacobian_and_some_hessians_of_a_sample_agree(
     entry: Sample, one_in: Callable[[int], bool]

@@ -26,7 +26,7 @@ from funcdiff.ops.structure.structural import concatenate, iota, permute, reshap
 from funcdiff.space import broadcast, reduce_sum
 from funcdiff.testing.rules import check_labels
 from funcdiff.testing.subject import disagreement, rounding
-from tests.rules.sample import Sample
+from tests.rules.sample import PRIMITIVE, Sample
 from tests.rules.test_rules import NAMED
 
 SHAPES: Final = [shape for ndim in (1, 2, 3) for shape in product(range(4), repeat=ndim)]
@@ -100,6 +100,7 @@ def test_labels_hold_for_all_axes_and_lengths(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.thinned(24)
+@pytest.mark.sampled(3, kind=PRIMITIVE)
 @pytest.mark.parametrize("entry", NAMED.values(), ids=NAMED)
 def test_equations_run_row_by_row_if_labels_say_so(entry: Sample) -> None:
     xs = [np.asarray(x)[()] for x in entry.args]

@@ -146,7 +146,7 @@ MUTATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name) for m in MUTATIONS])
 def test_a_planted_bug_turns_the_samples_red(mutation: Mutation) -> None:
     with planted(mutation), pytest.raises(AssertionError, match="not so for"):

@@ -17,7 +17,7 @@ from funcdiff.reading import costs
 from funcdiff.reading.explanation import inspections
 from funcdiff.reading.views import TARGETS
 from funcdiff.testing import check_rules
-from tests.rules.sample import Sample
+from tests.rules.sample import PRIMITIVE, Sample
 
 FOLDER = Path(__file__).with_name("samples")
 FAMILIES = [
@@ -77,6 +77,7 @@ def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2, kind=PRIMITIVE)
 @pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
 def test_the_rules_hold_for_second_derivatives_and_some_third_ones(
     entry: Sample, one_in: Callable[[int], bool]

@@ -106,6 +106,7 @@ SOLVERS: dict[str, Solve] = {
 
 @pytest.mark.filterwarnings("ignore")
 @together
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_further_arguments_come_as_from_scipy(name: str, form: str) -> None:
@@ -169,6 +170,7 @@ TRACES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.filterwarnings("ignore")
 @together
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("trace", TRACES)
 @pytest.mark.parametrize("name", WITHOUT)
 def test_what_a_solver_finds_is_a_constant_of_what_its_function_does_not_depend_on(

@@ -52,6 +52,7 @@ def _circle(y: Any, _t: Any, m: Any) -> Any:
     return fd.numpy.array([y[1], m * (1 - y[0] ** 2) * y[1] - y[0]])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("f", "y0", "args"),
     [(_swing, [3.0, 0.0], (0.25, 5.0)), (_circle, [2.0, 0.0], (2.0,)), (_decay, Y0, (0.7,))],
@@ -110,6 +111,7 @@ def test_solve_ivp_with_lsoda_has_exact_derivatives() -> None:
     np.testing.assert_allclose(ended, -np.log(2) / 0.25, rtol=1e-6)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("end", [1.5, -1.5])
 def test_the_steps_of_lsoda_have_exact_derivatives(end: float) -> None:
     def spring(_t: Any, y: Any, k: Any) -> Any:
@@ -194,6 +196,7 @@ def test_implicit_methods_have_derivatives_over_no_time(method: str) -> None:
     assert fd.grad(fd.grad(last))(0.0) == pytest.approx(len(Y0) + Y0.sum(), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_a_solution_over_no_time_has_derivatives() -> None:
     def rate(y: Any, t: Any) -> Any:
         return np.exp(t) - y / 2

@@ -110,7 +110,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 TWICE = {"PPoly", "BPoly", "NdPPoly", "BSpline", "pchip of three", "akima", "least squares"}
 
 
-@pytest.mark.thinned(38)
+@pytest.mark.thinned(190)
 @pytest.mark.parametrize("name", CALLS)
 def test_splines_have_scipys_values_and_all_derivatives(name: str) -> None:
     call, *arrays = CALLS[name]
@@ -162,6 +162,7 @@ def test_akima_refuses_what_scipy_refuses() -> None:
         fd.vjp(evaluate, np.ones(3) * 1j)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("call", "arrays"), [
     (lambda s, t, x: s.BSpline.design_matrix(x, t, 3) @ COEFFICIENTS, (KNOTS, PLACES)),
     (lambda s, c, x: s.BSpline(KNOTS, c, 3).insert_knot(x, 2).c, (COEFFICIENTS, 1.1)),

@@ -40,6 +40,7 @@ def _reference(x: Any, y: Any, w: Any, s: Any, k: int, places: Any) -> Any:
     return BSpline(t, coefficients(root), k)(P)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("k", [1, 3, pytest.param(2, marks=pytest.mark.slow)])
 def test_smoothing_splines_are_differentiated_on_their_knots(k: int) -> None:
     smoothness = 0.2
@@ -133,7 +134,7 @@ def _best_penalty(x: Any, y: Any, w: Any) -> float:
     return float(minimize_scalar(criterion, bounds=(1e-3, len(x)), options=options).x)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("lam", [0.0, 0.3, None])
 def test_splines_of_a_penalty_are_those_of_scipy(lam: Any) -> None:
     generator = np.random.default_rng(4)  # the best λ of the second row is at its bound
@@ -162,6 +163,7 @@ def test_splines_of_a_penalty_are_those_of_scipy(lam: Any) -> None:
     np.testing.assert_allclose(found, by_weights(*arrays[1:]), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_same_spline_by_the_new_names() -> None:
     for s in (0.1, 0.3):
 
@@ -182,6 +184,7 @@ def test_the_same_spline_by_the_new_names() -> None:
         fd.grad(lambda y: interpolate.make_splrep(X, y, s=0.1, nest=10)(1.0))(Y)
 
 
+@pytest.mark.slow
 def test_what_decides_and_what_smooths_are_compiled_together() -> None:
     def f(x: Any, y: Any, w: Any, s: Any) -> Any:
         return np.sum(interpolate.UnivariateSpline(x, y, w, s=s)(P) ** 2)

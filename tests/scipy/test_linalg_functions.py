@@ -162,6 +162,7 @@ def _total(matrix: Any) -> Any:
     fd.grad, lambda f: fd.jit(fd.grad(f)), lambda f: fd.jacobian(f, mode="forward"), fd.hessian,
     lambda f: lambda a: fd.vmap(fd.grad(f))(np.stack([a, a]))[1],
 ])  # fmt: skip
+@pytest.mark.thinned(2)
 @together
 @pytest.mark.parametrize("name", EQUAL)
 def test_a_function_by_eigenvalues_has_the_derivatives_of_the_whole_at_equal_ones(

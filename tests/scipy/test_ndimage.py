@@ -185,6 +185,7 @@ def _unmoved(f: Any, x: Any) -> Any:
     return fd.vjp(lambda x: (x.ravel()[0], f(x)), x, has_aux=True)[2]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", INTEGRAL)
 def test_images_of_integers_are_rounded_or_cut_off_as_scipy_has_them(name: str) -> None:
     shift = np.array([0.55, 1.15])

@@ -280,6 +280,7 @@ def _by_parts(x: Any, a: Any) -> Any:
     return x * x - a if np.all(x > 0.5) else x - a
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("solve", [
     *(lambda a, name=name: getattr(optimize, name)(_by_parts, 0.1, 9.0, args=(a,))
       for name in BRACKETED),

@@ -133,7 +133,7 @@ def _differences(f: Callable[[Any], Any], x: Any, directions: Any) -> Any:
     return (4 * np.array(near) - np.array(far)) / 3
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(24)
 @pytest.mark.thinned(51)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", FORMATS)
@@ -164,7 +164,7 @@ def test_disorder_changes_no_value_and_no_derivative(name: str, kind: str, seed:
             np.testing.assert_allclose(directions @ gradient, slopes, rtol=1e-8, atol=1e-7)
 
 
-@pytest.mark.thinned(10)
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_given_matrix_is_left_in_its_disorder(name: str, kind: str) -> None:

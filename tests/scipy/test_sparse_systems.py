@@ -119,6 +119,7 @@ def test_least_squares_agree(name: str) -> None:
     assert_agrees("scipy.sparse", LEAST[name], ENTRIES, B, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_preconditioners_are_constants() -> None:
     def call(s: Any, d: Any, b: Any) -> Any:
         a = build(s, d)

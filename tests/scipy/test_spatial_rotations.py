@@ -127,7 +127,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(38)
+@pytest.mark.thinned(114)
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_rotations_agree(name: str) -> None:
@@ -174,6 +174,7 @@ def test_plain_rotations_are_scipys_own() -> None:
     assert equal == np.sum(v)
 
 
+@pytest.mark.slow
 def test_interpolated_rotations_move_with_the_times() -> None:
     def turned(t: Any) -> Any:
         return transform.Slerp(T, transform.Rotation.from_rotvec(V))(t).as_matrix()

@@ -88,7 +88,7 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
 """Name, number of an argument and arguments -> the derivatives by it, with mpmath."""
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("entry", DIGITS, ids=str)
 def test_both_derivatives_have_all_digits(entry: tuple[Any, ...]) -> None:
     name, k, *point = entry
@@ -105,7 +105,7 @@ def test_both_derivatives_have_all_digits(entry: tuple[Any, ...]) -> None:
     assert fd.vmap(fd.grad(f))(np.ones(0)).shape == (0,)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", ["elliprc", "elliprd", "elliprf", "elliprg", "elliprj"])
 def test_carlsons_integrals_have_all_derivatives(name: str) -> None:
     function, count = getattr(S, name), {"elliprc": 2, "elliprj": 4}.get(name, 3)
@@ -120,6 +120,7 @@ def test_carlsons_integrals_have_all_derivatives(name: str) -> None:
         check_grads(function, [row[0] + (k - 0.7) * 1j for k, row in enumerate(rows)], order=2)
 
 
+@pytest.mark.slow
 def test_carlsons_integrals_at_a_boundary_and_beyond_a_pole() -> None:
     assert fd.grad(S.elliprf)(0.0, 1.0, 2.0) == -np.inf
     assert fd.grad(S.elliprf)(np.inf, 1.0, 2.0) == 0
@@ -151,6 +152,7 @@ def test_zeta_functions_at_the_ends_of_their_domain() -> None:
         fd.jvp(lambda s: special.zeta(s, 1.3), (2.5 + 1j,), (1.0 + 0j,))
 
 
+@pytest.mark.slow
 def test_fresnels_integrals_to_infinity_are_right_on_both_sides() -> None:
     x = np.array([-6.0, -1.0, 0.0, 0.7, 100.0])
     for function, sign in ((S.modfresnelp, 1j), (S.modfresnelm, -1j)):
@@ -175,6 +177,7 @@ def test_single_precision_stays_single_precision(name: str, point: float) -> Non
     np.testing.assert_allclose(slope(np.float32), slope(np.float64), rtol=2e-5)
 
 
+@pytest.mark.slow
 def test_mathieus_functions_have_derivatives_by_parameter_and_place() -> None:
     q, x = np.array([-2.0, 5.0]), np.array([20.0, 71.0])
     for function in (S.mathieu_cem, S.mathieu_sem):

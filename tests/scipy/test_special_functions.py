@@ -47,7 +47,7 @@ def _arguments(name: str) -> list[Any]:
 
 
 @together
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(27)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 @pytest.mark.parametrize("name", sorted(UFUNCS))
 def test_a_ufunc_has_scipys_value_and_its_slope_by_each_argument(name: str, dtype: Any) -> None:

@@ -30,6 +30,7 @@ SLOPES: dict[tuple[str, tuple[float, ...]], tuple[float, ...]] = {
 
 
 @together
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("call", SLOPES, ids=str)
 def test_slopes_are_those_of_the_implicit_function(call: tuple[str, tuple[float, ...]]) -> None:
     name, point = call
@@ -115,6 +116,7 @@ def test_slopes_of_the_noncentral_t_distribution_are_reflected_and_those_of_its_
 
 
 @together
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "point", "places"), [
     ("gammaincinv", (1.7, 0.0), (0,)),
     ("gammainccinv", (0.6, 1.0), (0,)),

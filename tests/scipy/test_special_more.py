@@ -138,6 +138,7 @@ STUDENT = {
 """Degrees of freedom and values -> the derivatives by the first, with mpmath."""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("point", STUDENT)
 def test_by_degrees_of_freedom_students_distribution_keeps_its_digits(point: Any) -> None:
     slope, bend = STUDENT[point]

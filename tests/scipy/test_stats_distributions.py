@@ -83,7 +83,7 @@ def assert_derivatives(call: Callable[..., Any], *point: Any) -> None:
     np.testing.assert_allclose(second, quotient(slope, 1e-4), rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.thinned(22)
+@pytest.mark.thinned(154)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_every_method_of_a_continuous_distribution(name: str) -> None:
     shapes = CONTINUOUS[name]
@@ -231,7 +231,7 @@ SUMS: dict[str, tuple[Callable[..., tuple[Any, ...]], float]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_of_powers_and_densities_with_bessels_functions_have_derivatives(name: str) -> None:
     methods, shape = SUMS[name]
@@ -240,6 +240,7 @@ def test_sums_of_powers_and_densities_with_bessels_functions_have_derivatives(na
         assert_derivatives(part, np.asarray(shape))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The integral is probably divergent")
 def test_an_infinite_moment_has_no_derivative_of_any_order() -> None:
     for moment, shape in (
@@ -633,6 +634,7 @@ def test_integrals_over_densities_with_corners_or_chosen_formulas_have_derivativ
     assert slope == pytest.approx(0.111884684160666, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_mixed_derivatives_of_integrated_probabilities_agree_on_both_sides_of_the_median() -> None:
     for x in (0.5, 2.5):
         bent = fd.hessian(lambda v: stats.rice.cdf(v[0], v[1]))(np.array([x, 0.77]))
@@ -640,6 +642,7 @@ def test_mixed_derivatives_of_integrated_probabilities_agree_on_both_sides_of_th
         np.testing.assert_allclose([bent[0, 1], bent[1, 0]], slope, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_pearson3_is_smooth_where_it_is_normal_and_skellam_is_a_function_of_both_means() -> None:
     x = np.array([-0.5, 0.9])
     at_normal = fd.jacrev(stats.pearson3.pdf, argnums=1)(x, 0.0)  # φ·(x³ - 3x)/6
@@ -659,6 +662,7 @@ def test_pearson3_is_smooth_where_it_is_normal_and_skellam_is_a_function_of_both
         )
 
 
+@pytest.mark.slow
 def test_skellam_has_derivatives_by_both_means_as_by_mpmath() -> None:
     near = np.array([-0.047002899973825801, 0.13897878035717745])
     far = np.array([-1.1373746473665912e-5, 2.144860582806013e-6])

@@ -135,6 +135,7 @@ def test_random_matrices_move_with_both_parameters() -> None:
     np.testing.assert_allclose(np.einsum("ijkk", moved), (high - low) / 2e-6, rtol=1e-7)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["t", "dirichlet", "invwishart", "matrix t"])
 def test_from_a_seed_the_same_is_drawn_where_values_are_not_known(name: str) -> None:
     draw, parameters = DRAWS[name]

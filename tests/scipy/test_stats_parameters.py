@@ -16,6 +16,7 @@ from tests.scipy.freeze_tails import FILE
 from tests.together import together
 
 
+@pytest.mark.slow
 def test_moments_of_extreme_values_have_derivatives_in_the_midst_of_their_family() -> None:
     # those of (1 - Γ(1 + c))/c and of the other cumulants, with mpmath
     slopes = {
@@ -79,7 +80,7 @@ def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> 
 
 
 @together
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize(("name", "shapes", "x", "expected"), json.loads(FILE.read_text()))
 def test_tails_have_the_derivatives_that_mpmath_finds(
     name: str, shapes: list[float], x: float, expected: dict[str, Any]
@@ -132,6 +133,7 @@ SUMS: dict[str, tuple[Any, ...]] = {
 
 
 @together
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.filterwarnings("ignore:.*did not converge:RuntimeWarning")
 def test_means_over_counts_need_no_values(name: str) -> None:

@@ -62,6 +62,7 @@ def _integral(low: Any, high: Any, mean: Any, cov: Any, df: Any = None) -> Any:
     return scipy.integrate.dblquad(lambda y, x: density([x, y]), a, b, c, d, **options)[0]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("df", [None, 4.3, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_probabilities_between_limits_move_with_all_that_they_depend_on(df: float | None) -> None:
     point = (LOW, HIGH, MEAN, COV, *(() if df is None else (np.asarray(df),)))

@@ -150,7 +150,7 @@ def test_statistics_agree(name: str) -> None:
     assert_agrees("scipy.stats", call, *arrays, rtol=1e-10 if "expectile" in name else 1e-12)
 
 
-@pytest.mark.thinned(13)
+@pytest.mark.thinned(91)
 @pytest.mark.parametrize("name", TESTS)
 def test_tests_agree(name: str) -> None:
     call, *arrays = TESTS[name]
@@ -250,6 +250,7 @@ def test_a_sample_is_described_by_what_is_a_number() -> None:
         fd.jacobian(lambda x: parts(fd.scipy.stats, np.stack([x, x])))(x)
 
 
+@pytest.mark.slow
 def test_the_power_mean_is_smooth_in_its_power() -> None:
     a, weights = np.array([1.2, 0.4, 2.3]), np.array([0.3, 0.5, 0.4])
 

@@ -45,7 +45,7 @@ def _promised() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-@pytest.mark.thinned(14)
+@pytest.mark.thinned(28)
 def test_calls_of_all_wings_have_scipys_values_and_derivatives(name: str) -> None:
     call, arrays = RIGHT[name]
     assert_right(call, arrays)

@@ -36,7 +36,7 @@ def _outcome(f: Function, x: Any) -> tuple[float, str]:
 
 
 @together
-@pytest.mark.thinned(33)
+@pytest.mark.thinned(165)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_attempts_do_the_same_under_every_transform(seed: int) -> None:
     f, text = program(seed)

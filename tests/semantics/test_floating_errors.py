@@ -74,6 +74,7 @@ def _agrees(name: str, found: Outcome, wanted: Outcome) -> bool:
 
 
 @pytest.mark.thinned(32)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(160))
 def test_random_programs_raise_what_the_plain_call_raises(seed: int) -> None:
     program, random = generated(seed), Random(seed)

@@ -219,7 +219,7 @@ def _quotient(f: Callable[[Any], Any], z: complex) -> complex:
     return complex((f(ends[0]) - f(ends[1])) / (2 * STEP * (1 if along_real else 1j)))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_the_slope_on_a_cut_is_that_of_the_side_of_the_zero(f: Callable[[Any], Any]) -> None:
     for z in ON_CUTS:

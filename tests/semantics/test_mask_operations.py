@@ -231,7 +231,7 @@ AROUND: Final[dict[str, Callable[[Function], Function]]] = {
 }
 
 
-@pytest.mark.thinned(19)
+@pytest.mark.thinned(57)
 @pytest.mark.parametrize("case", CASES)
 def test_masked_values_make_true_zeros_in_second_derivatives(case: str) -> None:
     make, _ = CASES[case]

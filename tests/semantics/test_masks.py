@@ -111,7 +111,7 @@ MASKS: Final[dict[str, Callable[[Function, Any], Any]]] = {
 }
 
 
-@pytest.mark.thinned(38)
+@pytest.mark.thinned(114)
 @pytest.mark.parametrize("name", UNSAFE)
 @pytest.mark.parametrize("mask", ["where", "boolean index"])
 def test_an_unsafe_function_contributes_a_true_zero_where_it_is_masked(

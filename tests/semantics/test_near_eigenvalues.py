@@ -60,7 +60,7 @@ def _along(f: Function, a: Any, b: Any, order: int) -> Any:
 
 
 @together
-@pytest.mark.thinned(13)
+@pytest.mark.thinned(65)
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("name", BY_EIGENVALUES)
@@ -74,6 +74,7 @@ def test_functions_of_eigenvalues_keep_their_digits(name: str, gap: float, order
 
 
 @together
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("name", BY_SINGULAR_VALUES)

@@ -61,7 +61,7 @@ NESTED: Final[dict[str, Callable[[Function, Any], Any]]] = {
 }
 
 
-@pytest.mark.thinned(19)
+@pytest.mark.thinned(95)
 @pytest.mark.parametrize("nested", NESTED)
 @pytest.mark.parametrize("name", ["sqrt", "1 / x"])
 def test_a_mask_within_or_around_a_branch_or_a_loop_makes_true_zeros(

@@ -135,6 +135,7 @@ def test_the_triangle_that_is_read_has_the_derivative(
 
 
 @together
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "f", "side"), CASES)
 def test_a_symmetric_matrix_has_a_symmetric_gradient(name: str, f: Function, side: int) -> None:
     for matrix in [POSITIVE] if "sym" in name else [POSITIVE, HERMITIAN]:
@@ -147,6 +148,7 @@ def test_a_symmetric_matrix_has_a_symmetric_gradient(name: str, f: Function, sid
 
 
 @together
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_higher_derivatives_are_of_the_triangle_that_is_read(order: int) -> None:
     def entries(f: Function) -> Function:

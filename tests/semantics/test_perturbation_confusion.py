@@ -85,6 +85,7 @@ NESTED: dict[str, tuple[Nested, float]] = {
 
 
 @together
+@pytest.mark.thinned(3)
 @every_mix
 @pytest.mark.parametrize("name", NESTED)
 def test_siskind_pearlmutter_an_inner_derivative_knows_its_own_perturbation_alone(

@@ -107,6 +107,7 @@ def test_every_order_of_an_integer_power_is_exact(n: int, x: float) -> None:
         np.testing.assert_allclose(f(x), expected, rtol=1e-15, err_msg=f"order {order}")
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 def test_powers_of_numbers_have_the_bits_of_their_operator(kind: Any) -> None:
     functions: list[Callable[..., Any]] = [

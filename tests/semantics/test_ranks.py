@@ -33,6 +33,7 @@ RANKED: dict[str, Function] = {
 
 
 @together
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("a", [TALL, THIN])
 @pytest.mark.parametrize("name", RANKED)
 def test_what_depends_on_the_rank_is_right_or_refused(name: str, a: Any) -> None:
@@ -88,6 +89,7 @@ def _density(s: Any, name: str = "multivariate_normal") -> Any:
     return getattr(distributions, name).logpdf(x, np.zeros(3), s, allow_singular=True)
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("name", ["multivariate_normal", "multivariate_t"])
 def test_a_density_on_a_plane_has_scipys_value_and_a_derivative_along_it(name: str) -> None:

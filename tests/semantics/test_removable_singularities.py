@@ -242,6 +242,7 @@ STEEP: Final[dict[str, tuple[Function, float, float, float]]] = {
 """Functions at the end of their domain, with the limits of two derivatives."""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", STEEP)
 @pytest.mark.filterwarnings("ignore:divide by zero encountered")
 def test_infinite_derivatives_are_the_same_however_they_are_asked_for(name: str) -> None:

@@ -69,7 +69,7 @@ def _assert_derivatives(f: Callable[[Any], Any], x: Any) -> None:
     np.testing.assert_allclose(fd.hvp(weighted, (x,), (t,)), moved, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("phase", [1.0, 0.6 + 0.8j], ids=["real", "complex"])
 @pytest.mark.parametrize(("f", "values"), [
     (_rebuilt, (1.0, 1.0, 1.0)),

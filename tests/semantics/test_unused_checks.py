@@ -117,7 +117,7 @@ TRANSFORMS: Final[dict[str, Callable[[Function], Function]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_unused_checks_raise_under_every_transform(f: Function, name: str) -> None:

@@ -110,6 +110,7 @@ def test_check_rules_says_what_is_wrong_and_prints_the_program() -> None:
     assert "stop_gradient %0" in message
 
 
+@pytest.mark.slow
 def test_hypothesis_is_needed_for_strategies_alone_which_say_what_to_install() -> None:
     code = (
         "import sys, funcdiff.testing\n"
@@ -165,6 +166,7 @@ def test_a_derivative_of_a_step_is_found_not_to_settle() -> None:
 SYMMETRIC = np.array([[2.0, 0.3, -0.4], [0.3, 1.5, 0.2], [-0.4, 0.2, 3.1]])
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "f",
     [

@@ -44,6 +44,7 @@ def test_the_second_order_term_is_exact_for_few_numbers_and_for_elementwise_func
     assert "result[99] is 0.176," in told(lambda x: x**2, x, std=np.where(x < 2, 0, 0.42))[0]
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("part", [0.02, 0.049, 0.051, 0.099, 0.101, 3.0])
 def test_terms_are_told_from_a_tenth_of_the_deviation_on(
     part: float, monkeypatch: pytest.MonkeyPatch
@@ -146,6 +147,7 @@ KINKED: dict[str, Callable[[Any], Any]] = {
 
 
 @together
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", KINKED)
 def test_a_kink_within_a_deviation_is_told_with_its_line(name: str) -> None:
     for x in (0.94, 1.06):
