@@ -16,11 +16,11 @@ import funcdiff.passes as passes
 from funcdiff.core.atoms import Atom, Literal, Var, literal
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Program, atoms_in_use, equation
+from funcdiff.core.program import Equation, Program, atoms_in_use, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
-from funcdiff.core.running.walk import maker, operands_of
+from funcdiff.core.running.walk import inline, maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
 from funcdiff.space import instantiate
@@ -87,7 +87,8 @@ class NeedsProgramError(Exception):
 class Step(NamedTuple):
     """The derivative of an operation."""
 
-    # From operands, results, and tangents or cotangents, to the cotangents or tangents.
+    # From operands, results, and tangents or cotangents, to the cotangents or tangents; that of
+    # an elementwise operation is for arrays of one element (see `step_program`).
     program: Program
     run: Callable[..., Sequence[Any]]  # computes it
     places: tuple[int, ...]  # indices of operands or results with tangents or cotangents
@@ -98,9 +99,9 @@ class Step(NamedTuple):
     add: Callable[..., Any] | None = None
 
 
-Steps: TypeAlias = dict[tuple[Any, ...], Any]
+Steps: TypeAlias = dict[tuple[Mask, Mask | None], "Step"]
 """The derivatives of an operation, by which operands are active and which results have cotangents,
-None for tangents: steps and, with a third entry, programs of numbers."""
+None for tangents."""
 
 
 def pull_step(op: Operation, active: Mask, present: Mask) -> Step:
@@ -123,29 +124,38 @@ def _steps(op: Operation) -> Steps:
 
 
 def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
-    facts, shape = op.primitive.facts, op.operands[0].shape
-    found = None
-    if op.primitive.pointwise and op.params is NONE and shape:
-        numbers = tuple([t.with_shape(()) for t in op.operands])
-        number = operation(op.primitive, NONE, numbers)  # whose derivative serves for all shapes
-        steps, key = _steps(number), (active, present, "numbers")
-        derived: Derived | None = steps.get(key)
-        if derived is None:
-            derived = steps[key] = _derive(number, active, present)
-        found = _step(derived._replace(program=_spread(derived.program, shape)))
-    elif facts.model is not None:
-        model = operation(op.primitive, facts.model(op.params), op.operands)
-        if model is not op:
-            step = _steps(model).get((active, present)) or _keep(model, active, present)
-            found = _move(step, model.params, op.params)
+    model, found = _model(op), None
+    if model is not op:
+        step = _steps(model).get((active, present)) or _keep(model, active, present)
+        found = step if _is_of_any_shape(op) else _move(step, model.params, op.params)
     if found is None:
         found = _step(_derive(op, active, present))
     _steps(op)[active, present] = found
     return found
 
 
+def _is_of_any_shape(op: Operation) -> bool:
+    """Whether an operation has the derivative of that on arrays of one element."""
+    return op.primitive.pointwise and op.params is NONE and op.operands[0].shape != ()
+
+
+def _model(op: Operation) -> Operation:
+    """Return the operation from whose derivative that of this one follows: itself, or another."""
+    primitive, params, types = op.primitive, op.params, op.operands
+    if _is_of_any_shape(op):
+        types = tuple([t.with_shape((1,)) for t in types])
+    elif primitive.facts.model is not None:
+        params = primitive.facts.model(params)
+    return operation(primitive, params, types)
+
+
+def step_program(op: Operation, step: Step) -> Program:
+    """Return the program of a derivative with the types that it has for an operation."""
+    return _spread(step.program, op.operands[0].shape) if _is_of_any_shape(op) else step.program
+
+
 def _spread(program: Program, shape: tuple[int, ...]) -> Program:
-    """Return a program of elementwise operations for arrays, given that for numbers."""
+    """Return a program of elementwise operations for arrays of a shape, given that for another."""
     atoms = atoms_in_use(program).union(program.inputs, *[eq.results for eq in program.equations])
     wide: dict[Atom, Any] = {
         x: Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
@@ -210,16 +220,19 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     if not is_of_arrays(op) or op.primitive.facts.spectral:
         raise NeedsProgramError
     with Builder("step", SHARED) as builder:
-        linear, residuals = _linearize(op, active, builder)
+        program, residuals = _linearize(op, active, builder)
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
             ts = map(builder.input, compress(op.operands, active))
             flags, operands = moving + known, [*ts, *residuals]
         else:
-            linear = transpose.__wrapped__(linear, moving + known, present)
+            program = transpose.__wrapped__(program, moving + known, present)
             cts = map(builder.input, compress(op.results, present))
             flags, operands = known + (True,) * sum(present), [*residuals, *cts]
-        outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
+        if len(program.equations) > 1:
+            outputs = passes.simplify.inline_simplified_linear(program, operands, flags)
+        else:
+            outputs = inline(program, operands)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
 
@@ -231,6 +244,12 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
     """
     xs = [builder.input(t) for t in op.operands]
     builder.know(op, [x.atom for x in xs])
+    if _is_linear(op, active):
+        order = sorted(range(len(xs)), key=lambda k: not active[k])
+        inputs = {k: Var(number, op.operands[k]) for number, k in enumerate(order)}
+        results = tuple([Var(number, t) for number, t in enumerate(op.results, len(xs))])
+        eq = Equation(op, tuple([inputs[k] for k in range(len(xs))]), results)
+        return Program(tuple(inputs.values()), (eq,), results), [xs[k] for k in order[sum(active):]]
     with Builder("step", HOISTING) as inner:
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
@@ -238,6 +257,13 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
     if eigen_differential_p in [eq.operation.primitive for eq in linear.equations]:
         raise NeedsProgramError
     return linear, inner.captures
+
+
+def _is_linear(op: Operation, active: Mask) -> bool:
+    """Whether an operation is linear in its active operands together: its own derivative."""
+    linear = op.primitive.facts.linear
+    places = range(len(active))
+    return linear is not None and tuple(compress(places, active)) == tuple(places[linear])
 
 
 def _drop_zeros(

@@ -55,7 +55,7 @@ class Observer(Protocol):
     def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
         """Run the operation that makes a variable, as ``op.run(*operands)`` does."""
 
-    def pull(self, number: int, step: Step) -> Step:
+    def pull(self, number: int, op: Operation, step: Step) -> Step:
         """Return what does the same as the derivative of the operation that makes a variable."""
 
 
@@ -148,7 +148,7 @@ class Tape:
                 gathered[number] = None
                 step = pull_step(op, active, _ALONE)
                 if observer:
-                    step = observer.pull(number, step)
+                    step = observer.pull(number, op, step)
                 cts = step.run(*operands, *results, ct)
             else:
                 after = number + op.result_count
@@ -159,7 +159,7 @@ class Tape:
                 gathered[number:after] = [None] * op.result_count
                 step = pull_step(op, active, present)
                 if observer:
-                    step = observer.pull(number, step)
+                    step = observer.pull(number, op, step)
                 cts = step.run(*operands, *results, *(ct for ct in given if ct is not None))
             if step.add is not None:
                 number, type_ = entry[1 + step.places[0]], op.operands[step.places[0]]

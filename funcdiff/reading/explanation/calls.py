@@ -19,7 +19,7 @@ from funcdiff.api.calls.transformed import Transformed
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.jit import JittedFunction
-from funcdiff.backend.tape.steps import NeedsProgramError, Step
+from funcdiff.backend.tape.steps import NeedsProgramError, Step, step_program
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Atom, Entry, Literal, Ref
 from funcdiff.core.origins import UNKNOWN, Origin, Place, reader
@@ -290,6 +290,7 @@ class _Pulled:
     """A derivative of an operation, as a line uses it: as it is and timed, and how often."""
 
     line: int
+    op: Operation
     step: Step
     timed: Step
     count: int = 0
@@ -302,7 +303,7 @@ class _Watch:
         self.sweep = Sweep()
         self._plan, self._line_of = plan, plan.line_of
         self._forward, self._backward = ([0.0] * len(plan.lines) for _ in range(2))
-        self._pulled: dict[tuple[int, int], _Pulled] = {}
+        self._pulled: dict[tuple[int, Operation, int], _Pulled] = {}
 
     def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
         """Run an operation, and look at the results."""
@@ -318,12 +319,13 @@ class _Watch:
             self.sweep.look(self._plan.looks[number], operands, ys)
         return results
 
-    def pull(self, number: int, step: Step) -> Step:
+    def pull(self, number: int, op: Operation, step: Step) -> Step:
         """Return a derivative that is timed, the same for each use of a line."""
         line = self._line_of[number]
-        pulled = self._pulled.get((line, id(step)))
+        key = line, op, id(step)
+        pulled = self._pulled.get(key)
         if pulled is None:
-            pulled = self._pulled[line, id(step)] = _Pulled(line, step, self._time(line, step))
+            pulled = self._pulled[key] = _Pulled(line, op, step, self._time(line, step))
         pulled.count += 1
         return pulled.timed
 
@@ -350,7 +352,7 @@ class _Watch:
         derived = [Origin(place=origin.place, derived=True) for origin in lines]
         for pulled in self._pulled.values():
             row = counts.setdefault(derived[pulled.line], [0, 0, 0, 0])
-            for k, count in enumerate(counts_of_step(pulled.step.program)):
+            for k, count in enumerate(counts_of_step(step_program(pulled.op, pulled.step))):
                 row[k] += pulled.count * count
         for origin, taken in zip(derived, self._backward, strict=True):
             if taken:
