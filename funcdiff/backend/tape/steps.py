@@ -219,6 +219,8 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     """Linearize the operation in its operands and results, and transpose that for cotangents."""
     if not is_of_arrays(op) or op.primitive.facts.spectral:
         raise NeedsProgramError
+    if present is None and is_linear(op, active):
+        return _applied_to_tangents(op, active)
     with Builder("step", SHARED) as builder:
         program, residuals = _linearize(op, active, builder)
         moving, known = (True,) * sum(active), (False,) * len(residuals)
@@ -244,7 +246,7 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
     """
     xs = [builder.input(t) for t in op.operands]
     builder.know(op, [x.atom for x in xs])
-    if _is_linear(op, active):
+    if is_linear(op, active):
         order = sorted(range(len(xs)), key=lambda k: not active[k])
         inputs = {k: Var(number, op.operands[k]) for number, k in enumerate(order)}
         results = tuple([Var(number, t) for number, t in enumerate(op.results, len(xs))])
@@ -259,11 +261,25 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
     return linear, inner.captures
 
 
-def _is_linear(op: Operation, active: Mask) -> bool:
+def is_linear(op: Operation, active: Mask) -> bool:
     """Whether an operation is linear in its active operands together: its own derivative."""
-    linear = op.primitive.facts.linear
-    places = range(len(active))
-    return linear is not None and tuple(compress(places, active)) == tuple(places[linear])
+    facts, places = op.primitive.facts, range(len(active))
+    if op.primitive.transpose is None:
+        return False
+    together = () if facts.linear is None else tuple(places[facts.linear])
+    moving = tuple(compress(places, active))
+    return moving == together or (facts.elements == "multiplied" and len(moving) == 1)
+
+
+def _applied_to_tangents(op: Operation, active: Mask) -> Derived:
+    """Return the forward derivative of an operation that is its own."""
+    moving = tuple(compress(op.operands, active))
+    inputs = tuple([Var(k, t) for k, t in enumerate((*op.operands, *op.results, *moving))])
+    ts = iter(inputs[-len(moving):])
+    operands = tuple([next(ts) if on else x for x, on in zip(inputs, active, strict=False)])
+    results = tuple([Var(k, t) for k, t in enumerate(op.results, len(inputs))])
+    program = Program(inputs, (Equation(op, operands, results),), results)
+    return Derived(program, tuple(range(op.result_count)), None)
 
 
 def _drop_zeros(
