@@ -157,6 +157,21 @@ def gradient_program(
         return Gradient(builder.program(outputs), type_, known)
 
 
+def gradient_alone(
+    recording: Recording,
+    count: int,
+    holomorphic: bool,
+    wants_value: bool,
+    elementwise: bool,  # noqa: FBT001
+) -> Program:
+    """Return the program of a gradient, of an output that has one."""
+    found = gradient_program(
+        recording, count, holomorphic=holomorphic, wants_value=wants_value, elementwise=elementwise
+    )
+    assert found.program is not None
+    return found.program
+
+
 @memoised
 def derivative_program(recording: Recording, place: int, n: int, results: int) -> Program:
     """Derive the n-th derivatives of the first `results` outputs by one scalar input.

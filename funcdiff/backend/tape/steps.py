@@ -41,7 +41,7 @@ def closure(program: Program) -> Callable[..., Sequence[Any]]:
     """Return a function that computes what the interpreter does; a long program stays there."""
     program = as_run(program)
     if len(program.equations) > _MOST:
-        return Executable(program)
+        return Executable(program).interpret  # for arrays of other shapes, too
     constants: list[Any] = []
 
     def name(atom: Atom) -> str:
@@ -217,12 +217,12 @@ class Derived(NamedTuple):
 
 def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     """Linearize the operation in its operands and results, and transpose that for cotangents."""
-    if not is_of_arrays(op) or op.primitive.facts.spectral:
-        raise NeedsProgramError
     if present is None and is_linear(op, active):
         return _applied_to_tangents(op, active)
     with Builder("step", SHARED) as builder:
-        program, residuals = _linearize(op, active, builder)
+        xs = [builder.input(t) for t in op.operands]
+        builder.know(op, [x.atom for x in xs])
+        program, residuals = linear_part(op, active, xs)
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
             ts = map(builder.input, compress(op.operands, active))
@@ -239,19 +239,20 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
 
 
-def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:
-    """Return ``(*tangents, *residuals) -> tangents``, and the residuals.
-
-    Operands and results become inputs of the builder, which records what is computed of them.
-    """
-    xs = [builder.input(t) for t in op.operands]
-    builder.know(op, [x.atom for x in xs])
+def linear_part(
+    op: Operation, active: Mask, xs: Sequence[Tracer]
+) -> tuple[Program, Sequence[Tracer]]:
+    """Return ``(*tangents, *residuals) -> tangents``, and the residuals, computed of operands."""
+    if not is_of_arrays(op) or op.primitive.facts.spectral:
+        raise NeedsProgramError
     if is_linear(op, active):
         order = sorted(range(len(xs)), key=lambda k: not active[k])
         inputs = {k: Var(number, op.operands[k]) for number, k in enumerate(order)}
         results = tuple([Var(number, t) for number, t in enumerate(op.results, len(xs))])
         eq = Equation(op, tuple([inputs[k] for k in range(len(xs))]), results)
-        return Program(tuple(inputs.values()), (eq,), results), [xs[k] for k in order[sum(active):]]
+        return Program(tuple(inputs.values()), (eq,), results), [
+            xs[k] for k in order[sum(active) :]
+        ]
     with Builder("step", HOISTING) as inner:
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
@@ -275,7 +276,7 @@ def _applied_to_tangents(op: Operation, active: Mask) -> Derived:
     """Return the forward derivative of an operation that is its own."""
     moving = tuple(compress(op.operands, active))
     inputs = tuple([Var(k, t) for k, t in enumerate((*op.operands, *op.results, *moving))])
-    ts = iter(inputs[-len(moving):])
+    ts = iter(inputs[-len(moving) :])
     operands = tuple([next(ts) if on else x for x, on in zip(inputs, active, strict=False)])
     results = tuple([Var(k, t) for k, t in enumerate(op.results, len(inputs))])
     program = Program(inputs, (Equation(op, operands, results),), results)
@@ -291,12 +292,20 @@ def _drop_zeros(
         if not (isinstance(y.atom, Literal) and y.atom.value == 0)
     ]  # fmt: skip
     ys, adds = [y for _, y in kept], None
-    head = maker(ys[0]) if adds_up and len(ys) == 1 else None
-    if head is not None and head.primitive.facts.elements == "added":
-        base, *values = operands_of(ys[0], head)
-        if isinstance(base.atom, Literal) and base.atom.value == 0:
-            ys, adds = values, (head.primitive, head.params)
+    parts = sum_parts(ys[0]) if adds_up and len(ys) == 1 else None
+    if parts is not None:
+        head, ys = parts
+        adds = head.primitive, head.params
     return Derived(builder.program(ys), tuple([place for place, _ in kept]), adds)
+
+
+def sum_parts(y: Tracer) -> tuple[Operation, list[Tracer]] | None:
+    """Return the operation and the values that it adds to zeros, if that is what makes `y`."""
+    head = maker(y)
+    if head is None or head.primitive.facts.elements != "added":
+        return None
+    base, *values = operands_of(y, head)
+    return (head, values) if isinstance(base.atom, Literal) and base.atom.value == 0 else None
 
 
 def _step(derived: Derived) -> Step:
