@@ -124,7 +124,7 @@ class Trace(NamedTuple):
         )
 
     @property
-    def known(self) -> Sequence[Any]:
+    def first_values(self) -> Sequence[Any]:
         """The values of the first variables, if the program has all of these."""
         return () if self.recording[3] else self.evaluated
 

@@ -29,7 +29,7 @@ from funcdiff.backend.tape.tape import (
     check_finite,
     comes_back,
 )
-from funcdiff.backend.tape.traced import TRACED
+from funcdiff.backend.tape.traced import TRACED, goes_by_tape
 from funcdiff.core.late import computed
 from funcdiff.core.origins import reader
 from funcdiff.core.program import Program
@@ -77,14 +77,14 @@ def gradient(
             *(tape.outputs if wants_value else tape.outputs[1:]),
         ]
 
-    derived = gradient_alone, (trace.recording, count, *kind.values())
+    of = trace.recording, count, tuple(kind.items())
     if any_traced(operands):
-        return recorded_by_tape(trace, operands, by_tape, *derived)
+        return record_by_tape(trace, operands, by_tape, gradient_alone, of)
     if not is_new(gradient_program, trace, operands, count, **kind):
         return None
     return verify_results(
         attempt(_finite, by_tape, operands, slice(count)),
-        lambda: (derived[0](*derived[1]), ()),
+        lambda: (gradient_alone(*of), ()),
         operands,
     )
 
@@ -100,7 +100,7 @@ def _finite(by_tape: ByTape, operands: Sequence[Any], derivatives: slice) -> lis
     return results
 
 
-def recorded_by_tape(
+def record_by_tape(
     trace: Trace,
     operands: Sequence[Any],
     by_tape: ByTape,
@@ -113,7 +113,9 @@ def recorded_by_tape(
     it has to be used here as well.
     """
     builder = current_builder()
-    if builder is None or not builder.policy.is_of_tape or trace.calls or reader.get() is not None:
+    if builder is None or not builder.policy.is_of_tape or reader.get() is not None:
+        return None
+    if trace.calls or not goes_by_tape(trace.recording[0]):
         return None
     xs = as_tracers(operands)
     refs = tuple(map(builder.ref, xs))
@@ -166,7 +168,7 @@ class LinearMap:
         self._types = types if kind is PULLBACK else [y.type for y in trace.outputs]
         self._tape: Tape | None = None
         self._calls = 0
-        self._evaluated = {"evaluated": len(trace.known)} if trace.known else {}
+        self._evaluated = {"evaluated": len(trace.first_values)} if trace.first_values else {}
         derived = kind.programs.peek(trace.recording, *self._size, **self._evaluated)
         if derived is None and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
@@ -210,7 +212,7 @@ class LinearMap:
     def _programs(self) -> _Derived:
         """The programs, and what the first of them computes."""
         programs = self._kind.programs(self._trace.recording, *self._size, **self._evaluated)
-        known = [self._trace.known[k] for k in programs.known] if self._evaluated else []
+        known = [self._trace.first_values[k] for k in programs.known] if self._evaluated else []
         results = run(programs.primal, [*self._operands, *known], self._trace)
         outputs, residuals = split_residuals(results, self._trace)
         return _Derived(programs, outputs, residuals)
@@ -244,7 +246,7 @@ def pushforward(
 
     of = trace.recording, count, results
     if any_traced(given):
-        return recorded_by_tape(trace, given, by_tape, jvp_program, of)
+        return record_by_tape(trace, given, by_tape, jvp_program, of)
     if not is_new(jvp_program, trace, given, count, results):
         return None
     tangents_of = slice(len(trace.recording[1]), None)

@@ -157,19 +157,11 @@ def gradient_program(
         return Gradient(builder.program(outputs), type_, known)
 
 
-def gradient_alone(
-    recording: Recording,
-    count: int,
-    holomorphic: bool,
-    wants_value: bool,
-    elementwise: bool,  # noqa: FBT001
-) -> Program:
-    """Return the program of a gradient, of an output that has one."""
-    found = gradient_program(
-        recording, count, holomorphic=holomorphic, wants_value=wants_value, elementwise=elementwise
-    )
-    assert found.program is not None
-    return found.program
+def gradient_alone(recording: Recording, count: int, kind: tuple[tuple[str, bool], ...]) -> Program:
+    """Return the program of a gradient that exists; `kind` has the options by name."""
+    program = gradient_program(recording, count, **dict(kind)).program
+    assert program is not None
+    return program
 
 
 @memoised

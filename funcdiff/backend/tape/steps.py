@@ -16,7 +16,7 @@ import funcdiff.passes as passes
 from funcdiff.core.atoms import Atom, Literal, Var, literal
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Equation, Program, atoms_in_use, equation
+from funcdiff.core.program import Program, atoms_in_use, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
@@ -129,7 +129,10 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
         step = _steps(model).get((active, present)) or _keep(model, active, present)
         found = step if _is_of_any_shape(op) else _move(step, model.params, op.params)
     if found is None:
-        found = _step(_derive(op, active, present))
+        program, places, adds = _derive(op, active, present)
+        found = Step(
+            program, closure(program), places, adds, None if adds is None else _in_place(*adds)
+        )
     _steps(op)[active, present] = found
     return found
 
@@ -217,70 +220,76 @@ class Derived(NamedTuple):
 
 def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     """Linearize the operation in its operands and results, and transpose that for cotangents."""
-    if present is None and is_linear(op, active):
-        return _applied_to_tangents(op, active)
+    _check(op)
+    found = _one_equation(op, active) if present is None and _is_linear(op, active) else None
+    if found is not None:
+        return found
     with Builder("step", SHARED) as builder:
-        xs = [builder.input(t) for t in op.operands]
-        builder.know(op, [x.atom for x in xs])
-        program, residuals = linear_part(op, active, xs)
+        xs = _operands(op, builder)
+        linear, residuals = linear_part(op, active, xs)
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
             ts = map(builder.input, compress(op.operands, active))
             flags, operands = moving + known, [*ts, *residuals]
         else:
-            program = transpose.__wrapped__(program, moving + known, present)
+            linear = transpose.__wrapped__(linear, moving + known, present)
             cts = map(builder.input, compress(op.results, present))
             flags, operands = known + (True,) * sum(present), [*residuals, *cts]
-        if len(program.equations) > 1:
-            outputs = passes.simplify.inline_simplified_linear(program, operands, flags)
+        if len(linear.equations) == 1 and _is_linear(op, active):
+            outputs = inline(linear, operands)
         else:
-            outputs = inline(program, operands)
+            outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
+
+
+def _check(op: Operation) -> None:
+    """Raise NeedsProgramError for an operation whose derivative the whole program decides."""
+    if not is_of_arrays(op) or op.primitive.facts.spectral:
+        raise NeedsProgramError
+
+
+def _operands(op: Operation, builder: Builder) -> list[Tracer]:
+    """Return inputs for the operands; those for the results are found when it is recorded."""
+    xs = [builder.input(t) for t in op.operands]
+    builder.know(op, [x.atom for x in xs])
+    return xs
+
+
+def _one_equation(op: Operation, active: Mask) -> Derived | None:
+    """Return the tangents if they take one equation, as of most linear operations."""
+    with Builder("step", SHARED) as builder:
+        xs = _operands(op, builder)
+        ts = [builder.input(t) if on else None for t, on in zip(op.operands, active, strict=True)]
+        tangents = push_operation(op, xs, ts, split=True)[1]
+        program = _settled(builder.program(map(instantiate, tangents, op.results)))
+    places = tuple(range(op.result_count))
+    return Derived(program, places, None) if len(program.equations) == 1 else None
 
 
 def linear_part(
     op: Operation, active: Mask, xs: Sequence[Tracer]
 ) -> tuple[Program, Sequence[Tracer]]:
     """Return ``(*tangents, *residuals) -> tangents``, and the residuals, computed of operands."""
-    if not is_of_arrays(op) or op.primitive.facts.spectral:
-        raise NeedsProgramError
-    if is_linear(op, active):
-        order = sorted(range(len(xs)), key=lambda k: not active[k])
-        inputs = {k: Var(number, op.operands[k]) for number, k in enumerate(order)}
-        results = tuple([Var(number, t) for number, t in enumerate(op.results, len(xs))])
-        eq = Equation(op, tuple([inputs[k] for k in range(len(xs))]), results)
-        return Program(tuple(inputs.values()), (eq,), results), [
-            xs[k] for k in order[sum(active) :]
-        ]
+    _check(op)
     with Builder("step", HOISTING) as inner:
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
         linear = inner.program(map(instantiate, tangents, op.results))
-    if eigen_differential_p in [eq.operation.primitive for eq in linear.equations]:
+    return _settled(linear), inner.captures
+
+
+def _settled(program: Program) -> Program:
+    """Return a linear program if it does not wait for others to say which eigenvalues are equal."""
+    if eigen_differential_p in [eq.operation.primitive for eq in program.equations]:
         raise NeedsProgramError
-    return linear, inner.captures
+    return program
 
 
-def is_linear(op: Operation, active: Mask) -> bool:
-    """Whether an operation is linear in its active operands together: its own derivative."""
-    facts, places = op.primitive.facts, range(len(active))
-    if op.primitive.transpose is None:
-        return False
-    together = () if facts.linear is None else tuple(places[facts.linear])
-    moving = tuple(compress(places, active))
-    return moving == together or (facts.elements == "multiplied" and len(moving) == 1)
-
-
-def _applied_to_tangents(op: Operation, active: Mask) -> Derived:
-    """Return the forward derivative of an operation that is its own."""
-    moving = tuple(compress(op.operands, active))
-    inputs = tuple([Var(k, t) for k, t in enumerate((*op.operands, *op.results, *moving))])
-    ts = iter(inputs[-len(moving) :])
-    operands = tuple([next(ts) if on else x for x, on in zip(inputs, active, strict=False)])
-    results = tuple([Var(k, t) for k, t in enumerate(op.results, len(inputs))])
-    program = Program(inputs, (Equation(op, operands, results),), results)
-    return Derived(program, tuple(range(op.result_count)), None)
+def _is_linear(op: Operation, active: Mask) -> bool:
+    """Whether an operation is linear in its active operands together."""
+    linear, places = op.primitive.facts.linear, range(len(active))
+    return linear is not None and tuple(compress(places, active)) == tuple(places[linear])
 
 
 def _drop_zeros(
@@ -306,11 +315,6 @@ def sum_parts(y: Tracer) -> tuple[Operation, list[Tracer]] | None:
         return None
     base, *values = operands_of(y, head)
     return (head, values) if isinstance(base.atom, Literal) and base.atom.value == 0 else None
-
-
-def _step(derived: Derived) -> Step:
-    program, places, adds = derived
-    return Step(program, closure(program), places, adds, None if adds is None else _in_place(*adds))
 
 
 def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:

@@ -71,11 +71,17 @@ class Arithmetic:
         """Return an array of one number."""
         return np.full(type_.shape, value, type_.dtype)[()]
 
-    def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
+    def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:  # noqa: ARG002
         """Run the operation that makes a variable."""
         return op.run(*operands)
 
-    def pull(self, number: int, op: Operation, active: Mask, present: Mask) -> Step | Recorded:
+    def pull(
+        self,
+        number: int,  # noqa: ARG002
+        op: Operation,
+        active: Mask,
+        present: Mask,
+    ) -> Step | Recorded:
         """Return the derivative, backwards, of the operation that makes a variable."""
         return pull_step(op, active, present)
 

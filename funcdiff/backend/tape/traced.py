@@ -1,4 +1,4 @@
-"""The arithmetic of a tape that runs on tracers: what it computes, the trace around it records.
+"""Arithmetic of tapes on tracers: the trace outside records results and derivatives.
 
 Derivatives of elementwise operations are recorded as they are kept for values; the rules of others
 are run on the tracers, for their derivatives would be those of one shape.
@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import funcdiff.passes as passes
 from funcdiff.backend.tape.steps import (
-    NeedsProgramError,
     Step,
     linear_part,
     pull_step,
@@ -21,7 +20,7 @@ from funcdiff.backend.tape.steps import (
     sum_parts,
 )
 from funcdiff.backend.tape.tape import Arithmetic, Recorded
-from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.atoms import Atom, Entry, Literal, Var
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
@@ -32,11 +31,19 @@ from funcdiff.transforms.jvp import Mask, spread
 from funcdiff.transforms.transpose import is_zero, pull
 
 
-class _Traced(Arithmetic):
-    """Records; raises NeedsProgramError where the derivative is not that of single operations.
+def goes_by_tape(entries: Sequence[Entry]) -> bool:
+    """Whether the derivative of a recording is that of one operation after the other.
 
-    Where a function of a radius is smooth, only the program shows it (see `passes.rewrites.radii`).
+    That functions of a radius are smooth is seen in the whole program (`passes.rewrites.radii`),
+    and what may raise is not to be evaluated here.
     """
+    ops = [entry[0] for entry in entries if entry and type(entry[0]) is Operation]
+    smooth = passes.rewrites.radii.MAKERS.isdisjoint([op.primitive for op in ops])
+    return smooth and not any([op.may_raise for op in ops])  # noqa: C419
+
+
+class _Traced(Arithmetic):
+    """Records what the tape does; raises NeedsProgramError as the derivation of a step does."""
 
     def constant(self, number: Literal) -> Tracer:
         return Builder.handle(None, number, number.type)
@@ -45,19 +52,17 @@ class _Traced(Arithmetic):
         return constant(value, type_)
 
     def run(self, number: int, op: Operation, operands: Sequence[Tracer]) -> Any:  # noqa: ARG002
-        if op.may_raise or op.primitive in passes.rewrites.radii.MAKERS:
-            raise NeedsProgramError
         ys = bind(op.primitive, op.params, *operands)
         return ys[0] if op.result_count == 1 else ys
 
     def pull(self, number: int, op: Operation, active: Mask, present: Mask) -> Recorded:  # noqa: ARG002
         if op.primitive.pointwise:
-            return _recorded(op, pull_step(op, active, present))
+            return _record_step(op, pull_step(op, active, present))
         places = tuple(compress(range(len(active)), active))
         return Recorded(partial(_pull, op, active, present), places)
 
     def push(self, op: Operation, active: Mask) -> Recorded:
-        return _recorded(op, push_step(op, active))
+        return _record_step(op, push_step(op, active))
 
     def add(self, x: Tracer, y: Tracer | None) -> Tracer:
         """Return the sum; what is added to zeros is added to the other one instead."""
@@ -73,13 +78,13 @@ class _Traced(Arithmetic):
 TRACED: Final = _Traced()
 
 
-def _recorded(op: Operation, step: Step) -> Recorded:
+def _record_step(op: Operation, step: Step) -> Recorded:
     return Recorded(partial(_record, op, step.program), step.places)
 
 
 def _record(op: Operation, program: Program, *operands: Tracer) -> list[Tracer]:
     """Record the derivative of an operation; that of an elementwise one is for one element."""
-    env, shape = list(operands), op.result.shape if op.primitive.pointwise else None
+    env, shape = list(operands), op.results[0].shape if op.primitive.pointwise else None
 
     def read(atoms: Sequence[Atom]) -> list[Tracer]:
         return [
