@@ -11,7 +11,6 @@ from functools import partial
 from itertools import compress
 from typing import Any, Final
 
-import funcdiff.passes as passes
 from funcdiff.backend.tape.steps import (
     Step,
     linear_part,
@@ -21,6 +20,7 @@ from funcdiff.backend.tape.steps import (
 )
 from funcdiff.backend.tape.tape import Arithmetic, Recorded
 from funcdiff.core.atoms import Atom, Entry, Literal, Var
+from funcdiff.core.late import late_import
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
@@ -38,8 +38,10 @@ def goes_by_tape(entries: Sequence[Entry]) -> bool:
     and what may raise is not to be evaluated here.
     """
     ops = [entry[0] for entry in entries if entry and type(entry[0]) is Operation]
-    smooth = passes.rewrites.radii.MAKERS.isdisjoint([op.primitive for op in ops])
-    return smooth and not any([op.may_raise for op in ops])  # noqa: C419
+    radii: Any = late_import("funcdiff.passes.rewrites.radii")
+    return radii.MAKERS.isdisjoint([op.primitive for op in ops]) and not any(
+        [op.may_raise for op in ops]
+    )
 
 
 class _Traced(Arithmetic):
