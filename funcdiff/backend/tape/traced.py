@@ -37,11 +37,10 @@ def goes_by_tape(entries: Sequence[Entry]) -> bool:
     That functions of a radius are smooth is seen in the whole program (`passes.rewrites.radii`),
     and what may raise is not to be evaluated here.
     """
-    ops = [entry[0] for entry in entries if entry and type(entry[0]) is Operation]
     radii: Any = late_import("funcdiff.passes.rewrites.radii")
-    return radii.MAKERS.isdisjoint([op.primitive for op in ops]) and not any(
-        [op.may_raise for op in ops]
-    )
+    ops = {entry[0] for entry in entries if entry and type(entry[0]) is Operation}
+    raising = [op for op in ops if op.may_raise]
+    return not raising and radii.MAKERS.isdisjoint([op.primitive for op in ops])
 
 
 class _Traced(Arithmetic):
