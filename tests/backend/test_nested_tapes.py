@@ -153,6 +153,17 @@ def test_complex_gradients_are_conjugated_within_a_trace() -> None:
     assert derived() == 0
 
 
+def test_powers_are_recorded_by_a_tape_if_they_are_smooth() -> None:
+    found = fd.hvp(lambda x: np.sum(x**3 - 2 * x**-2), (X,), (T,))
+    np.testing.assert_allclose(found, (6 * X - 12 * X**-4) * T, rtol=1e-12)
+    z = X + 0.5j
+    _, turned = fd.jvp(fd.grad(lambda z: np.sum(np.real((2 - 1j) * z**3 + z))), (z,), (z,))
+    np.testing.assert_allclose(turned, np.conj((2 - 1j) * 6 * z * z), rtol=1e-12)
+    assert derived() == 0
+    fd.hvp(lambda x: np.sum((x * x) ** 0.5), (X,), (T,))
+    assert derived() == 1
+
+
 def test_a_third_derivative_is_that_of_the_program() -> None:
     def third(x: Any) -> Any:
         return fd.jvp(lambda y: fd.hvp(smooth, (y,), (T,)), (x,), (T,))[1]

@@ -52,7 +52,7 @@ TAPE: Final = (
             "return bind(head.primitive, head.params, y, *values)[0]",
             "what is read of a traced array is forgotten but for the last"),
     Planted("backend/tape/traced.py",
-            "return not raising and radii.MAKERS.isdisjoint([op.primitive for op in ops])",
+            "return not raising and not radii.may_have_radii(entries)",
             "return not raising",
             "second derivatives of functions of norms are those of single operations"),
     Planted("backend/tape/traced.py",

@@ -38,9 +38,8 @@ def goes_by_tape(entries: Sequence[Entry]) -> bool:
     and what may raise is not to be evaluated here.
     """
     radii: Any = late_import("funcdiff.passes.rewrites.radii")
-    ops = {entry[0] for entry in entries if entry and type(entry[0]) is Operation}
-    raising = [op for op in ops if op.may_raise]
-    return not raising and radii.MAKERS.isdisjoint([op.primitive for op in ops])
+    raising = [entry for entry in entries if entry and getattr(entry[0], "may_raise", False)]
+    return not raising and not radii.may_have_radii(entries)
 
 
 class _Traced(Arithmetic):
