@@ -262,7 +262,7 @@ def _one_equation(op: Operation, active: Mask) -> Derived | None:
         xs = _operands(op, builder)
         ts = [builder.input(t) if on else None for t, on in zip(op.operands, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
-        program = _settled(builder.program(map(instantiate, tangents, op.results)))
+        program = _check_settled(builder.program(map(instantiate, tangents, op.results)))
     places = tuple(range(op.result_count))
     return Derived(program, places, None) if len(program.equations) == 1 else None
 
@@ -276,10 +276,10 @@ def linear_part(
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
         linear = inner.program(map(instantiate, tangents, op.results))
-    return _settled(linear), inner.captures
+    return _check_settled(linear), inner.captures
 
 
-def _settled(program: Program) -> Program:
+def _check_settled(program: Program) -> Program:
     """Return a linear program if it does not wait for others to say which eigenvalues are equal."""
     if eigen_differential_p in [eq.operation.primitive for eq in program.equations]:
         raise NeedsProgramError
