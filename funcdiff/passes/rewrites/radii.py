@@ -322,7 +322,7 @@ def may_have_radii(entries: Iterable[Entry]) -> bool:
 
 def _is_integer(x: Any) -> bool:
     """Whether an operand is a literal without a fraction or an imaginary part."""
-    return isinstance(x, Literal) and x.value.imag == 0 and x.value.real % 1 == 0
+    return isinstance(x, Literal) and x.value.imag == 0 and float(x.value.real).is_integer()
 
 
 class Radius(NamedTuple):
