@@ -20,15 +20,9 @@ from funcdiff.api.derivatives.programs import (
     vjp_programs,
 )
 from funcdiff.backend import checking
+from funcdiff.backend.tape.on_values import ON_VALUES, Arithmetic
 from funcdiff.backend.tape.steps import NeedsProgramError
-from funcdiff.backend.tape.tape import (
-    ON_VALUES,
-    Arithmetic,
-    Tape,
-    attempt,
-    check_finite,
-    comes_back,
-)
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back
 from funcdiff.backend.tape.traced import TRACED, goes_by_tape
 from funcdiff.core.late import computed
 from funcdiff.core.origins import reader

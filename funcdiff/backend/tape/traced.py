@@ -11,6 +11,7 @@ from functools import partial
 from itertools import compress
 from typing import Any, Final
 
+from funcdiff.backend.tape.on_values import Arithmetic, Recorded
 from funcdiff.backend.tape.steps import (
     Step,
     linear_part,
@@ -18,7 +19,6 @@ from funcdiff.backend.tape.steps import (
     push_step,
     sum_parts,
 )
-from funcdiff.backend.tape.tape import Arithmetic, Recorded
 from funcdiff.core.atoms import Atom, Entry, Literal, Var
 from funcdiff.core.late import late_import
 from funcdiff.core.primitive import Operation

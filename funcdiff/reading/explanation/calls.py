@@ -19,8 +19,9 @@ from funcdiff.api.calls.transformed import Transformed
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.jit import JittedFunction
+from funcdiff.backend.tape.on_values import Arithmetic
 from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, step_program
-from funcdiff.backend.tape.tape import Arithmetic, Tape, attempt, check_finite
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Atom, Entry, Literal, Ref
 from funcdiff.core.origins import UNKNOWN, Origin, Place, reader
 from funcdiff.core.primitive import Operation
