@@ -235,7 +235,7 @@ class _CounterWriter(_LoopWriter):
         return "\n".join([*lines, f"    return {self._value()}", ""])
 
     def _counted(self, depth: int) -> Iterator[str]:
-        r, k = self._random, self._random.choice([f"k{depth}", f"k{depth}", "k"])
+        r, k = self._random, f"k{depth}"  # loops within have other counters: all end
         start, step, stay = r.choice([
             ("0", "+= 1", "{} < 7"), ("0", "+= 1", "{} < most"), ("1", "+= 1", "{} <= most + 1"),
             ("0", "+= 1", "most > {}"), ("9", "-= 1", "{} > 2"), ("8", "-= 2", "{} != 0"),
@@ -243,10 +243,12 @@ class _CounterWriter(_LoopWriter):
         ])  # fmt: skip
         holds, ends = stay.format(k), f"not {stay.format(k)}"
         yield f"{k} = {start}"
-        yield r.choice([
+        heads = [
             f"while {holds}:", f"while {holds} and {self._condition()}:",
             f"while {self._condition()} and {holds}:", "while True:", "while True:",
-        ])  # fmt: skip
+        ]  # fmt: skip
+        head = r.choice(heads[:3] if "!=" in stay else heads)  # every step is compared
+        yield head
         place = r.randrange(4)
         if place == 0:
             yield f"    {k} {step}"
@@ -257,8 +259,9 @@ class _CounterWriter(_LoopWriter):
                 yield f"    {r.choice('ab')} = {self._value()}"
             if r.random() < 0.6:
                 yield f"    if {self._condition()}:"
+                early = f"{k} {step}; continue" if place else "continue"
                 yield "        " + r.choice([
-                    "break", "break", f"{k} {step}; continue" if place else "continue",
+                    "break", "break", "break" if head == "while True:" else early,
                     "return a * b", "a = 0.9 * a", "b = 0.0",
                 ])  # fmt: skip
             if r.random() < 0.1:
