@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.compiling import executables
-from funcdiff.errors import RecompilationWarning
 from tests.api.branching import counter_program
+from tests.api.test_range_loops import assert_compiled
 
 FD: Any = fd
 MOST = 9
@@ -500,24 +499,11 @@ def test_vectors_are_carried_as_numbers_are() -> None:
 @pytest.mark.parametrize("seed", [3, 11])
 @pytest.mark.usefixtures("early")
 def test_random_programs_with_counters(seed: int) -> None:
-    _compare(seed, inputs=4)
+    assert_compiled(*counter_program(seed), seed, inputs=4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 108))
 @pytest.mark.usefixtures("early")
 def test_more_random_programs_with_counters(seed: int) -> None:
-    _compare(seed, inputs=20)
-
-
-def _compare(seed: int, inputs: int) -> None:
-    f, text = counter_program(seed)
-    rng = np.random.default_rng(seed)
-    compiled, slope = FD.jit(f, engine="numpy"), FD.jit(FD.grad(f), engine="numpy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecompilationWarning)
-        for k in range(inputs):
-            x = rng.normal(size=3)
-            np.testing.assert_allclose(compiled(x), f(x), 1e-9, 1e-9, err_msg=text)
-            if k % 4 == 0:
-                np.testing.assert_allclose(slope(x), FD.grad(f)(x), 1e-8, 1e-8, err_msg=text)
+    assert_compiled(*counter_program(seed), seed, inputs=20)

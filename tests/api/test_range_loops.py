@@ -637,18 +637,18 @@ def test_batches_are_traced_by_what_all_examples_agree_on(f: Any) -> None:
 @pytest.mark.parametrize("seed", [3, 11])
 @pytest.mark.usefixtures("early")
 def test_random_programs_with_loops_over_ranges(seed: int) -> None:
-    _compare(seed, inputs=4)
+    assert_compiled(*range_program(seed), seed, inputs=4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 108))
 @pytest.mark.usefixtures("early")
 def test_more_random_programs_with_loops_over_ranges(seed: int) -> None:
-    _compare(seed, inputs=20)
+    assert_compiled(*range_program(seed), seed, inputs=20)
 
 
-def _compare(seed: int, inputs: int) -> None:
-    f, text = range_program(seed)
+def assert_compiled(f: Any, text: str, seed: int, inputs: int) -> None:
+    """Compare a random function of three numbers, and its gradient, with what `jit` makes of it."""
     rng = np.random.default_rng(seed)
     compiled, slope = FD.jit(f, engine="numpy"), FD.jit(FD.grad(f), engine="numpy")
     with warnings.catch_warnings():

@@ -239,7 +239,7 @@ class Place(NamedTuple):
     constant: tuple[bool, ...]  # which slots have the same value whatever the arguments are
     asked: int  # the slot that decides
     predicate: Any
-    counted: bool  # whether the innermost ``for`` loop goes on in it; else none does
+    counted: bool  # whether the innermost loop that counts goes on in it; else none does
 
 
 class Visits(NamedTuple):
