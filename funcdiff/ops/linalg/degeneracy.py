@@ -22,9 +22,10 @@ from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.families import DIAGONAL, assertion, constant_op, linear, symmetric
 from funcdiff.ops.linalg.matrices import per_column, per_row
 from funcdiff.ops.structure.structural import convert, select
-from funcdiff.space import Maybe, zeros
+from funcdiff.space import Maybe, neg, sum_tangents, zeros
 
 C = TypeVar("C", bound=Any)
+T = TypeVar("T", bound="Turn")
 
 # ---- which values are equal ----------------------------------------------------------------------
 
@@ -65,6 +66,60 @@ def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
     gaps = differences(w, same.shape)
     one = constant(1, gaps.type)
     return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
+
+
+# ---- how vectors turn ----------------------------------------------------------------------------
+
+
+class Turn(Params):
+    """Whether the equations of the turn are transposed."""
+
+    transposed: bool
+
+
+def turning(
+    name: str,
+    params: type[T],
+    moved: Callable[[T, Tracers, Tracer], Tracer],
+    equations: Callable[[T, Tracer, Tracer], Tracer],
+) -> Primitive[T]:
+    """Declare ``y = name{transposed} x, gaps, same, a, *vectors``: how vectors of `a` turn.
+
+    y = x·gaps solves linear equations N(y, Λ) = x elementwise, because Λ, which is `a` in the
+    basis of the vectors, is diagonal.  What moves of Λ is the whole block of equal values, because
+    the vectors of a block do not turn within it: N(dy, Λ) = dx - N(y, dΛ).
+
+    Parameters
+    ----------
+    name, params
+        Of the primitive.
+    moved
+        Returns what dA is in the basis of the vectors, of p, [a, *vectors] and dA.  The mask
+        `same` says which elements of it are dΛ.
+    equations
+        Returns N(y, dΛ), of p, y and dΛ; if p is transposed, the transpose by y.
+
+    """
+
+    def jvp(p: T, xs: Tracers, ts: Tangents) -> Pushed:
+        _, gaps, same, *point = xs
+        (y,), change, t = bind(primitive, p, *xs), ts[0], ts[3]
+        if t is not None:
+            inner = moved(p, point, t)
+            split = select(same, inner, zeros(inner.type))
+            change = sum_tangents([change, neg(equations(p, y, split))])
+        assert change is not None
+        return [y], bind(primitive, p, change, gaps, same, *point)
+
+    primitive = symmetric(
+        name,
+        params,
+        impl=lambda _p: lambda x, gaps, *_: x * gaps,
+        transposed=lambda p: replace(p, transposed=not p.transposed),
+        jvp=jvp,
+        facts=DIAGONAL,
+    )
+    return primitive
 
 
 # ---- another choice of eigenvectors --------------------------------------------------------------

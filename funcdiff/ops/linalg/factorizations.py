@@ -11,7 +11,6 @@ I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -23,12 +22,14 @@ from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
-from funcdiff.ops.families import DIAGONAL, symmetric, unary
+from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.degeneracy import (
+    Turn,
     eigen_differential,
     equal_pairs,
     generic_rotation,
     reciprocal_gaps,
+    turning,
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -43,8 +44,8 @@ from funcdiff.ops.linalg.matrices import (
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
-from funcdiff.ops.structure.structural import select, stop_gradient
-from funcdiff.space import Maybe, add, neg, sum_tangents, zeros
+from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.space import Maybe, add, neg, sum_tangents
 
 LARGE: Final = 128
 """Rows from which blocks are faster than an inverse of the factor and products with it."""
@@ -233,45 +234,25 @@ def _abstract_eigh(p: Hermitian, a: ArrayType) -> Types:
     return (*_abstract_eigvalsh(p, a), a)
 
 
-class Splitting(Params):
-    """Which triangle of the matrix counts, and whether it is the transpose."""
+class HermitianTurn(Turn):
+    """Which triangle of the matrix counts."""
 
     lower: bool
-    transposed: bool
 
 
-def _turn_jvp(p: Splitting, xs: Tracers, ts: Tangents) -> Pushed:
-    """Differentiate dY·Λ - Λ·dY = dX - Y·dΛ + dΛ·Y.
-
-    Λ = Vᴴ·A·V is diagonal at the point, but what moves of it is the whole block of equal
-    eigenvalues: dΛ = Vᴴ·dA·V there, because the vectors of a block do not turn within it.
-    """
-    _, gaps, same, a, v = xs
-    y, change, turned = turn(p, *xs), ts[0], ts[3]
-    if turned is not None:
-        inner = in_basis(v, symmetric_tangent(a, turned, lower=p.lower))
-        inner = matrix_transpose(inner) if p.transposed else inner
-        split = select(same, inner, zeros(inner.type))
-        change = sum_tangents([change, matmul(split, y), neg(matmul(y, split))])
-    assert change is not None
-    return [y], [turn(p, change, gaps, same, a, v)]
+def _in_basis(p: HermitianTurn, point: Tracers, t: Tracer) -> Tracer:
+    a, v = point
+    inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
+    return matrix_transpose(inner) if p.transposed else inner
 
 
-turn_p: Final = symmetric(
-    "turn",
-    Splitting,
-    impl=lambda _p: lambda x, gaps, *_: x * gaps,
-    transposed=lambda p: replace(p, transposed=not p.transposed),
-    jvp=_turn_jvp,
-    facts=DIAGONAL,
-)
-"""``y = turn{lower, transposed} x, gaps, same, a, v``: the Y with Y·Λ - Λ·Y = X outside of the
-blocks of equal eigenvalues, Λ = Vᴴ·A·V, and 0 in them; of the transpose of that, Λᵀ."""
+def _commutator(_p: HermitianTurn, y: Tracer, split: Tracer) -> Tracer:
+    """Return Y·Λ - Λ·Y; the transpose by Y of that is the one with the transpose of Λ."""
+    return add(matmul(y, split), neg(matmul(split, y)))
 
 
-def turn(p: Splitting, *xs: Tracer) -> Tracer:
-    """Return the Y of `turn_p`."""
-    return bind(turn_p, p, *xs)[0]
+hermitian_turn_p: Final = turning("hermitian_turn", HermitianTurn, _in_basis, _commutator)
+"""The Y with Y·Λ - Λ·Y = X outside of the blocks of equal eigenvalues, Λ = Vᴴ·A·V, 0 in them."""
 
 
 def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
@@ -292,7 +273,8 @@ def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
         same = equal_pairs(w)
         inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
         gaps = stop_gradient(reciprocal_gaps(w, same, v.dtype))
-        generator = turn(Splitting(p.lower, transposed=False), inner, gaps, same, a, v)
+        way = HermitianTurn(transposed=False, lower=p.lower)
+        (generator,) = bind(hermitian_turn_p, way, inner, gaps, same, a, v)
         slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
         moved = matmul(v, generator)
         if generic:

@@ -15,6 +15,7 @@ Where values are equal or zero, `degeneracy` and the gauge of null spaces say wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from funcdiff.ops.families import assertion, unary
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Gauge,
+    Turn,
     cotangent_assertion,
     eigen_differential,
     equal_pairs,
@@ -40,6 +42,7 @@ from funcdiff.ops.linalg.degeneracy import (
     is_significant,
     mean_over_ties,
     reciprocal_gaps,
+    turning,
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -50,17 +53,17 @@ from funcdiff.ops.linalg.matrices import (
     hermitian,
     identity,
     matmul,
+    matrix_transpose,
     pad,
     per_column,
     per_row,
     rows,
-    scale_columns,
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
-from funcdiff.space import add, mul, neg, zeros
+from funcdiff.ops.structure.structural import concatenate, convert, reshape, select, stop_gradient
+from funcdiff.space import add, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
 
@@ -207,14 +210,6 @@ def _abstract_svd(p: Vectors, a: ArrayType) -> Types:
     return a.with_shape((*stack, rows, left)), s, a.with_shape((*stack, right, columns))
 
 
-class _Turn(NamedTuple):
-    """How singular vectors move: U by U·left + outside, V by V·right."""
-
-    left: Tracer
-    right: Tracer
-    outside: Tracer | None
-
-
 def _head(x: Tracer, count: int, axes: int = 2) -> Tracer:
     """Return the first elements along the last axes."""
     for axis in range(x.ndim - axes, x.ndim):
@@ -233,34 +228,86 @@ def _border(x: Tracer, size: int, below: Tracer | None = None) -> Tracer:
     return block_matrix([x, neg(adjoint(below))], [below, corner])
 
 
-def _turn(u: Tracer, s: Tracer, moved: Tracer, inner: Tracer, known: Ties, joint: Tracer) -> _Turn:
-    """Return the generators, watched for what depends on the choice of vectors of zero.
-
-    `moved` is dA·V, `inner` is Uᴴ·dA·V, and `joint` what turns both sides.
-    """
-    count, size = s.shape[-1], u.shape[-1]
-    sums = _reciprocal_sums(s, known.zero, inner.dtype)
-    opposite = mul(sums, _skew(_head(inner, count)))
-    opposite = gauge(opposite, pairs(known.zero), checked=False)
-    left, right = add(joint, opposite), add(joint, neg(opposite))
-    if u.shape[-2] == count:
-        return _Turn(left, right, None)
-    if size == count:
-        outside = _per_value(add(moved, neg(matmul(u, inner))), s, known.zero)
-        return _Turn(left, right, normal_component(outside, known.zero))
-    below = rows(inner, count, size)
-    whole = _border(left, size, _per_value(below, s, known.zero))
-    return _Turn(gauge(whole, pairs(_mark_the_rest(known.zero, size)), checked=False), right, None)
-
-
 def _skew(x: Tracer) -> Tracer:
     """Return (X - Xᴴ)/2."""
     return add(x, neg(hermitian(x)))
 
 
-def _per_value(x: Tracer, s: Tracer, zero: Tracer) -> Tracer:
-    """Divide columns by the singular values, those of zero by infinity."""
-    return scale_columns(x, convert(reciprocal(s, zero), x.dtype))
+def _parts(x: Tracer) -> tuple[Tracer, Tracer, Tracer]:
+    """Return the square matrices and the rest that stand above each other."""
+    *_, size, count = x.shape
+    return rows(x, 0, count), rows(x, count, 2 * count), rows(x, 2 * count, size)
+
+
+def _perturbation(_p: Params, point: Tracers, t: Tracer) -> Tracer:
+    """Return H, K and B of dA, above each other.
+
+    H and K are the Hermitian and the skew part of Uᴴ·dA·V, and B is what leaves the span of the
+    singular vectors: in coordinates, if U has further columns.
+    """
+    _, u, v = point
+    count, size = v.shape[-1], u.shape[-1]
+    moved = matmul(t, v)
+    inner = matmul(adjoint(u), moved)
+    head = _head(inner, count)
+    parts = [hermitian(head), _skew(head)]
+    if size > count:
+        parts.append(rows(inner, count, size))
+    elif u.shape[-2] > count:
+        parts.append(add(moved, neg(matmul(u, inner))))
+    return concatenate(parts, t.ndim - 2)
+
+
+def _equations(p: Turn, y: Tracer, split: Tracer) -> Tracer:
+    """Return what the turn J, G, Z makes of H, K, E above each other, or the transpose by the turn.
+
+    In the basis of its singular vectors A is S above 0, and S + H + K above E next to it: H is
+    Hermitian, of equal values, K skew, of zeros, and E has the columns of zeros.  The equations are
+
+        [J, H] + {G, K} - (Zᴴ·E + Eᴴ·Z)/2,
+        [J, K] + {G, H} - (Zᴴ·E - Eᴴ·Z)/2,
+        Z·(H + K) - E·(J - G).
+    """
+    (j, g, z), (h, k, e) = _parts(y), _parts(split)
+    if not p.transposed:
+        beside = matmul(adjoint(z), e)
+        top = [_commutator(j, h), _anticommutator(g, k), neg(hermitian(beside))]
+        middle = [_commutator(j, k), _anticommutator(g, h), neg(_skew(beside))]
+        inner = add(j, neg(g))
+    else:
+        h, k = matrix_transpose(h), matrix_transpose(k)
+        beside = matmul(matrix_transpose(e), z)
+        top = [_commutator(j, h), _commutator(g, k), neg(beside)]
+        middle = [_anticommutator(j, k), _anticommutator(g, h), beside]
+        inner, e = add(hermitian(j), neg(_skew(g))), conj(e)
+    below = [matmul(z, add(h, k)), neg(matmul(e, inner))]
+    return concatenate([reduce(add, terms) for terms in (top, middle, below)], y.ndim - 2)
+
+
+def _commutator(x: Tracer, y: Tracer) -> Tracer:
+    return add(matmul(x, y), neg(matmul(y, x)))
+
+
+def _anticommutator(x: Tracer, y: Tracer) -> Tracer:
+    return add(matmul(x, y), matmul(y, x))
+
+
+singular_turn_p: Final = turning("singular_turn", Turn, _perturbation, _equations)
+"""How singular vectors turn together, J, in opposite senses, G, and leave their span, Z."""
+
+
+def _turn(a: Tracer, u: Tracer, s: Tracer, v: Tracer, known: Ties, x: Tracer) -> Tracer:
+    """Return J, G and Z of the H, K and B in `x`."""
+    *stack, size, count = x.shape
+    shape = (*stack, size - 2 * count, count)
+    inverse = convert(reciprocal(s, known.zero), x.dtype)
+    sums = _reciprocal_sums(s, known.zero, x.dtype)
+    gaps = [reciprocal_gaps(s, known.same, x.dtype), sums, per_column(inverse, shape)]
+    ties = [known.same, pairs(known.zero), per_column(known.zero, shape)]
+    factors, mask = (concatenate(parts, x.ndim - 2) for parts in (gaps, ties))
+    return bind(singular_turn_p, Turn(transposed=False), x, stop_gradient(factors), mask, a, u, v)[
+        0
+    ]
 
 
 def _mark_the_rest(zero: Tracer, size: int) -> Tracer:
@@ -269,32 +316,32 @@ def _mark_the_rest(zero: Tracer, size: int) -> Tracer:
     return concatenate([zero, constant(True, more)], zero.ndim - 1) if more.shape[-1] else zero
 
 
-def _tangents(u: Tracer, v: Tracer, turn: _Turn) -> tuple[Tracer, Tracer]:
-    inside = matmul(u, turn.left)
-    return inside if turn.outside is None else add(inside, turn.outside), matmul(v, turn.right)
-
-
 def _differential(
-    u: Tracer, s: Tracer, v: Tracer, t: Tracer, *, generic: bool
+    a: Tracer, u: Tracer, s: Tracer, v: Tracer, t: Tracer, *, generic: bool
 ) -> tuple[list[Tracer], list[Tracer]]:
     """Return U and V, and how U, s and V move, linear in the direction.
 
     The vectors of equal values may be made generic, as those of `eigh`, and those of zero apart.
+    All are watched for what depends on their choice.
     """
-    count = s.shape[-1]
+    count, size = s.shape[-1], u.shape[-1]
     known = ties(s)
-    moved = matmul(t, v)
-    inner = matmul(adjoint(u), moved)
-    even = hermitian(_head(inner, count))
-    joint = mul(reciprocal_gaps(s, known.same, v.dtype), even)
-    slopes = real_part(diagonal(even))
-    signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
     null = pairs(known.zero)  # and which of the eigenvalues s and -s are equal
+    change = _perturbation(NONE, (a, u, v), t)
+    joint, opposite, outside = _parts(_turn(a, u, s, v, known, change))
+    slopes = real_part(diagonal(rows(change, 0, count)))
+    signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
     same = block_matrix([known.same, null], [null, known.same])
     both = eigen_differential(signed, _border(joint, 2 * count), same)
     slopes, joint = (_head(x, count, k) for k, x in enumerate(both, 1))
-    turn = _turn(u, s, moved, inner, known, joint)
-    du, dv = _tangents(u, v, turn)
+    opposite = gauge(opposite, null, checked=False)
+    left, right = add(joint, opposite), add(joint, neg(opposite))
+    if size > count:
+        rest = pairs(_mark_the_rest(known.zero, size))
+        left = gauge(_border(left, size, outside), rest, checked=False)
+    du, dv = matmul(u, left), matmul(v, right)
+    if size == count < u.shape[-2]:
+        du = add(du, normal_component(outside, known.zero))
     if not generic:
         return [u, v], [du, slopes, dv]
     rotation = generic_rotation(v.type, known.same)
@@ -322,9 +369,10 @@ def _rule(*, generic: bool) -> Callable[..., Pushed]:
         assert t is not None
         u, s, vh = svd(a, full=p.full, driver=p.driver)
         if a.shape[-2] >= a.shape[-1]:
-            (u, v), (du, ds, dv) = _differential(u, s, adjoint(vh), t, generic=generic)
+            (u, v), (du, ds, dv) = _differential(a, u, s, adjoint(vh), t, generic=generic)
         else:
-            (v, u), (dv, ds, du) = _differential(adjoint(vh), s, u, adjoint(t), generic=generic)
+            b, v, t = map(adjoint, (a, vh, t))
+            (v, u), (dv, ds, du) = _differential(b, v, s, u, t, generic=generic)
         return [u, s, adjoint(v)], [du, ds, adjoint(dv)]
 
     return forward

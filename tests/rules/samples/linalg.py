@@ -29,13 +29,12 @@ from funcdiff.ops.linalg.degeneracy import (
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.divided_differences import near_pairs_p
 from funcdiff.ops.linalg.factorizations import (
-    Splitting,
+    HermitianTurn,
     Way,
     cholesky,
     cholesky_differential_p,
     eigh,
     eigvalsh,
-    turn,
 )
 from funcdiff.ops.linalg.general_eigen import eig
 from funcdiff.ops.linalg.matrices import (
@@ -93,7 +92,8 @@ def _turned(x: Any, a: Any) -> Any:
     w, v = eigh(a, lower=True)
     same = equal_pairs(w)
     gaps = stop_gradient(reciprocal_gaps(w, same, x.dtype))
-    return turn(Splitting(lower=True, transposed=False), x, gaps, same, a, v)
+    way = HermitianTurn(transposed=False, lower=True)
+    return bind(hermitian_turn_p, way, x, gaps, same, a, v)[0]
 
 
 def _settled(x: Any, t: Any, labels: Any) -> Any:
@@ -227,7 +227,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
     ],
     "eigen_differential": [sample(_settled, real(3), real(3, 3), LABELS)],
-    "turn": [sample(_turned, real(3, 3), SPREAD), sample(_turned, complex_(2, 2), HERMITIAN)],
+    "hermitian_turn": [sample(_turned, real(3, 3), SPREAD), sample(_turned, complex_(2, 2), HERMITIAN)],
     "checked": [sample(lambda x: checked(x, reduce_sum(x, (0, 1))), real(3, 3))],
     "mean_over_ties": [
         sample(lambda x, n: _shared(x, n, strict=False), real(3), LABELS),
