@@ -1,4 +1,4 @@
-"""Forward mode through eigenvectors: refuses results that depend on a choice of theirs.
+"""Refuses derivatives that depend on a choice of eigenvectors, in the mode that cannot see it.
 
 Eigenvectors of equal eigenvalues, and other vectors that are any basis of a space, have no
 derivative; results that do not depend on which basis it is have one.  In reverse mode a rule sees
@@ -6,9 +6,14 @@ whether they do: along a rotation K of the basis a result changes by ⟨c, K⟩,
 cotangent, so that c must vanish on all of them.  In forward mode no rule sees what becomes of its
 tangents.  So a generic cotangent of each result is pulled back, once for a point: the sum of its
 elements with generic weights does not depend on the choice if none of the elements does, and else
-almost surely does.  What reverse mode refuses, forward mode refuses, and nothing else.
+almost surely does.
 
-Where no two values are equal the answer is known, and nothing is pulled back.
+Derivatives of a derivative have it the other way round.  Cotangents of equal eigenvalues have to
+be equal, and have to stay so to first order: what forward mode sees of each direction, and reverse
+mode of none.  So reverse mode pushes a generic tangent forward.
+
+What one mode refuses, the other refuses, and nothing else.  Where no two values are equal the
+answer is known, and neither asks.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import compress
-from typing import Final
+from typing import Final, NamedTuple
 
 from funcdiff.core.atoms import Atom, literal
 from funcdiff.core.policy import SHARED
@@ -32,7 +37,7 @@ from funcdiff.ops.control.cond import cond
 from funcdiff.ops.elementwise.complex import join, real_part
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import cos
-from funcdiff.ops.linalg.degeneracy import Choice, Gauge, Sharing, checked
+from funcdiff.ops.linalg.degeneracy import Choice, Directed, Gauge, Sharing, checked
 from funcdiff.ops.linalg.matrices import on_diagonal
 from funcdiff.ops.structure.structural import convert, iota, reshape, stop_gradient
 from funcdiff.passes.simplify import simplify, simplify_linear
@@ -44,32 +49,52 @@ from funcdiff.transforms.transpose import transpose
 _NUMBER: Final = ArrayType((), FLOAT)
 
 
+class _Question(NamedTuple):
+    """A program of residuals and generic vectors that raises if results depend on a choice."""
+
+    program: Program
+    results: tuple[int, ...]  # those that it is about
+
+
 @memoised
-def refuse_choices(program: Program, active: Mask, results: int) -> Program:
+def refuse_choices(program: Program, active: Mask, results: int, *, forward: bool) -> Program:
     """Return the program with a check that its derivatives depend on no choice of vectors.
 
-    They are those of the first `results` outputs by the active inputs.
+    They are those of the first `results` outputs by the active inputs, in forward or reverse mode.
     """
     moves = any(t.size for t in compress(program.input_types, active))
-    if not (moves and any(op.primitive.facts.raises for op in _operations(program))):
+    if not (moves and any(map(_may_offer if forward else _offers, _operations(program)))):
         return program
     split = linearize(_with_outputs(program, program.outputs[:results]), active)
-    if not any(isinstance(op.params, Choice) for op in _operations(split.linear)):
+    if not any(map(_offers, _operations(split.linear))):
         return program
-    pulled = {
-        k: p for k, p in _pullbacks(split, sum(active)) if any(map(_is_choice, _operations(p)))
-    }
-    if not pulled:
+    asked = (_pulled if forward else _pushed)(split, sum(active))
+    questions = [q for q in asked if any(map(_is_check, _operations(q.program)))]
+    if not questions:
         return program
+    programs = [q.program for q in questions]
     with Builder("choices", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         fixed = [stop_gradient(x) if x.type.differentiable else x for x in xs]
-        ways = _check(split, list(pulled.values()))
-        answers = cond(convert(_is_open(split, list(pulled.values()), xs), INT), ways, fixed)
+        ways = _check(split, programs)
+        answers = cond(convert(_is_open(split, programs, xs), INT), ways, fixed)
         ys = inline(program, xs)
-        for k, answer in zip(pulled, answers, strict=True):
-            ys[k] = checked(ys[k], answer)
+        for question, answer in zip(questions, answers, strict=True):
+            for k in question.results:
+                ys[k] = checked(ys[k], answer)
         return simplify(builder.program(ys))  # the factorization is there already
+
+
+def _may_offer(op: Operation) -> bool:
+    return op.primitive.facts.raises
+
+
+def _offers(op: Operation) -> bool:
+    return isinstance(op.params, Choice)
+
+
+def _is_check(op: Operation) -> bool:
+    return isinstance(op.params, Choice) and op.params.checks
 
 
 def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
@@ -84,18 +109,23 @@ def _operations(program: Program) -> Iterator[Operation]:
             yield from _operations(body)
 
 
-def _is_choice(op: Operation) -> bool:
-    return isinstance(op.params, Choice) and op.params.checks
-
-
-def _pullbacks(split: Linearized, count: int) -> Iterator[tuple[int, Program]]:
-    """Yield the number of each result, and its pullback, of the residuals and the cotangent."""
+def _pulled(split: Linearized, count: int) -> Iterator[_Question]:
+    """Yield the pullback of each result."""
     known = (False,) * split.residuals
     places = [k for k, moves in enumerate(split.mask) if moves]
     for k in places:
         present = tuple([k == j for j in places])
         pulled = transpose(split.linear, (True,) * count + known, present)
-        yield k, simplify_linear(pulled, (*known, True))
+        yield _Question(simplify_linear(pulled, (*known, True)), (k,))
+
+
+def _pushed(split: Linearized, count: int) -> Iterator[_Question]:
+    """Yield the pushforward if there is something that forward mode alone can see."""
+    linear = split.linear
+    if any(isinstance(op.params, Directed) and op.params.checks for op in _operations(linear)):
+        order = (*linear.inputs[count:], *linear.inputs[:count])
+        pushed = Program(order, linear.equations, linear.outputs, linear.origins)
+        yield _Question(pushed, tuple([k for k, moves in enumerate(split.mask) if moves]))
 
 
 def _residuals(split: Linearized, xs: Sequence[Tracer]) -> list[Tracer]:
@@ -108,7 +138,7 @@ def _check(split: Linearized, pulled: Sequence[Program]) -> tuple[Program, Progr
         residuals = _residuals(split, [builder.input(t) for t in split.primal.input_types])
         answers = []
         for program in pulled:
-            cts = inline(program, [*residuals, _generic(program.input_types[-1])])
+            cts = inline(program, [*residuals, *_generic(program, residuals)])
             sums = [reduce_sum(real_part(ct), tuple(range(ct.ndim))) for ct in cts]
             answers.append(reduce(add, [convert(x, _NUMBER.dtype) for x in sums]))
         check = simplify(builder.program(answers))
@@ -116,8 +146,12 @@ def _check(split: Linearized, pulled: Sequence[Program]) -> tuple[Program, Progr
     return nothing, check
 
 
-def _generic(type_: ArrayType) -> Tracer:
-    """Return weights cos(k), k = 1, 2, …, with imaginary parts of their own if complex."""
+def _generic(program: Program, residuals: Sequence[Tracer]) -> list[Tracer]:
+    return list(map(_weights, program.input_types[len(residuals) :]))
+
+
+def _weights(type_: ArrayType) -> Tracer:
+    """Return cos(k), k = 1, 2, …, with imaginary parts of their own if complex."""
     flat = ArrayType((type_.size,), real_dtype(type_.dtype))
     numbers = add(convert(iota(flat.shape, 0), flat.dtype), constant(1, flat))
     weights = cos(numbers)
@@ -128,16 +162,16 @@ def _generic(type_: ArrayType) -> Tracer:
 
 def _is_open(split: Linearized, pulled: Sequence[Program], xs: Sequence[Tracer]) -> Tracer:
     """Return whether there is a choice at the point; in loops, and without a mask, there may be."""
-    chosen = [[eq for eq in p.equations if _is_choice(eq.operation)] for p in pulled]
+    chosen = [[eq for eq in p.equations if _is_check(eq.operation)] for p in pulled]
     has_masks = all(len(eq.operands) > 1 for found in chosen for eq in found)
-    if not has_masks or any(map(_is_choice, _inner_operations(pulled))):
+    if not has_masks or any(map(_is_check, _inner_operations(pulled))):
         return constant(True, ArrayType((), BOOL))
     residuals = _residuals(split, xs)
     answers: list[Tracer] = []
     for program, found in zip(pulled, chosen, strict=True):
         masks = _with_outputs(program, [eq.operands[-1] for eq in found])
-        ct = _generic(program.input_types[-1])
-        answers += map(_is_any, found, inline(simplify(masks), [*residuals, ct]))
+        known = [*residuals, *_generic(program, residuals)]
+        answers += map(_is_any, found, inline(simplify(masks), known))
     return reduce(logical_or, answers)
 
 

@@ -85,8 +85,7 @@ def _derivative(program: Program, count: int, results: int, mode: Mode) -> _Deri
     """Derive the linear program of which the Jacobian is the matrix."""
     xs, ys = program.input_types[:count], program.output_types[:results]
     forward = is_forward(xs, ys, mode)
-    if forward:
-        program = refuse_choices(program, count, results)
+    program = refuse_choices(program, count, results, forward=forward)
     split = split_results(program, count, results, complete=True)
     if forward:
         linear = simplify_linear(split.linear, (*_every(xs), *((False,) * split.residuals)))

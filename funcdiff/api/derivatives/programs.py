@@ -32,10 +32,10 @@ def linearize_inputs(program: Program, count: int, *, complete: bool = False) ->
     return linearize(program, active, (True,) * len(program.outputs) if complete else ())
 
 
-def refuse_choices(program: Program, count: int, results: int) -> Program:
-    """Return a program for forward mode by its first `count` inputs (see `passes.choices`)."""
+def refuse_choices(program: Program, count: int, results: int, *, forward: bool) -> Program:
+    """Return a program that is differentiated by its first `count` inputs (`passes.choices`)."""
     active = (True,) * count + (False,) * (len(program.inputs) - count)
-    return passes.choices.refuse_choices(program, active, results)
+    return passes.choices.refuse_choices(program, active, results, forward=forward)
 
 
 def split_results(
@@ -140,6 +140,7 @@ def gradient_program(
         return Gradient(None, type_)
     # what is derived on the way is not worth keeping: the gradient is
     active = (True,) * count + (False,) * (len(program.inputs) - count)
+    program = passes.choices.refuse_choices.__wrapped__(program, active, 1, forward=False)
     split = linearize.__wrapped__(program, active)
     with Builder("grad", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
@@ -174,7 +175,7 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
     active = tuple(k == place for k in range(len(types)))
     derived = select_outputs(program, slice(results))
     for _ in range(n):
-        derived = passes.choices.refuse_choices(derived, active, results)
+        derived = passes.choices.refuse_choices(derived, active, results, forward=True)
         pushed, _ = push_program(derived, active, (True,) * results)
         with Builder("derivative", SHARED) as builder:
             xs = [builder.input(t) for t in types]
@@ -203,6 +204,7 @@ def vjp_programs(
     The first `evaluated` variables are as for `gradient_program`.
     """
     program = passes.recorded.recorded(recording)
+    program = refuse_choices(program, count, results, forward=False)
     split = split_results(program, count, results)
     with Builder("vjp", SHARED) as builder:
         residuals = [builder.input(t) for t in split.linear.input_types[count:]]
@@ -224,7 +226,7 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
     """Derive the program of all outputs, and tangents of the first `results` ones."""
     program = passes.recorded.recorded(recording)
     total = len(program.outputs)
-    program = refuse_choices(program, count, results)
+    program = refuse_choices(program, count, results, forward=True)
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     wanted = (True,) * results + (False,) * (total - results)
     pushed, _ = push_program(program, active, wanted)
@@ -238,7 +240,8 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
 @memoised
 def linearize_programs(recording: Recording, count: int, results: int) -> LinearPrograms:
     """Derive the values, and the first `results` as a linear function of tangents."""
-    program = refuse_choices(passes.recorded.recorded(recording), count, results)
+    program = passes.recorded.recorded(recording)
+    program = refuse_choices(program, count, results, forward=True)
     split = split_results(program, count, results, complete=True)
     flags = (True,) * count + (False,) * split.residuals
     linear = passes.simplify.simplify_linear(split.linear, flags)

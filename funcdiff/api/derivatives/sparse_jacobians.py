@@ -273,7 +273,9 @@ class _Derivative(NamedTuple):
 
 @memoised
 def _derivative(recording: Recording, count: int, results: int, given: Given) -> _Derivative:
-    program = refuse_choices(simplify(program_of(*recording)), count, results)
+    program = simplify(program_of(*recording))
+    for forward in (True, False):
+        program = refuse_choices(program, count, results, forward=forward)
     xs, ys = program.input_types[:count], program.output_types[:results]
     split = split_results(program, count, results, complete=True)
     flags = (True,) * count + (False,) * split.residuals

@@ -22,7 +22,7 @@ from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
 from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.linalg.degeneracy import Choice, Settling
+from funcdiff.ops.linalg.degeneracy import Choice, Directed, Settling
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push_operation
 from funcdiff.transforms.transpose import transpose
@@ -211,8 +211,7 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         raise NeedsProgramError
     with Builder("step", SHARED) as builder:
         linear, residuals = _linearize(op, active, builder)
-        kinds = Settling if present else Choice  # forward mode asks the whole program
-        if any(isinstance(eq.params, kinds) for eq in linear.equations):
+        if any(_asks(eq.params, forward=present is None) for eq in linear.equations):
             raise NeedsProgramError
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
@@ -225,6 +224,13 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
+
+
+def _asks(params: Params, *, forward: bool) -> bool:
+    """Whether a derivative may have to ask the other mode, which takes the whole program."""
+    if forward:
+        return isinstance(params, Choice)
+    return isinstance(params, Settling) or (isinstance(params, Directed) and params.checks)
 
 
 def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:

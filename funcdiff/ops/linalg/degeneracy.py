@@ -24,7 +24,7 @@ from funcdiff.ops.linalg.matrices import per_column, per_row
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import Maybe, neg, sum_tangents, zeros
 
-C = TypeVar("C", bound=Any)
+C = TypeVar("C", bound="Directed")
 T = TypeVar("T", bound="Turn")
 
 # ---- which values are equal ----------------------------------------------------------------------
@@ -173,18 +173,31 @@ GAUGE: Final = (
 
 
 class Choice(Params):
-    """Whether the operation raises where a result depends on a choice of vectors."""
+    """What depends on a choice of vectors, or might; whether it raises where a result does."""
 
     @property
     def checks(self) -> bool:
-        """Whether it does, or, as a field `checked` may say, returns its operand in every case."""
-        return bool(getattr(self, "checked", True))
+        """Whether it raises."""
+        return True
 
 
-class Gauge(Choice):
-    """Whether the operand is a cotangent, which has to be checked, or a tangent."""
+class Directed(Choice):
+    """Whether the operation checks its operand; its transpose is the other.
+
+    What can be seen of cotangents is checked in reverse mode alone, and what can be seen of
+    tangents in forward mode; each asks the other (see `passes.choices`).
+    """
 
     checked: bool
+
+    @property
+    def checks(self) -> bool:
+        """Whether it raises."""
+        return self.checked
+
+
+class Gauge(Directed):
+    """Whether the operand is a cotangent, which has to be checked, or a tangent."""
 
 
 def is_significant(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
@@ -202,13 +215,10 @@ def _check(ct: Any, same: Any) -> Any:
     return ct
 
 
-def cotangent_assertion(
+def directed_assertion(
     name: str, params: type[C], check: Callable[[C], Callable[..., Any]]
 ) -> Primitive[C]:
-    """Declare the identity of tangents, of which `check` looks at the cotangents.
-
-    The parameters are a dataclass with a field `checked`.
-    """
+    """Declare the identity that checks its operand in one direction, as its parameters say."""
     return symmetric(
         name,
         params,
@@ -223,7 +233,7 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
     return bind(gauge_p, Gauge(checked), x, same)[0]
 
 
-gauge_p: Final = cotangent_assertion("gauge", Gauge, lambda _p: _check)
+gauge_p: Final = directed_assertion("gauge", Gauge, lambda _p: _check)
 
 
 checked: Final = assertion("checked", lambda x, _answer: x)
@@ -291,10 +301,13 @@ def require_zero(x: Tracer, missing: Tracer, what: str) -> Tracer:
 # ---- what equal eigenvalues share ----------------------------------------------------------------
 
 
-class Sharing(Choice):
-    """Whether values that differ where they have to be equal are an error."""
+class Averaging(Choice):
+    """An average, which says nothing itself, but is none for long while the values part."""
 
-    checked: bool
+    @property
+    def checks(self) -> bool:
+        """Whether it raises."""
+        return False
 
 
 def _average(x: Any, same: Any) -> Any:
@@ -302,8 +315,34 @@ def _average(x: Any, same: Any) -> Any:
     return (weights @ x[..., None])[..., 0] / weights.sum(axis=-1)
 
 
+def mean_over_ties(x: Tracer, same: Tracer) -> Tracer:
+    """Return the means of `x` over values that are equal: the block average."""
+    return bind(mean_over_ties_p, Averaging(), x, same)[0]
+
+
+def _mean_jvp(_p: Averaging, xs: Tracers, ts: Tangents) -> Pushed:
+    """Require that what is averaged agrees, which may meet a factor that parts, and its tangent."""
+    x, same = xs
+    t = ts[0]
+    if t is None:
+        return [mean_over_ties(x, same)], [None]
+    return [agreement(x, same)], [agreement(t, same)]
+
+
+mean_over_ties_p: Final = symmetric(
+    "mean_over_ties",
+    Averaging,
+    impl=lambda _p: _average,
+    jvp=_mean_jvp,
+    access=signature("...?,...??->...?"),
+)
+
+
+class Sharing(Directed):
+    """Whether it is an error if values differ that have to be equal."""
+
+
 def _agree(x: Any, same: Any) -> Any:
-    """Return the averages, or raise if there is something to average."""
     apart = np.where(same, np.abs(x[..., :, None] - x[..., None, :]), 0)
     if is_significant(apart, x[..., None], (-1, -2)):
         raise NotDifferentiableError(
@@ -313,32 +352,15 @@ def _agree(x: Any, same: Any) -> Any:
             "(v * f(w)) @ v.conj().T or (u * f(s)) @ vh, f elementwise: that has its derivatives "
             "at equal values."
         )
-    return _average(x, same)
+    return x
 
 
-def mean_over_ties(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
-    """Return the means of `x` over values that are equal: the block average."""
-    return bind(mean_over_ties_p, Sharing(strict), x, same)[0]
+agreement_p: Final = directed_assertion("agreement", Sharing, lambda _p: _agree)
 
 
-def _mean_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
-    """Average what agrees: while eigenvalues part, an average is not one for long.
-
-    That holds for what is averaged, which may meet a factor that parts, as for its tangent.
-    """
-    x, same = xs
-    t = ts[0]
-    y = mean_over_ties(x, same, strict=p.checked or t is not None)
-    return [y], [None if t is None else mean_over_ties(t, same, strict=True)]
-
-
-mean_over_ties_p: Final = symmetric(
-    "mean_over_ties",
-    Sharing,
-    impl=lambda p: _agree if p.checked else _average,
-    jvp=_mean_jvp,
-    access=signature("...?,...??->...?"),
-)
+def agreement(x: Tracer, same: Tracer) -> Tracer:
+    """Return what belongs to values as it is; it has to be equal for equal ones."""
+    return bind(agreement_p, Sharing(checked=True), x, same)[0]
 
 
 def _require_no_ties(t: Any, same: Any) -> Any:
@@ -370,10 +392,10 @@ def _differential_jvp(p: Settling, xs: Tracers, ts: Tangents) -> Pushed:
     slopes, generator, same = xs
     moved, turned, _ = ts
     return [
-        mean_over_ties(slopes, same, strict=moved is not None),
+        (mean_over_ties if moved is None else agreement)(slopes, same),
         gauge(generator, same, checked=False) if p.unitary else generator,
     ], [
-        None if moved is None else mean_over_ties(moved, same, strict=True),
+        None if moved is None else agreement(moved, same),
         turned if turned is None or not p.unitary else gauge(turned, same, checked=False),
     ]
 
@@ -387,7 +409,7 @@ def _differential_transpose(p: Settling, _types: Types, cts: Tangents, xs: Tange
     same = xs[2]
     assert same is not None
     return [
-        None if ct is None else mean_over_ties(ct, same, strict=turning is not None),
+        None if ct is None else (mean_over_ties if turning is None else agreement)(ct, same),
         turning if turning is None or not p.unitary else gauge(turning, same, checked=True),
         None,
     ]

@@ -103,7 +103,7 @@ def _eig_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     if xs[0].type.size == 0:
         return list(eig(*xs)), [None, None]
     (w, v), same, missing, (slopes, turned) = _differential(xs[0], ts[0], generic=False)
-    moved = mean_over_ties(slopes, same, strict=False)
+    moved = mean_over_ties(slopes, same)
     return [w, v], [moved, require_zero(turned, missing, "eigenvectors")]
 
 
@@ -140,7 +140,7 @@ def _differential(
 
     # infinite between equal ones: what does not move all of them alike is to be noticed
     speeds = reciprocal(select(same, one, differences(w, v.shape)))
-    apart = add(slopes, neg(mean_over_ties(slopes, same, strict=False)))
+    apart = add(slopes, neg(mean_over_ties(slopes, same)))
     generator = select(itself, zeros(v.type), mul(inner, speeds))
     turned = add(_normalize(v, matmul(v, generator)), scale_columns(v, apart))
     return (w, v), same, logical_or(per_column(others, v.shape), mask), (slopes, turned)

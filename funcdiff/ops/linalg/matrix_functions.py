@@ -36,7 +36,7 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.linalg.degeneracy import equal_pairs, mean_over_ties, simple_spectrum
+from funcdiff.ops.linalg.degeneracy import agreement, equal_pairs, simple_spectrum
 from funcdiff.ops.linalg.divided_differences import Paths, orders, partial, taylor
 from funcdiff.ops.linalg.factorizations import eigh
 from funcdiff.ops.linalg.matrices import (
@@ -119,9 +119,7 @@ def function_of_matrix(
     along = directions
     if directions:
         same = p.same(w)
-        equal = [
-            mean_over_ties(x, same, strict=True) if x.shape == w.shape else x for x in parameters
-        ]
+        equal = [agreement(x, same) if x.shape == w.shape else x for x in parameters]
         series = [inline(taylor(p.body, k), [w, *equal])[0] for k in orders(len(directions))]
         along = _check_last(p, directions, series[0], w)
     else:

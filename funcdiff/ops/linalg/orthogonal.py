@@ -27,8 +27,8 @@ from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import DIAGONAL, symmetric
 from funcdiff.ops.linalg.degeneracy import (
-    Choice,
-    cotangent_assertion,
+    Directed,
+    directed_assertion,
     is_significant,
     require_zero,
 )
@@ -102,11 +102,10 @@ def _divide(x: Tracer, u: Tracer) -> Tracer:
 # ---- columns that are any basis of a space -----------------------------------------------------
 
 
-class Complement(Choice):
+class Complement(Directed):
     """Where the columns begin that are an arbitrary basis, and whether to check a cotangent."""
 
     start: int
-    checked: bool
 
 
 def _check(p: Complement) -> Callable[[Any], Any]:
@@ -126,7 +125,7 @@ def _check(p: Complement) -> Callable[[Any], Any]:
     return check
 
 
-complement_gauge_p: Final = cotangent_assertion("complement_gauge", Complement, _check)
+complement_gauge_p: Final = directed_assertion("complement_gauge", Complement, _check)
 
 
 def complement_gauge(x: Tracer, start: int, *, checked: bool) -> Tracer:
@@ -135,7 +134,7 @@ def complement_gauge(x: Tracer, start: int, *, checked: bool) -> Tracer:
     The columns from `start` on are any basis of the complement of the others: a cotangent must
     not ask for rotations among them.
     """
-    return bind(complement_gauge_p, Complement(start, checked), x)[0]
+    return bind(complement_gauge_p, Complement(checked, start), x)[0]
 
 
 # ---- infinite derivatives ----------------------------------------------------------------------

@@ -34,7 +34,7 @@ from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Gauge,
     Turn,
-    cotangent_assertion,
+    directed_assertion,
     eigen_differential,
     equal_pairs,
     gauge,
@@ -82,7 +82,7 @@ def _check(ct: Any, zero: Any) -> Any:
     return ct
 
 
-normal_component_p: Final = cotangent_assertion("normal_component", Gauge, lambda _p: _check)
+normal_component_p: Final = directed_assertion("normal_component", Gauge, lambda _p: _check)
 
 
 def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
@@ -170,7 +170,7 @@ def _svdvals_tangent(_p: Params, a: Tracer, _y: Tracer, t: Tracer) -> Tracer:
     slopes = real_part(contract(conj(u), matmul(t, adjoint(vh)), axes, axes, (*stack, column)))
     known = ties(s)
     signed = select(known.zero, zeros(slopes.type), slopes)
-    return mean_over_ties(signed, known.same, strict=False)
+    return mean_over_ties(signed, known.same)
 
 
 svdvals_p: Final = unary(
@@ -296,7 +296,7 @@ singular_turn_p: Final = turning("singular_turn", Turn, _perturbation, _equation
 """How singular vectors turn together, J, in opposite senses, G, and leave their span, Z."""
 
 
-def _turn(a: Tracer, u: Tracer, s: Tracer, v: Tracer, known: Ties, x: Tracer) -> Tracer:
+def turn(a: Tracer, u: Tracer, s: Tracer, v: Tracer, known: Ties, x: Tracer) -> Tracer:
     """Return J, G and Z of the H, K and B in `x`."""
     *stack, size, count = x.shape
     shape = (*stack, size - 2 * count, count)
@@ -328,7 +328,7 @@ def _differential(
     known = ties(s)
     null = pairs(known.zero)  # and which of the eigenvalues s and -s are equal
     change = _perturbation(NONE, (a, u, v), t)
-    joint, opposite, outside = _parts(_turn(a, u, s, v, known, change))
+    joint, opposite, outside = _parts(turn(a, u, s, v, known, change))
     slopes = real_part(diagonal(rows(change, 0, count)))
     signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
     same = block_matrix([known.same, null], [null, known.same])

@@ -282,29 +282,29 @@ def _multiplicities(b: Body, eq: Equation) -> None:
 # ---- what equal values share ---------------------------------------------------------------------
 
 
-def _mean(b: Body, eq: Equation, x: ast.expr, same: ast.expr, *, strict: bool) -> ast.expr:
-    """Return averages over what is equal, or NaN if there is something to average."""
-    type_ = eq.operands[0].type
-    weights = let(b, "weights", "s.astype(d)", s=same, d=dtype_of(type_.dtype))
-    mean = let(b, "mean", "(w @ x[..., None])[..., 0] / np.sum(w, axis=-1)", w=weights, x=x)
-    if not strict or 0 in type_.shape:
-        return mean
-    limit = _significant(b, build("x[..., None]", x=x), type_, "(-2, -1)")
+def _mean(b: Body, eq: Equation) -> ast.expr:
+    """Return averages over what is equal."""
+    x, same = map(b.simple, eq.operands[:: len(eq.operands) - 1])
+    weights = let(b, "weights", "s.astype(d)", s=same, d=dtype_of(eq.operands[0].type.dtype))
+    return let(b, "mean", "(w @ x[..., None])[..., 0] / np.sum(w, axis=-1)", w=weights, x=x)
+
+
+def _agreement(b: Body, eq: Equation) -> ast.expr | None:
+    if not eq.params_as(Sharing).checked:
+        return None
+    x, same = map(b.simple, eq.operands)
     # the limit counts rounding errors of one column
+    limit = _significant(b, build("x[..., None]", x=x), eq.operands[0].type, "(-2, -1)")
     apart = let(b, "apart", "np.abs(x[..., :, None] - x[..., None, :])", x=x)
-    wrong = build("np.any(same & (apart > limit))", same=same, apart=apart, limit=limit)
-    return build("np.where(wrong, np.nan, mean)", wrong=wrong, mean=mean)
+    return build("same & (apart > limit)", same=same, apart=apart, limit=limit)
 
 
 def _mean_over_ties(b: Body, eq: Equation) -> None:
-    x, same = map(b.simple, eq.operands)
-    b.assign(eq, _mean(b, eq, x, same, strict=eq.params_as(Sharing).checked))
+    b.assign(eq, _mean(b, eq))
 
 
 def _eigen_differential(b: Body, eq: Equation) -> None:
-    slopes, generator, same = map(b.simple, eq.operands)
-    mean = _mean(b, eq, slopes, same, strict=False)
-    b.assign(eq, items([mean, generator]))
+    b.assign(eq, items([_mean(b, eq), b.simple(eq.operands[1])]))
 
 
 def _generic_rotation(b: Body, eq: Equation) -> None:
@@ -379,6 +379,7 @@ def _lstsq(b: Body, eq: Equation) -> None:
 
 
 _CONDITIONS: Final = {
+    "agreement": _agreement,
     "checked": lambda b, eq: build("np.isnan(x)", x=b.simple(eq.operands[1])),
     "complement_gauge": _complement_gauge,
     "constant_rank": _constant_rank,

@@ -17,6 +17,7 @@ from funcdiff.core.types import FLOAT
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.degeneracy import (
+    agreement,
     checked,
     eigen_differential,
     equal_pairs,
@@ -35,6 +36,7 @@ from funcdiff.ops.linalg.factorizations import (
     cholesky_differential_p,
     eigh,
     eigvalsh,
+    hermitian_turn_p,
 )
 from funcdiff.ops.linalg.general_eigen import eig
 from funcdiff.ops.linalg.matrices import (
@@ -100,8 +102,12 @@ def _settled(x: Any, t: Any, labels: Any) -> Any:
     return eigen_differential(x, t, equal_pairs(convert(labels, FLOAT)))
 
 
-def _shared(x: Any, labels: Any, *, strict: bool) -> Any:
-    return mean_over_ties(x, equal_pairs(convert(labels, FLOAT)), strict=strict)
+def _shared(x: Any, labels: Any) -> Any:
+    return mean_over_ties(x, equal_pairs(convert(labels, FLOAT)))
+
+
+def _agreeing(x: Any, labels: Any) -> Any:
+    return agreement(x, equal_pairs(convert(labels, FLOAT)))
 
 
 def _cubes(w: Any, s: Any) -> Any:
@@ -227,12 +233,15 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
     ],
     "eigen_differential": [sample(_settled, real(3), real(3, 3), LABELS)],
-    "hermitian_turn": [sample(_turned, real(3, 3), SPREAD), sample(_turned, complex_(2, 2), HERMITIAN)],
+    "hermitian_turn": [
+        sample(_turned, real(3, 3), SPREAD),
+        sample(_turned, complex_(2, 2), HERMITIAN),
+    ],
     "checked": [sample(lambda x: checked(x, reduce_sum(x, (0, 1))), real(3, 3))],
     "mean_over_ties": [
-        sample(lambda x, n: _shared(x, n, strict=False), real(3), LABELS),
-        sample(lambda x, n: _shared(x, n, strict=True), real(3), LABELS),
+        sample(_shared, real(3), LABELS),
     ],
+    "agreement": [sample(_agreeing, real(3), LABELS)],
     "spectral": [
         sample(lambda a, s: _spectral(a, s, _waves), SPREAD, np.array(0.6)),
         sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6)),

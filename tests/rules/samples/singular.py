@@ -17,6 +17,8 @@ from funcdiff.ops.linalg.singular import (
     normal_component,
     svd,
     svdvals,
+    ties,
+    turn,
     vanish_on_kernel,
 )
 from funcdiff.ops.linalg.singular_functions import (
@@ -47,6 +49,11 @@ def _phaseless(a: Any, *, full: bool) -> tuple[Any, ...]:
     cubes = convert(mul(s, mul(s, s)), a.dtype)
     product = matmul(left, mul(_rows(cubes, right), right))
     return mul(left, conj(left)), s, mul(right, conj(right)), product
+
+
+def _turned(x: Any, a: Any, *, full: bool = False) -> Any:
+    u, s, vh = svd(a, full=full)
+    return turn(a, u, s, adjoint(vh), ties(s), x)
 
 
 def _rows(s: Any, like: Any) -> Any:
@@ -95,6 +102,11 @@ SAMPLES: dict[str, list[Sample]] = {
     "svdvals": [
         sample(svdvals, real(2, 3)), sample(svdvals, real(3, 2), order=1),
         sample(svdvals, STACK, order=1), sample(svdvals, complex_(2, 3)),
+    ],
+    "singular_turn": [
+        sample(_turned, real(6, 3), SQUARE),
+        sample(lambda x, a: _turned(x, a, full=True), real(5, 2), TALL),
+        sample(_turned, complex_(7, 2), COMPLEX),
     ],
     "svd": [
         sample(lambda a: svd(a, full=False), TALL),
