@@ -29,7 +29,7 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline, nested
+from funcdiff.core.running.walk import inline, nested, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType, real_dtype
 from funcdiff.ops.axes.reductions import reduce_any
@@ -123,8 +123,8 @@ def _pushed(split: Linearized, count: int) -> Iterator[_Question]:
     """Yield the pushforward if there is something that forward mode alone can see."""
     linear = split.linear
     if any(isinstance(op.params, Directed) and op.params.checks for op in _operations(linear)):
-        order = (*linear.inputs[count:], *linear.inputs[:count])
-        pushed = Program(order, linear.equations, linear.outputs, linear.origins)
+        order = [*range(count, count + split.residuals), *range(count)]
+        pushed = rearrange(linear, order, range(len(linear.outputs)))
         yield _Question(pushed, tuple([k for k, moves in enumerate(split.mask) if moves]))
 
 

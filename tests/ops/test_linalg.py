@@ -149,7 +149,7 @@ def test_a_cotangent_that_turns_different_eigenvectors_is_passed_on() -> None:
 def test_values_that_should_agree_but_do_not_raise(x: Any) -> None:
     same = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], bool)
     with pytest.raises(NotDifferentiableError, match="in different ways"):
-        degeneracy.mean_over_ties_p.impl(degeneracy.Sharing(checked=True))(np.array(x), same)
+        degeneracy.agreement_p.impl(degeneracy.Sharing(checked=True))(np.array(x), same)
 
 
 # ---- functions of a matrix ---------------------------------------------------------------------

@@ -24,10 +24,10 @@ from funcdiff.ops.control.rematerialization import Tap, tap_p
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.linalg.degeneracy import (
+    Averaging,
     Gauge,
     Missing,
     Settling,
-    Sharing,
     eigen_differential_p,
     gauge_p,
     mean_over_ties_p,
@@ -195,8 +195,8 @@ SAMPLES = [
     Sample(named_solve_p, Named("a test"), (REGULAR, _masked(2, 3, 4))),
     Sample(part_p, Part(below=True, diagonal=0.5, above=True), (_masked(2, 3, 4),)),
     Sample(part_p, Part(below=True, diagonal=0.0, above=False), (_masked(2, 3, 4),), exact=False),
-    Sample(mean_over_ties_p, Sharing(checked=False), (_masked(2, 3), np.ones((2, 3, 3), bool))),
-    Sample(mean_over_ties_p, Sharing(checked=False), (_masked(2, 3), APIECE), exact=False),
+    Sample(mean_over_ties_p, Averaging(), (_masked(2, 3), np.ones((2, 3, 3), bool))),
+    Sample(mean_over_ties_p, Averaging(), (_masked(2, 3), APIECE), exact=False),
     Sample(spectral_p, SQUARES, (_masked(2, 3, 3), (2, 3, 3))),
     Sample(
         eigen_differential_p, Settling(unitary=True), (_masked(2, 3), _masked(2, 3, 3), EVERY)
@@ -209,7 +209,7 @@ SAMPLES = [
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), _masked(3))),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), (3,))),
     Sample(tap_p, Tap("name", 0), (_masked(3, 4),)),
-    Sample(complement_gauge_p, Complement(1, checked=False), (_masked(2, 3, 3),)),
+    Sample(complement_gauge_p, Complement(start=1, checked=False), (_masked(2, 3, 3),)),
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
     Sample(normal_component_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
     Sample(require_zero_p, Missing("eigenvectors"), (_masked(2, 3), NOWHERE)),

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core.access import signature
+from funcdiff.core.access import Rule, signature
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
@@ -216,7 +216,10 @@ def _check(ct: Any, same: Any) -> Any:
 
 
 def directed_assertion(
-    name: str, params: type[C], check: Callable[[C], Callable[..., Any]]
+    name: str,
+    params: type[C],
+    check: Callable[[C], Callable[..., Any]],
+    access: Rule | None = None,
 ) -> Primitive[C]:
     """Declare the identity that checks its operand in one direction, as its parameters say."""
     return symmetric(
@@ -224,6 +227,7 @@ def directed_assertion(
         params,
         impl=lambda p: check(p) if p.checked else lambda x, *_: x,
         transposed=lambda p: replace(p, checked=not p.checked),
+        access=access,
         facts=DIAGONAL,
     )
 
@@ -355,7 +359,9 @@ def _agree(x: Any, same: Any) -> Any:
     return x
 
 
-agreement_p: Final = directed_assertion("agreement", Sharing, lambda _p: _agree)
+agreement_p: Final = directed_assertion(
+    "agreement", Sharing, lambda _p: _agree, signature("...?,...??->...?")
+)
 
 
 def agreement(x: Tracer, same: Tracer) -> Tracer:
