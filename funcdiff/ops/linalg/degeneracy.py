@@ -117,7 +117,7 @@ def turning(
         impl=lambda _p: lambda x, gaps, *_: x * gaps,
         transposed=lambda p: replace(p, transposed=not p.transposed),
         jvp=jvp,
-        facts=DIAGONAL,
+        access=signature("...??->...??"),  # of elements of x that are zero those of y move, with a
     )
     return primitive
 
