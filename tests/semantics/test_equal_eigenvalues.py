@@ -256,6 +256,37 @@ def test_the_vector_of_a_single_eigenvalue_has_second_derivatives_beside_equal_o
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def _parting(a: Any) -> Any:
+    w = np.linalg.eigvalsh(a)
+    return w[0] + w[1] + (w[0] - 1) ** 2
+
+
+def _parting_beside_vectors(a: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    return w[0] + w[1] + (w[0] - 1) ** 2 + np.sum(v[:, 2:] @ v[:, 2:].T * WEIGHTS[:3, :3])
+
+
+@pytest.mark.parametrize("f", [_parting, _parting_beside_vectors])
+def test_equal_eigenvalues_that_are_used_alike_at_the_point_alone_are_refused_in_every_nesting(
+    f: Function,
+) -> None:
+    a, t = np.diag([1.0, 1.0, 2.0]), _hermitian(3, real=True)
+
+    def line(s: Any) -> Any:
+        return f(a + s * t)
+
+    assert np.isfinite(fd.grad(line)(0.0))
+    for second in (
+        fd.derivative(line, n=2), fd.grad(fd.grad(line)), fd.jit(fd.grad(fd.grad(line))),
+        fd.jacfwd(fd.grad(line)), fd.jacrev(fd.jacfwd(line)), fd.hessian(line),
+    ):  # fmt: skip
+        with pytest.raises(NotDifferentiableError, match="different ways"):
+            second(0.0)
+    for second in (fd.jacrev(fd.grad(f)), fd.jacfwd(fd.grad(f)), fd.hessian(f)):
+        with pytest.raises(NotDifferentiableError, match="different ways"):
+            second(a)
+
+
 # ---- where the point is not known, and other ways to get there -----------------------------------
 
 TIED, APART = np.diag([1.0, 1.0, 2.0]), np.diag([1.0, 1.5, 2.0])

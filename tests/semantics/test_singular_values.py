@@ -176,3 +176,42 @@ def test_what_is_not_recognised_raises_in_every_mode(values: Any) -> None:
     for derive in (fd.grad, fd.jacrev, fd.jacfwd):
         with pytest.raises(FuncdiffError, match="in different ways"):
             derive(_applied)(x)
+
+
+@pytest.mark.thinned(6)
+@pytest.mark.parametrize("phase", [0.0, 1.0], ids=["real", "complex"])
+@pytest.mark.parametrize("side", [0, 2], ids=["left", "right"])
+@pytest.mark.parametrize(("rows", "values", "full"), [
+    (3, (1.0, 0.0), False),
+    (3, (1.0, 0.0), True),
+    (4, (2.0, 2.0, 0.0), True),
+    (4, (2.0, 2.0, 0.0), False),
+    (4, (1.0, 0.0, 0.0), True),
+    (3, (1.0, 1.0, 0.0), True),
+])  # fmt: skip
+def test_projectors_have_second_derivatives_in_every_nesting_at_equal_and_zero_values(
+    rows: int, values: tuple[float, ...], full: bool, side: int, phase: float
+) -> None:
+    rng = np.random.default_rng(rows)
+    count, equal = len(values), values.count(values[0])
+
+    def numbers(*shape: int) -> Any:
+        real = rng.normal(size=shape)
+        return real + 1j * phase * rng.normal(size=shape) if phase else real
+
+    left, right = (np.linalg.qr(numbers(n, n))[0] for n in (rows, count))
+    x, t = (left[:, :count] * values) @ right, numbers(rows, count)
+    weights = numbers(*[rows if side == 0 else count] * 2)
+
+    def along(h: Any) -> Any:
+        vectors = np.linalg.svd(x + h * t, full_matrices=full)[side]
+        v = vectors[:, :equal] if side == 0 else np.conj(vectors[:equal].T)
+        return np.sum(np.real(weights * (v @ np.conj(v.T))))
+
+    steps = 1e-3 * np.arange(-2, 3)
+    expected = np.dot([-1, 16, -30, 16, -1], [along(h) for h in steps]) / 12e-6
+    for found in (
+        fd.derivative(along, n=2)(0.0), fd.jacfwd(fd.grad(along))(0.0),
+        fd.grad(fd.grad(along))(0.0), fd.jacrev(fd.jacfwd(along))(0.0),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
