@@ -287,6 +287,23 @@ def test_equal_eigenvalues_that_are_used_alike_at_the_point_alone_are_refused_in
             second(a)
 
 
+@pytest.mark.parametrize("derive", [fd.grad, fd.jacrev, fd.jacfwd])
+@pytest.mark.parametrize("outer", [lambda f: f, fd.jit], ids=["eager", "jit"])
+def test_a_factor_of_one_of_two_equal_eigenvalues_is_refused(derive: Any, outer: Any) -> None:
+    a, t = np.diag([1.0, 1.0, 2.0]), _hermitian(3, real=True)
+
+    def slope(factor: Any) -> Any:
+        def f(a: Any) -> Any:
+            w, v = np.linalg.eigh(a)
+            return w[0] * factor + w[1] + v[2, 2] ** 2
+
+        return np.sum(fd.grad(f)(a) * t)
+
+    assert np.isfinite(slope(1.0))
+    with pytest.raises(NotDifferentiableError, match="different ways"):
+        outer(derive(slope))(1.0)
+
+
 # ---- where the point is not known, and other ways to get there -----------------------------------
 
 TIED, APART = np.diag([1.0, 1.0, 2.0]), np.diag([1.0, 1.5, 2.0])
