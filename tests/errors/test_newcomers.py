@@ -410,7 +410,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "too much": (lambda t: t.jit(np.sum, 1), r"takes 1 positional.* takes \(f, \*, static"),
     "an option of the call": (
         lambda t: t.confidence_intervals(np.sum, level=0.95),
-        r"no keyword level=.* given to what it returns: fd\.confidence_intervals\(f\)\(x, level=\.\.\.\)",
+        r"no keyword level=.* what it returns: fd\.confidence_intervals\(f\)\(x, level=\.\.\.\)",
     ),
 }
 
