@@ -37,9 +37,6 @@ _NAMED: Final[dict[str, tuple[int, Callable[[Any], constrained.Constraint]]]] = 
 }
 """For each name of a constraint, the number of axes that it needs and the constraint."""
 
-_CALLS: Final = 50_000
-"""Calls that a sampler makes: of four chains with 2,000 trees each, of some seven steps."""
-
 
 @public
 def density(
@@ -68,7 +65,7 @@ def density(
         and of what is below the diagonal.
     engine
         As for `jit`. By default, `value` and `value_and_grad` are machine code if that pays for
-        as many calls as a sampler makes: it is several times as fast where each operation is short.
+        50,000 calls, as samplers make: it is several times as fast where operations are short.
 
     Returns
     -------
@@ -249,8 +246,8 @@ class Density:
         return len(self.start)
 
     def _of_samplers(self, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Return a function compiled for as many calls as a sampler makes."""
-        return JittedFunction(f, (), (), self.engine, guards=True, calls=_CALLS)
+        """Compile for as many calls as make four chains of 2,000 trees with some seven steps."""
+        return JittedFunction(f, (), (), self.engine, guards=True, calls=50_000)
 
     @computed
     def value_and_grad(self) -> Callable[[Any], tuple[Any, Any]]:
@@ -266,9 +263,8 @@ class Density:
     @computed
     def hessian(self) -> Callable[[Any], Any]:
         """Return the compiled function from ``z`` to the second derivatives ``(n, n)``."""
-        return _Compiled(
-            jit(hessian(self._function), engine=self.engine), np.full((self.size,) * 2, np.nan)
-        )
+        f = jit(hessian(self._function), engine=self.engine)
+        return _Compiled(f, np.full((self.size,) * 2, np.nan))
 
     def constrain(self, z: Any) -> Any:
         """Return the container of parameters that a vector ``(n,)`` stands for."""
@@ -382,10 +378,8 @@ class Density:
         MissingDependencyError
             If PyTensor is not installed.
         """
-        wrap = late_import("funcdiff.interop.pytensor").wrap
-        f: Callable[[Any], Any]
-        f = wrap(self._function, result=lambda _: np.zeros(()), singular=-np.inf)
-        return f
+        wrap: Callable[..., Callable[[Any], Any]] = late_import("funcdiff.interop.pytensor").wrap
+        return wrap(self._function, result=lambda _: np.zeros(()), singular=-np.inf)
 
     def mici(self) -> dict[str, Callable[[Any], Any]]:
         """Return the keyword arguments of Mici's systems: ``EuclideanMetricSystem(**d.mici())``."""
