@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,9 @@ def _new_noise(seed: Any = None) -> Any:
     return default_rng(seed).normal()
 
 
+holder = SimpleNamespace(draw=_new_noise)
+
+
 def _method(self: Any, x: Any) -> Any:
     return x + self + rng.normal()
 
@@ -87,6 +91,7 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "the system's": (lambda x: x + secrets.randbelow(10**9), UNSEEDED),
     "made in a function that is called": (lambda x: x + _new_noise(), UNSEEDED),
     "made by a method": (Model().noisier, UNSEEDED),
+    "made by a function that an object holds": (lambda x: x + holder.draw(), UNSEEDED),
     "made by a method of a global": (lambda x: x + model.fresh(), UNSEEDED),
     "by a method of a global": (lambda x: model.noisy(x), "self"),
     "a derivative": (fd.grad(lambda x: x**2 * rng.normal()), "rng"),
