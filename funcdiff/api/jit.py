@@ -20,6 +20,8 @@ from typing import (
     overload,
 )
 
+import numpy as np
+
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.inputs import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
@@ -41,6 +43,7 @@ from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels import kernel
 from funcdiff.backend.native import machine
+from funcdiff.backend.native.savings import CALLS
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, builders, current_builder
@@ -140,7 +143,7 @@ _MANY: Final = 64
 
 
 class JittedFunction(ByParts, Generic[P, R]):
-    """A function with its compiled programs; made by `jit`."""
+    """A function with its compiled programs, for about so many `calls`; made by `jit`."""
 
     def __init__(
         self,
@@ -149,13 +152,11 @@ class JittedFunction(ByParts, Generic[P, R]):
         static_argnames: str | Sequence[str],
         engine: Engine | None,
         guards: bool,  # noqa: FBT001
+        calls: float = CALLS,
     ) -> None:
         check_engine(engine)
-        self._options = {
-            "static_argnums": static_argnums, "static_argnames": static_argnames,
-            "engine": engine, "guards": guards,
-        }  # fmt: skip
-        self._native = None if engine is None else engine == "llvm"
+        self._options = static_argnums, static_argnames, engine, guards, calls
+        self._calls = calls if engine is None else np.inf if engine == "llvm" else 0
         self._take_after(f)
         self._function = f
         self._guards = guards
@@ -172,7 +173,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         return f"jit({display_name(self._function)})"
 
     def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        return jit, (self._function,), self._options
+        return JittedFunction, (self._function, *self._options), {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
@@ -282,7 +283,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         first = len(program.inputs) - len(trace.captures)
         folded = None if trace.decisions else fold(program, first, trace.captures)
         runs = program if folded is None else folded.program
-        return Lowered(program, kernel(runs, native=self._native).source.text)
+        return Lowered(program, kernel(runs, calls=self._calls).source.text)
 
     def trace_call(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
         """Return a trace of a call, and its program with a guard for all that decided."""
@@ -314,7 +315,7 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     def _new_guards(self) -> Guarded:
         name = FunctionName(self._function)
-        return Guarded(name, Rolling, native=self._native, by_layout=self._by_layout)
+        return Guarded(name, Rolling, calls=self._calls, by_layout=self._by_layout)
 
     def _try_to_record(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
@@ -388,7 +389,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         # arrays that are closed over have, for good, the values they have now
         kept = copy_arrays(trace.captures)
         trace, first = trace._replace(captures=kept), len(program.inputs) - len(kept)
-        execute = fastest_with(program, first, kept, native=self._native)
+        execute = fastest_with(program, first, kept, calls=self._calls)
         # which runs here first, before it may run directly
         found = Straight(program, trace, with_check(program, execute, exact=False))
         key, shortcuts = self._key(kind), self._direct

@@ -366,9 +366,9 @@ class Runner:
     needs it, so that other threads know the leaves meanwhile.
     """
 
-    def __init__(self, leaves: Sequence[Leaf], *, native: bool | None) -> None:
+    def __init__(self, leaves: Sequence[Leaf], *, calls: float) -> None:
         self.leaves = tuple(leaves)
-        self._native = native
+        self._calls = calls
         self._young = _SERVED
 
     @computed
@@ -384,7 +384,7 @@ class Runner:
     def root(self) -> _Code:
         """The program that every run begins with."""
         vars(self).pop("_first", None)  # which has served
-        compiled = partial(fastest, native=self._native)
+        compiled = partial(fastest, calls=self._calls)
         return _Code(self._tree.root, self._tree.arguments, compiled)
 
     def __call__(self, operands: Sequence[Any]) -> Arrival | None:

@@ -444,7 +444,8 @@ class _Writer:
 
         def sure() -> Callable[..., Any]:
             if not isinstance(p, Scan):
-                return cast("Callable[..., Any]", nested(p, partial(kernel, native=self._native)))
+                calls = np.inf if self._native else 0
+                return cast("Callable[..., Any]", nested(p, partial(kernel, calls=calls)))
             stored = writable_outputs(p).in_order
             return several(scan(p, Kernel(p.body, self._limits, stored, native=self._native)))
 
@@ -549,14 +550,13 @@ def _is_seen_by_user(step: Step) -> bool:
 
 
 @memoised
-def kernel(program: Program, *, native: bool | None = False) -> Kernel | Unrolled | Routine:
+def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine:
     """Return the kernel of a program, memoised by value.
 
-    `native` says whether machine code is wanted; None: if that pays.
+    It is machine code if that pays for so many calls, as it is taken to do for infinitely many.
     """
-    program = prepare(program)
-    unasked, native = native is None, bool(native)
-    if native or (unasked and pays(program, is_step) and may_be_chosen()):
+    program, native = prepare(program), calls == np.inf
+    if native or (calls and pays(program, is_step, calls) and may_be_chosen()):
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made
@@ -566,10 +566,9 @@ def kernel(program: Program, *, native: bool | None = False) -> Kernel | Unrolle
     return Unrolled(code, lambda: Kernel(program, Limits(), native=native))
 
 
-def fastest(program: Program, *, native: bool | None = False) -> Callable[..., list[Any]]:
-    """Return the kernel of a program, or the interpreter if it is not worth one.
+def fastest(program: Program, *, calls: float = 0) -> Callable[..., list[Any]]:
+    """Return the kernel of a program for so many `calls`, or the interpreter if it is worth none.
 
-    `native` says whether machine code is wanted: see `kernel`.
     ``FUNCDIFF_INTERPRET=1`` in the environment keeps everything in the interpreter.
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":
@@ -577,7 +576,7 @@ def fastest(program: Program, *, native: bool | None = False) -> Callable[..., l
     ready = prepare(program)
     if len(ready.equations) > LONGEST and not is_worth_unrolling(ready):
         return executable(program)
-    return kernel(program, native=native)
+    return kernel(program, calls=calls)
 
 
 # ---- what is compiled ----------------------------------------------------------------------------

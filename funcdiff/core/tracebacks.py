@@ -130,7 +130,9 @@ def _note_parameters(
     """
     if _is_a_misfit(error):
         taken = parameters(signature(function, follow_wrapped=False)).replace("(self, ", "(", 1)
-        error.add_note(f"funcdiff: at {user_location()}: {function.__name__} takes {taken}.")
+        maker, _, inner = function.__qualname__.partition(".<locals>.")
+        name = f"fd.{maker}(f)" if inner else function.__name__
+        error.add_note(f"funcdiff: at {user_location()}: {name} takes {taken}.")
     refused = re.match(r"(.+)\(\) (?:missing|takes) ", str(error))
     if not isinstance(error, TypeError) or refused is None:
         return

@@ -95,10 +95,8 @@ class Functions:
     @computed
     def plain(self) -> Callable[..., tuple[Any, Any]]:
         """Return the compiled function from ``z`` to objective and constraints."""
-        return self._jit(lambda z, *args: (self.objective(z, *args), self.constraints(z, *args)))
-
-    def _jit(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        return jit(f, engine=self.engine)
+        both = self.objective, self.constraints
+        return jit(lambda *at: tuple([f(*at) for f in both]), engine=self.engine)
 
     @computed
     def _first(self) -> Callable[..., Any]:
@@ -109,7 +107,7 @@ class Functions:
             values, data, pattern = _value_and_jacobian(self.constraints, z, *args)
             return value, gradient, values, data, self._is(pattern)
 
-        return self._jit(first)
+        return jit(first, engine=self.engine)
 
     @computed
     def _second(self) -> Callable[..., Any]:
@@ -121,7 +119,7 @@ class Functions:
             data, (rows, columns) = hessian(self.lagrangian, sparse=True, format="coo")(z, *args)
             return data, self._is(Pattern(rows, columns, pattern.shape))
 
-        return self._jit(second)
+        return jit(second, engine=self.engine)
 
     def _is(self, pattern: Pattern) -> Sparsity:
         """Return the pattern that stands for all equal ones, as `jit` passes it through."""

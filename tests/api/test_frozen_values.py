@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import secrets
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,12 @@ class Model:
     def noisy(self, x: Any) -> Any:
         return x + self.noise.normal()
 
+    def fresh(self) -> Any:
+        return np.random.default_rng().normal()
+
+    def noisier(self, x: Any) -> Any:
+        return x + self.fresh()
+
 
 model = Model()
 
@@ -46,6 +55,9 @@ def _new_noise(seed: Any = None) -> Any:
     return default_rng(seed).normal()
 
 
+holder = SimpleNamespace(draw=_new_noise)
+
+
 def _method(self: Any, x: Any) -> Any:
     return x + self + rng.normal()
 
@@ -54,6 +66,8 @@ def _of_closure() -> Callable[[Any], Any]:
     mine = np.random.default_rng(1)
     return lambda x: x + mine.normal()
 
+
+UNSEEDED = "a generator without a seed"
 
 DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a generator": (lambda x: x + rng.normal(), "rng"),
@@ -67,18 +81,19 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "by a name of its own": (lambda x: x + drawn(), "drawn"),
     "held by an object": (lambda x: x + model.noise.normal(), "model"),
     "of the object itself": (Model().noisy, "self"),
-    "made within": (
-        lambda x: x + np.random.default_rng().normal(),
-        r"default_rng\(\) without a seed",
+    "made within": (lambda x: x + np.random.default_rng().normal(), UNSEEDED),
+    "of bits, made within": (
+        lambda x: x + np.random.Generator(np.random.PCG64()).normal(),
+        UNSEEDED,
     ),
-    "the old kind, made within": (
-        lambda x: x + np.random.RandomState().rand(),
-        r"RandomState\(\) without a seed",
-    ),
-    "made in a function that is called": (
-        lambda x: x + _new_noise(),
-        r"default_rng\(\) without a seed",
-    ),
+    "the old kind, made within": (lambda x: x + np.random.RandomState().rand(), UNSEEDED),
+    "Python's, made within": (lambda x: x + random.Random().random(), UNSEEDED),
+    "the system's": (lambda x: x + secrets.randbelow(10**9), UNSEEDED),
+    "made in a function that is called": (lambda x: x + _new_noise(), UNSEEDED),
+    "made by a method": (Model().noisier, UNSEEDED),
+    "made by a function that an object holds": (lambda x: x + holder.draw(), UNSEEDED),
+    "made by a method of a global": (lambda x: x + model.fresh(), UNSEEDED),
+    "by a method of a global": (lambda x: model.noisy(x), "self"),
     "a derivative": (fd.grad(lambda x: x**2 * rng.normal()), "rng"),
 }
 
@@ -107,7 +122,8 @@ def _seeded(x: Any) -> Any:
 
 def test_a_draw_outside_of_what_is_compiled_says_nothing() -> None:
     drawn = fd.primitive(lambda x: x * 0 + rng.normal(), result=lambda x: x)
-    for f in (lambda x: x + len(repr(rng)), lambda x: x + np.sin(1.0), drawn, _seeded):
+    fresh = fd.primitive(lambda x: x * 0 + _new_noise(), result=lambda x: x)
+    for f in (lambda x: x + len(repr(rng)), lambda x: x + np.sin(1.0), drawn, fresh, _seeded):
         compiled: Callable[[Any], Any] = fd.jit(f)
         rng.normal()
         compiled(1.0)
@@ -206,8 +222,15 @@ def test_generators_that_are_not_made_or_have_a_seed_are_not_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fd.jit(f)(1.0, 2.0) == f(1.0, 2.0)
-    with pytest.warns(FrozenValueWarning, match=r"default_rng\(\) without a seed"):
+    with pytest.warns(FrozenValueWarning, match=UNSEEDED):
         fd.jit(f)(1.0)
+
+
+def test_what_numpy_makes_when_it_is_imported_is_not_told() -> None:
+    code = """import sys, numpy as np, funcdiff as fd
+assert "numpy.random" not in sys.modules
+fd.jit(lambda x: x * np.random.default_rng(3).normal())(1.0)"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_a_profile_that_is_taken_goes_on() -> None:

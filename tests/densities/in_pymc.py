@@ -117,12 +117,13 @@ def test_gradients_are_those_of_pymc_and_take_as_long(
     function = compiled._pytensor_function  # without its checks of arguments
     function.trust_input = True
     bounds = dict.fromkeys(positive, (0, None))
-    engines: Any = ("numpy", "llvm")
+    engines: Any = ("numpy", "llvm", None)
     ours = [fd.density(logp, params, bounds, engine=engine) for engine in engines]
     z = ours[0].start + np.linspace(-0.3, 0.3, ours[0].size)
     for d in ours:
         np.testing.assert_allclose(d.value_and_grad(z)[1], function(z)[1], rtol=1e-8, atol=1e-10)
     own, *found = seconds([lambda: function(z), *(lambda d=d: d.value_and_grad(z) for d in ours)])
     ratios = [t / own for t in found]
-    print(f"{logp.__name__}: PyMC {1e6 * own:.1f} µs; numpy {ratios[0]:.2f}, llvm {ratios[1]:.2f}")
-    assert min(ratios) < 1.5
+    said = ", ".join(f"{engine}: {x:.2f}" for engine, x in zip(engines, ratios, strict=True))
+    print(f"{logp.__name__}: PyMC {1e6 * own:.1f} µs; {said}")
+    assert found[-1] < 1.5 * own  # what is chosen where llvmlite is installed

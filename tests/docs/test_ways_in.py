@@ -28,6 +28,9 @@ DEVELOPERS = {"test", "docs", "bench", "packages"}
         ("optimizers", "from-scipy.md"),
         ("ODE", "scipy.md"),
         ("curve_fit", "scipy.md"),
+        ("pickle", "sharp-bits.md"),
+        ("save", "sharp-bits.md"),
+        ("checkpoint", "memory.md"),
     ],
 )
 def test_a_word_is_found_in_a_heading(words: str, page: str) -> None:

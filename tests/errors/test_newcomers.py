@@ -39,6 +39,14 @@ A = np.diag(X)
 HERE = Path(__file__).name
 
 
+@fd.custom_jvp
+def _with_tangent_alone(x: Any) -> Any:
+    return x**2
+
+
+_with_tangent_alone.defjvp(lambda primals, tangents: 2 * primals[0] * tangents[0])
+
+
 def _nothing_returned(x: Any) -> Any:
     x.sum()
 
@@ -127,6 +135,16 @@ OTHERS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         InputError,
         lambda: fd.explain(np.sum, X),  # type: ignore[call-arg]
         r"Arguments are given to what it returns: fd\.explain\(f\)\(x\)",
+    ),
+    "a flag as a word": (
+        InputError,
+        lambda: fd.jacobian(np.sin, sparse="true"),  # type: ignore[call-overload]
+        r"Write sparse=True or sparse=False",
+    ),
+    "a tangent alone": (
+        OutputError,
+        lambda: fd.jvp(_with_tangent_alone, (X,), (X,)),
+        r"must return a pair \(out, tangent\), .* Return \(out, None\) if the tangent is zero",
     ),
     "rates of solve_ivp": (
         OutputError,
@@ -392,7 +410,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "too much": (lambda t: t.jit(np.sum, 1), r"takes 1 positional.* takes \(f, \*, static"),
     "an option of the call": (
         lambda t: t.confidence_intervals(np.sum, level=0.95),
-        r"no keyword level=.* given to what it returns: fd\.confidence_intervals\(f\)\(x\)",
+        r"no keyword level=.* what it returns: fd\.confidence_intervals\(f\)\(x, level=\.\.\.\)",
     ),
 }
 

@@ -415,6 +415,10 @@ def test_a_method_that_lacks_arguments_is_told_without_the_object() -> None:
         LINE.sample(5)
     (note,) = caught.value.__notes__
     assert re.search(rf"at .*{HERE}.*: sample takes \(draws=1000, \*, rng, ", note)
+    with pytest.raises(TypeError, match="orders") as caught:
+        fd.propagate(np.sum)(np.ones(2), std=0.1, orders=2)
+    (note,) = caught.value.__notes__
+    assert re.search(rf"at .*{HERE}.*: fd\.propagate\(f\) takes \(\*args, cov=None, std=", note)
 
 
 # ---- functions that are none of NumPy's ----------------------------------------------------------

@@ -76,7 +76,7 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 def test_an_error_of_ours_that_is_caught_still_fails_the_transform(
     conversion: str, transform: str
 ) -> None:
-    with pytest.raises(TracerError, match="This error was caught while") as caught:
+    with pytest.raises(TracerError, match="went on from there") as caught:
         TRANSFORMS[transform](_caught(CONVERSIONS[conversion]))
     assert HERE in str(caught.value)
 
@@ -94,12 +94,12 @@ def test_a_branch_that_cannot_be_taken_is_not_taken_silently(decide: Any) -> Non
     f = _caught(lambda x: 2.0 if decide(x) else 3.0)
     assert fd.grad(f)(X).tolist() == [2.0, 2.0]
     assert fd.jit(fd.grad(f))(X).tolist() == [2.0, 2.0]
-    with pytest.raises(ConcreteValueError, match="This error was caught while"):
+    with pytest.raises(ConcreteValueError, match="went on from there"):
         fd.jit(f, guards=False)(X)
-    with pytest.raises(ConcreteValueError, match="This error was caught while"):
+    with pytest.raises(ConcreteValueError, match="went on from there"):
         fd.vmap(f)(np.stack([X, -X]))
     for transform in ("scan", "cond"):
-        with pytest.raises(ConcreteValueError, match="This error was caught while"):
+        with pytest.raises(ConcreteValueError, match="went on from there"):
             TRANSFORMS[transform](f)
 
 
@@ -109,7 +109,7 @@ def test_a_mask_and_an_index_without_a_value_are_not_replaced_silently() -> None
         lambda x: [1.0, 2.0][np.argmax(x)],
         lambda x: float(len(range(np.argmax(x)))),
     ):
-        with pytest.raises(ConcreteValueError, match="This error was caught while"):
+        with pytest.raises(ConcreteValueError, match="went on from there"):
             fd.jit(_caught(convert), guards=False)(X)
         assert fd.jit(_caught(convert))(X) == _caught(convert)(X)
 
@@ -142,7 +142,7 @@ def test_an_outer_value_that_an_inner_function_loses_fails_the_outer_transform()
         except LostDerivativeError:
             return 0.0 * a
 
-    with pytest.raises(LostDerivativeError, match="This error was caught while outer"):
+    with pytest.raises(LostDerivativeError, match=r"\bouter \(.*\) went on from there"):
         fd.grad(outer)(3.0)
 
 
@@ -153,7 +153,7 @@ def test_an_error_in_a_thread_is_not_lost() -> None:
             scale = 0.25 if future.exception() else future.result()
         return np.sum(x) * scale
 
-    with pytest.raises(TracerError, match="This error was caught while f"):
+    with pytest.raises(TracerError, match=r"\bf \(.*\) went on from there"):
         fd.grad(f)(X)
 
 

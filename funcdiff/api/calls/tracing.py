@@ -295,9 +295,8 @@ def _raise_ours(error: Exception, builder: Builder) -> None:
 def _error_for_caught(kind: type[Exception], message: str, name: FunctionName) -> Exception:
     """Return the error for a function that caught one of ours and went on in another way."""
     return kind(
-        f"{message} This error was caught while {name} was traced, and what the function did "
-        "instead is not what it does with plain numbers. Mend the line that is named, or ask "
-        "before, by isinstance or the shape, rather than catch the error."
+        f"{message} {name} went on from there, but not as it does with plain numbers. Mend the "
+        "line that is named. Where the error was caught, ask before, by isinstance or the shape."
     )
 
 

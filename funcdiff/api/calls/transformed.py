@@ -153,7 +153,7 @@ def _not_a_flag(
     transform: Callable[..., Any], name: str, value: Any, signature: inspect.Signature
 ) -> str:
     cure = f"Write {name}=True or {name}=False."
-    if name == "sparse" and "format" in signature.parameters and isinstance(value, str):
+    if "format" in signature.parameters and str(value) in ("csr", "csc", "coo"):
         cure = f"Write sparse=True, format={value!r}."
     return (
         f"fd.{transform.__name__}: {name}={value!r} is neither True nor False, at "
@@ -168,7 +168,8 @@ def _explanation(transform: Callable[..., Any], error: TypeError) -> str:
     unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
     cure = f"It takes {parameters(signature)}."
     if len(known) == 1:
-        cure = f"Arguments are given to what it returns: {name}(f)(x)."
+        given = f"x, {unknown[1]}=..." if unknown else "x"
+        cure = f"Arguments are given to what it returns: {name}(f)({given})."
     if unknown:
         near = close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
         cure = f"Did you mean {near[0]}=?" if near else cure

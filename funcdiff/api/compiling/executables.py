@@ -163,16 +163,16 @@ def fold(program: Program, first: int, captures: Sequence[Any]) -> Folded | None
 
 
 def fastest_with(
-    program: Program, first: int, captures: Sequence[Any], *, native: bool | None
+    program: Program, first: int, captures: Sequence[Any], *, calls: float
 ) -> Callable[..., list[Any]]:
     """Return what runs a program whose inputs from `first` on have these values for good.
 
-    It takes them all the same.
+    It takes them all the same, and is expected to be called so often.
     """
     folded = fold(program, first, captures)
     if folded is None:
-        return fastest(program, native=native)
-    execute, bound = fastest(folded.program, native=native), folded.bound
+        return fastest(program, calls=calls)
+    execute, bound = fastest(folded.program, calls=calls), folded.bound
     return lambda *operands: execute(*operands[:first], *bound)
 
 
@@ -297,8 +297,8 @@ class _Way(NamedTuple):
 class Guarded:
     """The programs of a function for one kind of arguments, in a tree of guards.
 
-    `rolling` makes loops of iterations, given the loops that are known; with `native`, elementwise
-    operations become machine code.
+    `rolling` makes loops of iterations, given the loops that are known; `calls` says how often the
+    function is expected to be called.
     """
 
     def __init__(
@@ -306,10 +306,10 @@ class Guarded:
         name: object,
         rolling: Callable[[dict[Any, Any]], Rolling],
         *,
-        native: bool | None,
+        calls: float,
         by_layout: bool,
     ) -> None:
-        self._name, self._native, self._by_layout = name, native, by_layout
+        self._name, self._calls, self._by_layout = name, calls, by_layout
         self._rolling = rolling
         self._loops: dict[Any, Any] | None = None
         self._looks = True
@@ -429,7 +429,7 @@ class Guarded:
             self._give_up(f"it took more than {len(ways)} ways through what it decides by values")
         elif not self.is_eager:
             leaves = [*(runner.leaves if runner else ()), way.leaf]
-            grown = Runner(leaves, native=self._native)
+            grown = Runner(leaves, calls=self._calls)
             self._known = (*ways, way), grown
 
     def _count_miss(self, place: str) -> None:

@@ -15,13 +15,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType
+from itertools import chain
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.api.calls.repeated import ABSENT, codes, content
-from funcdiff.errors import FrozenValueWarning, is_users_file
+from funcdiff.errors import FrozenValueWarning, is_users_file, user_location
 
 _MOST_FUNCTIONS: Final = 64
 _NUMBERS: Final = (int, float, complex, np.number, np.bool)
@@ -40,33 +41,34 @@ class Loaded(NamedTuple):
         return content(owner) if isinstance(owner, CellType) else owner.get(self.name, ABSENT)
 
 
-def _with_codes(f: Any) -> list[tuple[Loaded, CodeType]]:
-    """Return what a function, and those of the user's that it loads, load, with the code."""
-    found: list[tuple[Loaded, CodeType]] = []
-    pending, known = [f], set[int]()
-    while pending and len(known) < _MOST_FUNCTIONS:
-        called = pending.pop()
-        function = _plain(called)
-        if function is None or id(function.__code__) in known:
+def _within_reach(f: Any, *, methods: bool = False) -> list[tuple[CodeType, list[Loaded]]]:
+    """Return the code of a function, and of those of the user's that it loads, with what it loads.
+
+    With `methods`, those that it may find as attributes of what it loads count, too.
+    """
+    found = dict[CodeType, list[Loaded]]()
+    pending = [f]
+    while pending and len(found) < _MOST_FUNCTIONS:
+        called, function = pending[-1], _plain(pending.pop())
+        if function is None or function.__code__ in found:
             continue
-        known.add(id(function.__code__))
-        found += _bound_to(called, function.__code__)
-        names, stored = _loads(function.__code__)
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-        for name, place in names:
-            if name not in stored:
-                one = Loaded(name, cells.get(name, function.__globals__), place)
-                found.append((one, function.__code__))
-                pending.append(one.value())
-    return found
-
-
-def _bound_to(f: Any, code: CodeType) -> Iterator[tuple[Loaded, CodeType]]:
-    """Yield the object of which a function is a method, as the first variable of its code."""
-    method = inspect.unwrap(f)
-    if isinstance(method, MethodType) and code.co_varnames:
-        name, place = code.co_varnames[0], f"{code.co_filename!r}, line {code.co_firstlineno}"
-        yield Loaded(name, {name: method.__self__}, place), code
+        code = function.__code__
+        names, stored = _loads(code)
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
+        places = [(name, cells.get(name, function.__globals__), x) for name, x in names]
+        if isinstance(method := inspect.unwrap(called), MethodType) and code.co_varnames:
+            me, place = code.co_varnames[0], f"{code.co_filename!r}, line {code.co_firstlineno}"
+            places.append((me, {me: method.__self__}, place))
+        found[code] = [Loaded(*x) for x in places if x[0] not in stored]
+        values = [x.value() for x in found[code]]
+        pending += values
+        used = {name for part in codes(code) if methods for name in part.co_names}
+        for x in values if used else ():
+            held, kinds = getattr(x, "__dict__", {}), [vars(kind) for kind in type(x).__mro__]
+            pending += [held[n] for n in used & held.keys()]
+            named = [kind[n] for kind in kinds for n in used & kind.keys()]
+            pending += [MethodType(g, x) for g in named if isinstance(g, FunctionType)]
+    return list(found.items())
 
 
 def _plain(f: Any) -> FunctionType | None:
@@ -103,25 +105,27 @@ def draws_of(f: Any) -> Iterator[Callable[[], str]]:
 
     So it does of one that `f` has made without a seed; an empty text if none has.
     """
-    loads = _with_codes(f)
-    functions = map(_plain, [f, *(x.value() for x, _ in loads)])
-    made = next((place for g in functions if g for place in _makers(g.__code__)), "")
-    if any("seed" in code.co_names for _, code in loads):  # it draws the same in each call
-        loads = []
-    known = [(x, g) for x, code in loads for g in _generators(x.value(), code.co_names)]
-    states = [(x, g, _state_of(g)) for x, g in known]
+    reached = _within_reach(f, methods=True)
+    makes = any(_MAKERS.intersection(part.co_names) for code, _ in reached for part in codes(code))
+    seeds = any("seed" in code.co_names for code, _ in reached)  # it draws the same in each call
+    names = [(x, code.co_names) for code, loads in reached for x in loads if not seeds]
+    states = [(x, g, _state_of(g)) for x, held in names for g in _generators(x.value(), held)]
 
     def first_draw() -> str:
-        for loaded, generator, state in states:
-            if state != _state_of(generator):
-                return f"{loaded.name}, at {loaded.place}"
-        return made if entropy else ""
+        drawn = (f"{x.name}, at {x.place}" for x, g, state in states if state != _state_of(g))
+        return next(chain(drawn, entropy), "")
 
-    entropy: list[CodeType] = []
-    if not made or sys.getprofile() is not None:
+    def see(frame: FrameType, event: str, _: Any) -> None:
+        is_unseeded = frame.f_code is _SEED and frame.f_locals["a"] is None
+        if event == "call" and (frame.f_code is _ENTROPY or is_unseeded):
+            entropy.append(f"a generator without a seed, at {user_location()}")
+
+    entropy: list[str] = []
+    if not makes or sys.getprofile() is not None:
         yield first_draw
         return
-    sys.setprofile(lambda frame, *_: entropy.append(_ENTROPY) if frame.f_code is _ENTROPY else None)
+    np.random  # noqa: B018 - imported here, where it makes its own generator, unless it was before
+    sys.setprofile(see)
     try:
         yield first_draw
     finally:
@@ -129,19 +133,13 @@ def draws_of(f: Any) -> Iterator[Callable[[], str]]:
 
 
 _ENTROPY: Final = random.SystemRandom.getrandbits.__code__
-"""What NumPy calls for a generator that is made without a seed."""
+"""What NumPy and `secrets` call for numbers of the system."""
 
-_MAKERS: Final = frozenset({"default_rng", "RandomState", "SeedSequence"})
+_SEED: Final = random.Random.seed.__code__
+"""What a generator of Python is given its seed by, or None."""
 
-
-def _makers(code: CodeType) -> Iterator[str]:
-    """Yield what code may make generators by, and where."""
-    for part in codes(code):
-        line = part.co_firstlineno
-        for step in dis.get_instructions(part) if _MAKERS.intersection(part.co_names) else ():
-            line = step.positions.lineno or line if step.positions else line
-            if step.argval in _MAKERS:
-                yield f"{step.argval}() without a seed, at {part.co_filename!r}, line {line}"
+_MAKERS: Final = {"random", "secrets", "Random", "RandomState", "Generator", "default_rng"}
+"""Names of modules and functions, without any of which code makes no generator."""
 
 
 def _generators(value: Any, names: Sequence[str]) -> Iterator[Any]:
@@ -186,7 +184,7 @@ class Watch:
     """
 
     def __init__(self, f: Any, changed: Callable[[str], None]) -> None:
-        values = [(x, x.value()) for x, _ in _with_codes(f)]
+        values = [(x, x.value()) for _, loads in _within_reach(f) for x in loads]
         numbers = [(x, y) for x, y in values if isinstance(y, _NUMBERS)]
         self._numbers, self._changed = numbers, changed
         self._tables = [(x.owner, x.name, y) for x, y in numbers if isinstance(x.owner, dict)]

@@ -310,13 +310,12 @@ def pair_of(returned: Any, rule: RuleName) -> tuple[Any, Any]:
     """Return the pair that a forward or JVP rule has to return."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         entries = f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
-        second, cure = "tangent", ""
+        second, none = "tangent", "the tangent is zero"
         if rule.kind == "forward":
-            second = "residuals"
-            cure = " Return (out, None) if the backward rule needs nothing."
+            second, none = "residuals", "the backward rule needs nothing"
         raise OutputError(
             f"{rule} must return a pair (out, {second}), but returned "
-            f"{describe(returned)}{entries}, at {user_location()}.{cure}"
+            f"{describe(returned)}{entries}, at {user_location()}. Return (out, None) if {none}."
         )
     return returned
 

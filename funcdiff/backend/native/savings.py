@@ -62,18 +62,18 @@ def cost(program: Program, is_step: Callable[[Equation], bool]) -> Cost:
     return total
 
 
-_CALLS: Final = 300
+CALLS: Final = 300
 """How often a function is taken to be called that nobody said more of."""
 
 _STARTED, _WRITTEN = 6e7, 2.5e5
 """Nanoseconds that LLVM takes to start, and for each equation."""
 
 
-def pays(program: Program, is_step: Callable[[Equation], bool]) -> bool:
-    """Whether some calls as machine code make up for its compilation."""
+def pays(program: Program, is_step: Callable[[Equation], bool], calls: float) -> bool:
+    """Whether so many calls as machine code make up for its compilation."""
     work = cost(program, is_step)
     saved = min(work.saving, estimate_time(program) - work.time)
-    return saved * _CALLS > _STARTED + _WRITTEN * _count(program)
+    return saved * calls > _STARTED + _WRITTEN * _count(program)
 
 
 def _count(program: Program) -> int:

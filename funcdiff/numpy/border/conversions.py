@@ -129,9 +129,9 @@ def _refuse_others(x: Tracer, rounded: Callable[[Any], Any], name: str) -> None:
 
 
 _CURE: Final = (
-    "Text that the function goes on with would be that of one call: show what it returns, or "
-    "print(repr(x)), which shows the type; in the message of an error that nobody catches, "
-    "there may be text of x."
+    "It would be the text of one call, for good. print(repr(x)) shows the type, and what the "
+    "function returns has values to be shown. The message of an error that nobody catches may "
+    "have text of x."
 )
 
 
@@ -152,7 +152,7 @@ def format_value(x: Tracer, spec: str) -> str:
     try:
         value = concrete_value(x) if is_shown() else value_or_decision(x)
     except ConcreteValueError:
-        what = f"the format {spec!r}" if spec else "the text of x"
+        what = f"the format {spec!r}" if spec else "the text of x, as print(x) shows it,"
         fail_traces(x, without_value(x, what, _CURE))
         return _type(x)
     if is_constant(x):
