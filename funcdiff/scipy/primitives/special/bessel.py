@@ -80,17 +80,17 @@ def _drift(sign: int, v: Any, z: Any) -> Any:
 
     It is that of DLMF 10.41.3 or 10.41.4, in which z is replaced by -R for K.
     """
-    ratio = v / z
-    square = ratio * ratio
+    small = 1 / z
+    square = (v * small) ** 2
     root = np.sqrt(1 + square)
-    q, u = square / (1 + square), sign / (z * root)
+    q, u = square / (1 + square), sign * small / root
     total = 0.0
     for coefficients in reversed(_TERMS):
         term = 0.0
         for coefficient in coefficients:
             term = term * q + coefficient
         total = total * u + term
-    return sign * square / (1 + root) + total / (z * (1 + square))
+    return sign * square / (1 + root) + total * small / (1 + square)
 
 
 def _slope(sign: int, v: Any, z: Any, y: Any, near: Op) -> Any:
