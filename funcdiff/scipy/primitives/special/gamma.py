@@ -20,7 +20,7 @@ _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 """B₂ⱼ/(2j)!, j = 1, 2, ..."""
 
-_LARGE: Final = 1000.0
+LARGE: Final = 1000.0
 """From where on two terms of the asymptotic series of ψ are exact to rounding."""
 
 
@@ -153,18 +153,49 @@ gammasgn: Op = special("gammasgn", None)
 # ---- quotients of gamma functions ----------------------------------------------------------------
 
 
-def psi_difference(x: Any, step: Any) -> Any:
-    """Return ψ(x + step) - ψ(x), by the asymptotic series DLMF 5.11.2 where both are large.
+def psi_fall(x: Any, step: Any) -> Any:
+    """Return ψ(x + step) - ψ(x) - ln(1 + step/x) of large numbers, by DLMF 5.11.2.
 
-    Each term of the series is subtracted in closed form: ψ itself has lost the digits of 1/x, and
-    differences of these are all there is of a slope by many degrees of freedom.
+    Each term of the asymptotic series is subtracted in closed form.
     """
-    large = np.logical_and(x >= _LARGE, x + step >= _LARGE)
-    first, by = np.where(large, x, _LARGE), np.where(large, step, 0)
-    v, w = 1 / first, 1 / (first + by)
-    fall = by * v * w  # v - w
-    series = np.log1p(by * v) + fall * (0.5 + (v + w) / 12 * (1 - (v * v + w * w) / 10))
-    return np.where(large, series, psi(x + step) - psi(x))
+    v, w = 1 / x, 1 / (x + step)
+    return step * v * w * (0.5 + (v + w) / 12 * (1 - (v * v + w * w) / 10))
+
+
+def psi_excess(x: Any) -> Any:
+    """Return ψ(x) - ln x, which is about -1/(2x)."""
+    large = x >= LARGE
+    v = 1 / np.where(large, x, LARGE)
+    small = np.where(large, 1, x)
+    return np.where(large, -v * (0.5 + v / 12 * (1 - v * v / 10)), psi(small) - np.log(small))
+
+
+def psi_difference(x: Any, step: Any, share: Any = None, excess: Any = None) -> Any:
+    """Return ψ(x + step) - ψ(x), and ln(share) more where that is given.
+
+    Where arguments are large ψ itself has lost the digits of 1/x, and differences of these are all
+    there is of a slope by many degrees of freedom.  What is left of the logarithms is then that of
+    1 + excess, which is share·(x + step)/x.  A small step has two terms of Taylor's series from its
+    middle on.
+    """
+    large = np.logical_and(x >= LARGE, x + step >= LARGE)
+    small = np.logical_and(x > 0, np.logical_and(x < LARGE, np.abs(step) < 1e-3 * x))
+    if share is not None:
+        large = np.logical_and(large, np.abs(excess) < 0.5)
+        rest = psi_difference(x, step) + np.log(share)
+    else:
+        short = np.where(small, step, 0)
+        middle = np.where(small, x, 1) + short / 2
+        cubic = short * short / 24 * polygamma(_times(3, x), middle)
+        taylor = short * (polygamma(_times(1, x), middle) + cubic)
+        rest = np.where(small, taylor, psi(x + step) - psi(x))
+    first, by = np.where(large, x, LARGE), np.where(large, step, 0)
+    gap = by / first if share is None else np.where(large, excess, 0)
+    return np.where(large, np.log1p(gap) + psi_fall(first, by), rest)
+
+
+def _times(n: int, x: Any) -> Any:
+    return n * np.ones_like(x)
 
 
 def _step(a: Any, b: Any) -> Any:

@@ -1,0 +1,222 @@
+"""Scores: partial derivatives of log densities in forms that keep their digits.
+
+A log density is a sum of logarithms of gamma functions and of powers, each of which may be far
+larger than the sum.  Of the derivatives, which are sums of digamma functions ψ and of logarithms,
+rounding would leave nothing where parameters are large: about 1/a of terms of the size of ln a.
+Here the logarithms are put together as one of a number near 1, and what ψ is more than that comes
+from its asymptotic series.
+
+C. Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000, does so for values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.api.inspection import stop_gradient
+from funcdiff.core.access import pointwise
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.recording.builder import bind
+from funcdiff.core.tracer import Tracer
+from funcdiff.ops.families import Implementation
+from funcdiff.scipy.primitives.special.gamma import LARGE, psi_difference, psi_excess, psi_fall
+from funcdiff.scipy.primitives.special.losses import log_ratio, ratio_less_one
+from funcdiff.scipy.stats.leaf_programs import along, evaluate
+from funcdiff.space import sum_tangents
+
+# ---- terms that scores are made of ---------------------------------------------------------------
+
+
+def _log1p_rest(s: Any, logarithm: Any) -> Any:
+    """Return ln(1 + s) - s, with ln(1 + s) given: near 0 by ln(1 + s) = 2·artanh(s/(2 + s))."""
+    near = np.abs(s) < 0.25
+    small = np.where(near, s, 0.0)
+    r = small / (2 + small)
+    square, total = r * r, 0.0
+    for k in range(7, -1, -1):
+        total = total * square + 2 / (2 * k + 3)
+    return np.where(near, r * (square * total - small), logarithm - s)
+
+
+def _in_gamma(x: Any, a: Any) -> Any:
+    """Of a·ln x - x - ln Γ(a) by a."""
+    return log_ratio(x, a) - psi_excess(a)
+
+
+def _in_beta(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    """Of a·ln p + b·ln q - ln B(a, b) by a and b, where p + q = 1."""
+    return psi_difference(a, b, p, p * (b / a) - q), psi_difference(b, a, q, q * (a / b) - p)
+
+
+def _in_beta_ratio(a: Any, b: Any, k: Any, m: Any) -> tuple[Any, Any]:
+    """Of ln B(a + k, b + m) - ln B(a, b) by a and b."""
+    return _in_first(a, b, k, m), _in_first(b, a, m, k)
+
+
+def _in_first(a: Any, b: Any, k: Any, m: Any) -> Any:
+    """Of the same by a; 1 + excess is the quotient of 1 + k/a and 1 + (k + m)/(a + b)."""
+    c, n = a + b, k + m
+    excess = (k * (b / a) - m) / (c + n)
+    large = (a >= LARGE) & (np.abs(excess) < 0.5)
+    first, total = np.where(large, a, LARGE), np.where(large, c, LARGE)
+    by, more = np.where(large, k, 0.0), np.where(large, n, 0.0)
+    near = np.log1p(np.where(large, excess, 0.0)) + psi_fall(first, by) - psi_fall(total, more)
+    return np.where(large, near, psi_difference(a, k) - psi_difference(c, n))
+
+
+def _psi_rest(x: Any, step: Any) -> Any:
+    """Return ψ(x + step) - ψ(x) - ln(1 + step/x)."""
+    large = (x >= LARGE) & (x + step >= LARGE)
+    near = psi_fall(np.where(large, x, LARGE), np.where(large, step, 0.0))
+    return np.where(large, near, psi_difference(x, step) - np.log1p(step / x))
+
+
+def _in_f(r: Any, x: Any, n: Any, m: Any) -> Any:
+    """Of the logarithm of an F density by n, with r = 1 - x."""
+    half = n / 2
+    s = -m * r / (m + n * x)
+    logarithm = np.log((n + m) * x / (m + n * x))
+    return (_log1p_rest(s, logarithm) + _psi_rest(half, m / 2)) / 2
+
+
+# ---- scores of distributions ---------------------------------------------------------------------
+
+
+def _of_gamma(x: Any, a: Any) -> tuple[Any, ...]:
+    return _gamma_slope(x, a), _in_gamma(x, a)
+
+
+def _gamma_slope(x: Any, a: Any) -> Any:
+    """Return (a - 1)/x - 1, also where x is 0."""
+    zero = x == 0
+    at_zero = np.where(a == 1, -1.0, (a - 1) / x)
+    return np.where(zero, at_zero, ratio_less_one(a - 1, np.where(zero, 1.0, x)))
+
+
+def _of_chi2(x: Any, k: Any) -> tuple[Any, ...]:
+    return tuple(slope / 2 for slope in _of_gamma(x / 2, k / 2))
+
+
+def _of_nakagami(x: Any, v: Any) -> tuple[Any, ...]:
+    return None, _log1p_rest((x - 1) * (x + 1), 2 * np.log(x)) - psi_excess(v)
+
+
+def _of_f(x: Any, n: Any, m: Any) -> tuple[Any, ...]:
+    zero = x == 0
+    z = np.where(zero, 1.0, x)
+    at_zero = np.where(n == 2, -(n + m) / m, (n / 2 - 1) / x)
+    slope = (n * (m / 2) * (1 - z) / (m + n * z) - 1) / z
+    return (
+        np.where(zero, at_zero, slope),
+        _in_f(1 - x, z, n, m),
+        _in_f(1 - 1 / z, 1 / z, m, n),
+    )
+
+
+def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
+    """Of Student's t, whose square has an F density; the slope as √v·u/(1 + u²) of u = x/√v."""
+    finite = v < np.inf
+    v = np.where(finite, v, 1.0)
+    u = x / np.sqrt(v)
+    far = np.abs(u) > 1
+    inner = np.where(far, 1 / np.where(far, u, 1.0), u)
+    slope = -(1 + 1 / v) * np.sqrt(v) * inner / (1 + inner * inner)
+    radius = np.hypot(np.sqrt(v), x)
+    s = (1 - x) / radius * ((1 + x) / radius)
+    score = (_log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + _psi_rest(v / 2, 0.5)) / 2
+    return np.where(finite, slope, -x), np.where(finite, score, 0.0)
+
+
+def _of_rdist(x: Any, c: Any) -> tuple[Any, ...]:
+    share = (1 - x) * (1 + x)
+    return (2 - c) * x / share, psi_difference(c / 2, 0.5, share, share / c - x * x) / 2
+
+
+def _of_yulesimon(k: Any, a: Any) -> tuple[Any, ...]:
+    return None, 1 / (a * (a + 1)) - psi_difference(a + 2, k - 1)
+
+
+def _of_poisson(k: Any, mu: Any) -> tuple[Any, ...]:
+    zero = mu == 0
+    at_zero = np.where(k == 0, -1.0, k / mu)
+    return None, np.where(zero, at_zero, ratio_less_one(k, np.where(zero, 1.0, mu)))
+
+
+scores: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
+    **dict.fromkeys(("gamma", "erlang"), _of_gamma),
+    "chi2": _of_chi2,
+    "chi": lambda x, k: (None, log_ratio(x, np.sqrt(k)) - psi_excess(k / 2) / 2),
+    "invgamma": lambda x, a: (None, _in_gamma(1 / x, a)),
+    "dgamma": lambda x, a: (None, _in_gamma(np.abs(x), a)),
+    "nakagami": _of_nakagami,
+    "gengamma": lambda x, a, c: (None, c * np.log(x) - np.log(a) - psi_excess(a), None),
+    "loggamma": lambda x, c: (None, x - np.log(c) - psi_excess(c)),
+    "beta": lambda x, a, b: (None, *_in_beta(a, b, x, 1 - x)),
+    "betaprime": lambda x, a, b: (None, *_in_beta(a, b, x / (1 + x), 1 / (1 + x))),
+    "f": _of_f,
+    "t": _of_t,
+    "rdist": _of_rdist,
+    "poisson": _of_poisson,
+    "nbinom": lambda k, n, p: (None, psi_difference(n, k, p, p * k / n - (1 - p)), None),
+    "betabinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, k, n - k)),
+    "betanbinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, n, k)),
+    "yulesimon": _of_yulesimon,
+}
+"""Distribution -> partial derivatives of its log density by the argument and shape parameters.
+
+None stands for that of SciPy's own formula, which loses nothing.
+"""
+
+
+# ---- log densities -------------------------------------------------------------------------------
+
+
+class Scored(Params):
+    """The log density of a distribution, whose value is known."""
+
+    distribution: str
+    leaf: str
+
+
+def _abstract(_p: Scored, value: Any, *_xs: Any) -> Types:
+    return (value,)
+
+
+def _forward(p: Scored, operands: Tracers, ts: Tangents) -> Pushed:
+    with np.errstate(all="ignore"):
+        found = slope(p.distribution, p.leaf, operands[1:], ts[1:])
+    return bind(scored_p, p, *operands), [found]
+
+
+scored_p: Final = Primitive(
+    "scored",
+    Scored,
+    _abstract,
+    impl=Implementation(lambda _p: lambda value, *_xs: value, view=True),
+    jvp=_forward,
+    access=pointwise,
+)
+
+
+def has_scores(distribution: str, leaf: str) -> bool:
+    """Return whether a leaf is a log density with stated derivatives."""
+    return leaf in ("_logpdf", "_logpmf") and distribution in scores
+
+
+def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any]) -> Any:
+    """Return the derivative of a leaf along tangents, None for zero: by scores, if there are."""
+    if not has_scores(distribution, leaf):
+        return along(distribution, leaf, xs, ts)
+    pairs = list(zip(scores[distribution](*xs), ts, strict=True))
+    rest = along(distribution, leaf, xs, [t if partial is None else None for partial, t in pairs])
+    stated = [None if partial is None or t is None else partial * t for partial, t in pairs]
+    return sum_tangents([rest, *stated])
+
+
+def scored(distribution: str, leaf: str, *xs: Tracer) -> Any:
+    """Return a log density by SciPy's formula, or None if it is no program, with its slopes."""
+    value = evaluate(distribution, leaf, *map(stop_gradient, xs))
+    return None if value is None else bind(scored_p, Scored(distribution, leaf), value, *xs)[0]
