@@ -12,22 +12,29 @@ C. Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000, does
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.core.access import pointwise
+from funcdiff.core.access import Access
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import Implementation
 from funcdiff.scipy.primitives.special.gamma import LARGE, psi_difference, psi_excess, psi_fall
 from funcdiff.scipy.primitives.special.losses import log_ratio, ratio_less_one
 from funcdiff.scipy.stats.leaf_programs import along, evaluate
-from funcdiff.space import sum_tangents
+from funcdiff.space import align, sum_tangents
 
 # ---- terms that scores are made of ---------------------------------------------------------------
+
+
+_over: Final = partial(psi_difference, short=False)
+"""Return ψ(x + step) - ψ(x) for steps that are no small part of an x that is not large."""
 
 
 def _log1p_rest(s: Any, logarithm: Any) -> Any:
@@ -46,9 +53,11 @@ def _in_gamma(x: Any, a: Any) -> Any:
     return log_ratio(x, a) - psi_excess(a)
 
 
-def _in_beta(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
-    """Of a·ln p + b·ln q - ln B(a, b) by a and b, where p + q = 1."""
-    return psi_difference(a, b, p, p * (b / a) - q), psi_difference(b, a, q, q * (a / b) - p)
+def _in_beta(a: Any, b: Any, ln_p: Any, ln_q: Any, odds: Any) -> tuple[Any, Any]:
+    """Of a·ln p + b·ln q - ln B(a, b) by a and b, where p + q = 1 and odds = p/q."""
+    excess = (odds * (b / a) - 1) / (odds + 1)
+    other = (a / b - odds) / (odds + 1)
+    return psi_difference(a, b, ln_p, excess), psi_difference(b, a, ln_q, other)
 
 
 def _in_beta_ratio(a: Any, b: Any, k: Any, m: Any) -> tuple[Any, Any]:
@@ -64,14 +73,14 @@ def _in_first(a: Any, b: Any, k: Any, m: Any) -> Any:
     first, total = np.where(large, a, LARGE), np.where(large, c, LARGE)
     by, more = np.where(large, k, 0.0), np.where(large, n, 0.0)
     near = np.log1p(np.where(large, excess, 0.0)) + psi_fall(first, by) - psi_fall(total, more)
-    return np.where(large, near, psi_difference(a, k) - psi_difference(c, n))
+    return np.where(large, near, _over(a, k) - _over(c, n))
 
 
-def _psi_rest(x: Any, step: Any) -> Any:
+def _psi_rest(x: Any, step: Any, *, short: bool = True) -> Any:
     """Return ψ(x + step) - ψ(x) - ln(1 + step/x)."""
     large = (x >= LARGE) & (x + step >= LARGE)
     near = psi_fall(np.where(large, x, LARGE), np.where(large, step, 0.0))
-    return np.where(large, near, psi_difference(x, step) - np.log1p(step / x))
+    return np.where(large, near, psi_difference(x, step, short=short) - np.log1p(step / x))
 
 
 def _in_f(r: Any, x: Any, n: Any, m: Any) -> Any:
@@ -126,17 +135,19 @@ def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
     slope = -(1 + 1 / v) * np.sqrt(v) * inner / (1 + inner * inner)
     radius = np.hypot(np.sqrt(v), x)
     s = (1 - x) / radius * ((1 + x) / radius)
-    score = (_log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + _psi_rest(v / 2, 0.5)) / 2
+    score = (
+        _log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + _psi_rest(v / 2, 0.5, short=False)
+    ) / 2
     return np.where(finite, slope, -x), np.where(finite, score, 0.0)
 
 
 def _of_rdist(x: Any, c: Any) -> tuple[Any, ...]:
     share = (1 - x) * (1 + x)
-    return (2 - c) * x / share, psi_difference(c / 2, 0.5, share, share / c - x * x) / 2
+    return (2 - c) * x / share, _over(c / 2, 0.5, np.log(share), share / c - x * x) / 2
 
 
 def _of_yulesimon(k: Any, a: Any) -> tuple[Any, ...]:
-    return None, 1 / (a * (a + 1)) - psi_difference(a + 2, k - 1)
+    return None, 1 / (a * (a + 1)) - _over(a + 2, k - 1)
 
 
 def _of_poisson(k: Any, mu: Any) -> tuple[Any, ...]:
@@ -154,13 +165,13 @@ scores: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "nakagami": _of_nakagami,
     "gengamma": lambda x, a, c: (None, c * np.log(x) - np.log(a) - psi_excess(a), None),
     "loggamma": lambda x, c: (None, x - np.log(c) - psi_excess(c)),
-    "beta": lambda x, a, b: (None, *_in_beta(a, b, x, 1 - x)),
-    "betaprime": lambda x, a, b: (None, *_in_beta(a, b, x / (1 + x), 1 / (1 + x))),
+    "beta": lambda x, a, b: (None, *_in_beta(a, b, np.log(x), np.log1p(-x), x / (1 - x))),
+    "betaprime": lambda x, a, b: (None, *_in_beta(a, b, np.log(x) - np.log1p(x), -np.log1p(x), x)),
     "f": _of_f,
     "t": _of_t,
     "rdist": _of_rdist,
     "poisson": _of_poisson,
-    "nbinom": lambda k, n, p: (None, psi_difference(n, k, p, p * k / n - (1 - p)), None),
+    "nbinom": lambda k, n, p: (None, _over(n, k, np.log(p), p * (k / n) - (1 - p)), None),
     "betabinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, k, n - k)),
     "betanbinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, n, k)),
     "yulesimon": _of_yulesimon,
@@ -181,14 +192,33 @@ class Scored(Params):
     leaf: str
 
 
-def _abstract(_p: Scored, value: Any, *_xs: Any) -> Types:
+def _abstract(_p: Scored, value: ArrayType, *xs: ArrayType) -> Types:
+    if any(x.ndim != value.ndim or x.dtype != value.dtype for x in xs):
+        raise TypeError(f"operands must be of the rank and dtype of {value!r}, got {xs!r}")
     return (value,)
 
 
 def _forward(p: Scored, operands: Tracers, ts: Tangents) -> Pushed:
+    (y,) = bind(scored_p, p, *operands)
     with np.errstate(all="ignore"):
         found = slope(p.distribution, p.leaf, operands[1:], ts[1:])
-    return bind(scored_p, p, *operands), [found]
+    return [y], [None if found is None else fit(found, y.type)]
+
+
+def _batch(p: Scored, size: int, operands: Tracers, batched: Sequence[bool]) -> Tracers:
+    (value,) = align(size, operands[:1], batched[:1])
+    xs = zip(operands[1:], batched[1:], strict=True)
+    return bind(scored_p, p, value, *(x if flag else x[None] for x, flag in xs))
+
+
+def _access(_p: Scored, types: tuple[ArrayType, ...]) -> Access:
+    """Say what `pointwise` does, but for axes of length 1 of what is the same everywhere."""
+    value = types[0].shape
+    labels = tuple(range(len(value)))
+    operands = (
+        tuple([k if t.shape[k] == value[k] else len(value) + k for k in labels]) for t in types
+    )
+    return Access((labels,), tuple(operands))
 
 
 scored_p: Final = Primitive(
@@ -197,7 +227,8 @@ scored_p: Final = Primitive(
     _abstract,
     impl=Implementation(lambda _p: lambda value, *_xs: value, view=True),
     jvp=_forward,
-    access=pointwise,
+    batch=_batch,
+    access=_access,
 )
 
 
@@ -211,12 +242,19 @@ def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any]) ->
     if not has_scores(distribution, leaf):
         return along(distribution, leaf, xs, ts)
     pairs = list(zip(scores[distribution](*xs), ts, strict=True))
-    rest = along(distribution, leaf, xs, [t if partial is None else None for partial, t in pairs])
-    stated = [None if partial is None or t is None else partial * t for partial, t in pairs]
+    rest = along(distribution, leaf, xs, [t if own is None else None for own, t in pairs])
+    stated = [None if own is None or t is None else own * t for own, t in pairs]
     return sum_tangents([rest, *stated])
 
 
 def scored(distribution: str, leaf: str, *xs: Tracer) -> Any:
     """Return a log density by SciPy's formula, or None if it is no program, with its slopes."""
     value = evaluate(distribution, leaf, *map(stop_gradient, xs))
-    return None if value is None else bind(scored_p, Scored(distribution, leaf), value, *xs)[0]
+    if value is None:
+        return None
+    ranks = [(1,) * (value.ndim - x.ndim) + x.shape for x in xs]
+    operands = [
+        fit(np.reshape(x, rank), ArrayType(rank, value.dtype))
+        for x, rank in zip(xs, ranks, strict=True)
+    ]
+    return bind(scored_p, Scored(distribution, leaf), value, *operands)[0]

@@ -170,32 +170,36 @@ def psi_excess(x: Any) -> Any:
     return np.where(large, -v * (0.5 + v / 12 * (1 - v * v / 10)), psi(small) - np.log(small))
 
 
-def psi_difference(x: Any, step: Any, share: Any = None, excess: Any = None) -> Any:
-    """Return ψ(x + step) - ψ(x), and ln(share) more where that is given.
+def psi_difference(
+    x: Any, step: Any, logarithm: Any = None, excess: Any = None, *, short: bool = True
+) -> Any:
+    """Return ψ(x + step) - ψ(x), and a logarithm more where that is given.
 
     Where arguments are large ψ itself has lost the digits of 1/x, and differences of these are all
-    there is of a slope by many degrees of freedom.  What is left of the logarithms is then that of
-    1 + excess, which is share·(x + step)/x.  A small step has two terms of Taylor's series from its
-    middle on.
+    there is of a slope by many degrees of freedom.  What is left of the logarithms is then
+    ln(1 + excess) = logarithm + ln((x + step)/x).  Where steps may be short, for x far from large,
+    they have a series of their own.
     """
     large = np.logical_and(x >= LARGE, x + step >= LARGE)
-    small = np.logical_and(x > 0, np.logical_and(x < LARGE, np.abs(step) < 1e-3 * x))
-    if share is not None:
-        large = np.logical_and(large, np.abs(excess) < 0.5)
-        rest = psi_difference(x, step) + np.log(share)
-    else:
-        short = np.where(small, step, 0)
-        middle = np.where(small, x, 1) + short / 2
-        cubic = short * short / 24 * polygamma(_times(3, x), middle)
-        taylor = short * (polygamma(_times(1, x), middle) + cubic)
-        rest = np.where(small, taylor, psi(x + step) - psi(x))
+    plain = psi(x + step) - psi(x)
+    rest = _over_short_steps(x, step, plain) if short else plain
     first, by = np.where(large, x, LARGE), np.where(large, step, 0)
-    gap = by / first if share is None else np.where(large, excess, 0)
-    return np.where(large, np.log1p(gap) + psi_fall(first, by), rest)
+    whole = np.log1p(by / first) + psi_fall(first, by)
+    if logarithm is None:
+        return np.where(large, whole, rest)
+    near = np.logical_and(large, abs(excess) < 0.5)
+    joined = np.log1p(np.where(near, excess, 0)) + psi_fall(first, by)
+    return np.where(near, joined, np.where(large, whole, rest) + logarithm)
 
 
-def _times(n: int, x: Any) -> Any:
-    return n * np.ones_like(x)
+def _over_short_steps(x: Any, step: Any, otherwise: Any) -> Any:
+    """Return ψ(x + step) - ψ(x) by two terms of Taylor's series from the middle, if that is near."""
+    is_short = np.logical_and(np.logical_and(x > 0, x < LARGE), abs(step) < 1e-3 * x)
+    way = np.where(is_short, step, 0)
+    middle = np.where(is_short, x, 1) + way / 2
+    one = np.ones_like(middle)
+    slope = polygamma(one, middle) + way * way / 24 * polygamma(3 * one, middle)
+    return np.where(is_short, way * slope, otherwise)
 
 
 def _step(a: Any, b: Any) -> Any:
