@@ -11,6 +11,7 @@ C. Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000, does
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -25,10 +26,25 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import Implementation
-from funcdiff.scipy.primitives.special.gamma import LARGE, psi_difference, psi_excess, psi_fall
-from funcdiff.scipy.primitives.special.losses import log_ratio, ratio_less_one
+from funcdiff.scipy.primitives.special.gamma import (
+    LARGE,
+    psi,
+    psi_difference,
+    psi_excess,
+    psi_fall,
+)
+from funcdiff.scipy.primitives.special.losses import expit, log_ratio, ratio_less_one, xlogy
+from funcdiff.scipy.primitives.special.normal import erfcx
+from funcdiff.scipy.primitives.special.powers import (
+    exprel,
+    exprel_derivatives,
+    log1p_ratio_derivatives,
+)
 from funcdiff.scipy.stats.leaf_programs import along, evaluate
+from funcdiff.scipy.stats.leaves import has_own
 from funcdiff.space import align, sum_tangents
+
+_ROOT: Final = math.sqrt(2 / math.pi)
 
 # ---- terms that scores are made of ---------------------------------------------------------------
 
@@ -156,6 +172,66 @@ def _of_poisson(k: Any, mu: Any) -> tuple[Any, ...]:
     return None, np.where(zero, at_zero, ratio_less_one(k, np.where(zero, 1.0, mu)))
 
 
+def _of_logser(k: Any, p: Any) -> tuple[Any, ...]:
+    v = np.log1p(-p)
+    return None, (k - 1) / p - exprel_derivatives((1,), v) / exprel(v) / (1 - p)
+
+
+def _of_exponnorm(x: Any, k: Any) -> tuple[Any, ...]:
+    """Of ln Φ(-t) + 1/(2k²) - x/k - ln k with t = 1/k - x, by the hazard λ(t) = φ(t)/Φ(-t).
+
+    For large t it is t/r(w), where r = 1 - w + 3w² - 15w³ + ... is a series of w = 1/t².  What is
+    left are t·(λ - t) = c/r, with r = 1 - w·c, and c/r - 1 = 2w·r'(w)/r.
+    """
+    t, rate = 1 / k - x, 1 / k
+    far = t > 30
+    z = np.where(far, t, 30.0)
+    w, c, slope = 1 / (z * z), 1.0, 0.0
+    for n in range(15, 1, -2):
+        c, slope = 1 - n * w * c, -n * (c + w * slope)
+    r, slope = 1 - w * c, -(c + w * slope)
+    gap = c / r
+    beyond = 2 * w * slope / r
+    # further left it is less than the least number
+    hazard = _ROOT / erfcx(np.where(far, 0.0, np.maximum(t, -37.0)) / math.sqrt(2))
+    by_x = np.where(far, gap / z - x, hazard - rate)
+    by_k = np.where(far, (beyond + gap / z * x) / k, ((hazard - t) / k - 1) / k)
+    return by_x, by_k
+
+
+def _half_tanh(x: Any) -> Any:
+    """Return tanh(x/2), whose slope has its digits where it is near 0."""
+    near = np.abs(x) < 1
+    z = np.where(near, 0.0, x)
+    return np.where(near, np.tanh(np.where(near, x, 0.0) / 2), expit(z) - expit(-z))
+
+
+def _of_genextreme(x: Any, c: Any) -> tuple[Any, ...]:
+    y = -x * log1p_ratio_derivatives((0,), -c * x)
+    return (np.expm1(y) + c) / (1 - c * x), None
+
+
+def _of_genhalflogistic(x: Any, c: Any) -> tuple[Any, ...]:
+    """With the logistic argument -y of y = ln(1 - cx)/c."""
+    y = -x * log1p_ratio_derivatives((0,), -c * x)
+    y_c = x * x * log1p_ratio_derivatives((1,), -c * x)
+    slope = _half_tanh(y)
+    return (slope + c) / (1 - c * x), x / (1 - c * x) - slope * y_c
+
+
+def _of_gennorm(x: Any, b: Any) -> tuple[Any, ...]:
+    size = np.abs(x)
+    return None, psi(1 + 1 / b) / (b * b) - xlogy(size**b, size)
+
+
+def _of_invgauss(x: Any, mu: Any) -> tuple[Any, ...]:
+    return (1 / (x * x) - 1 / (mu * mu) - 3 / x) / 2, (x - mu) / mu / mu / mu
+
+
+def _of_recipinvgauss(x: Any, mu: Any) -> tuple[Any, ...]:
+    return (1 / (mu * x) ** 2 - 1 - 1 / x) / 2, (1 - mu * x) / (x * mu**3)
+
+
 scores: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     **dict.fromkeys(("gamma", "erlang"), _of_gamma),
     "chi2": _of_chi2,
@@ -175,6 +251,18 @@ scores: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "betabinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, k, n - k)),
     "betanbinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, n, k)),
     "yulesimon": _of_yulesimon,
+    "dlaplace": lambda k, a: (None, 2 * np.exp(-a) / -np.expm1(-2 * a) - np.abs(k)),
+    "logser": _of_logser,
+    "exponnorm": _of_exponnorm,
+    "logistic": lambda x: (-_half_tanh(x),),
+    "genlogistic": lambda x, c: (c * expit(-x) - expit(x), None),
+    "genhalflogistic": _of_genhalflogistic,
+    "gumbel_r": lambda x: (np.expm1(-x),),
+    "gumbel_l": lambda x: (-np.expm1(x),),
+    "genextreme": _of_genextreme,
+    **dict.fromkeys(("gennorm", "halfgennorm"), _of_gennorm),
+    "invgauss": _of_invgauss,
+    "recipinvgauss": _of_recipinvgauss,
 }
 """Distribution -> partial derivatives of its log density by the argument and shape parameters.
 
@@ -233,14 +321,23 @@ scored_p: Final = Primitive(
 
 
 def has_scores(distribution: str, leaf: str) -> bool:
-    """Return whether a leaf is a log density with stated derivatives."""
-    return leaf in ("_logpdf", "_logpmf") and distribution in scores
+    """Return whether derivatives of a leaf, a log density, are not those of its own formula."""
+    is_logarithm = leaf in ("_logpdf", "_logpmf")
+    return is_logarithm and (distribution in scores or not has_own(distribution, leaf))
 
 
 def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any]) -> Any:
-    """Return the derivative of a leaf along tangents, None for zero: by scores, if there are."""
+    """Return the derivative of a leaf along tangents, None for zero.
+
+    It is that of scores, where there are, and that of a logarithm of a density that SciPy takes is
+    the quotient f'/f, which has a derivative where that of 1/f overflows.
+    """
     if not has_scores(distribution, leaf):
         return along(distribution, leaf, xs, ts)
+    if distribution not in scores:
+        density = leaf.replace("log", "")
+        found = along(distribution, density, xs, ts)
+        return None if found is None else found / evaluate(distribution, density, *xs)
     pairs = list(zip(scores[distribution](*xs), ts, strict=True))
     rest = along(distribution, leaf, xs, [t if own is None else None for own, t in pairs])
     stated = [None if own is None or t is None else own * t for own, t in pairs]

@@ -193,7 +193,7 @@ def psi_difference(
 
 
 def _over_short_steps(x: Any, step: Any, otherwise: Any) -> Any:
-    """Return ψ(x + step) - ψ(x) by two terms of Taylor's series from the middle, if that is near."""
+    """Return ψ(x + step) - ψ(x) by two terms of Taylor's series from the middle, if it is near."""
     is_short = np.logical_and(np.logical_and(x > 0, x < LARGE), abs(step) < 1e-3 * x)
     way = np.where(is_short, step, 0)
     middle = np.where(is_short, x, 1) + way / 2
