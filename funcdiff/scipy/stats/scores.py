@@ -32,6 +32,8 @@ from funcdiff.scipy.primitives.special.gamma import (
     psi_difference,
     psi_excess,
     psi_fall,
+    riemann_slope,
+    riemann_zeta,
 )
 from funcdiff.scipy.primitives.special.losses import expit, log_ratio, ratio_less_one, xlogy
 from funcdiff.scipy.primitives.special.normal import erfcx
@@ -251,6 +253,10 @@ scores: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "betabinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, k, n - k)),
     "betanbinom": lambda k, n, a, b: (None, None, *_in_beta_ratio(a, b, n, k)),
     "yulesimon": _of_yulesimon,
+    "zipf": lambda k, a: (None, -np.log(k) - riemann_slope(a) / riemann_zeta(a)),
+    "planck": lambda k, rate: (None, np.exp(-rate) / -np.expm1(-rate) - k),
+    "pareto": lambda x, b: (-(b + 1) / x, 1 / b - np.log(x)),
+    "lognorm": lambda x, s: (-(1 + np.log(x) / (s * s)) / x, (np.log(x) / s) ** 2 / s - 1 / s),
     "dlaplace": lambda k, a: (None, 2 * np.exp(-a) / -np.expm1(-2 * a) - np.abs(k)),
     "logser": _of_logser,
     "exponnorm": _of_exponnorm,
