@@ -281,7 +281,10 @@ def _genlogistic_logpdf(_self: Any, x: Any, c: Any) -> Any:
 
 
 def _rice_logpdf(_self: Any, x: Any, b: Any) -> Any:
-    return np.log(x) - (x - b) ** 2 / 2 + log_i0e(x * b)
+    near = x * b < 1
+    small = np.log(special.i0(np.where(near, x * b, 0.0))) - (x * x + b * b) / 2
+    large = log_i0e(np.where(near, 1.0, x * b)) - (x - b) ** 2 / 2
+    return np.log(x) + np.where(near, small, large)
 
 
 def _geninvgauss_logpdf(_self: Any, x: Any, p: Any, b: Any) -> Any:

@@ -28,6 +28,7 @@ from funcdiff.scipy.stats.double_exponential import nan_where
 from funcdiff.scipy.stats.entropies import entropy_along
 from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_program
 from funcdiff.scipy.stats.leaves import has_own, scipys
+from funcdiff.scipy.stats.scores import has_scores, scored, slope
 from funcdiff.space import sum_tangents
 
 _FLOAT: Final = np.dtype(FLOAT)
@@ -117,7 +118,7 @@ def shape_slope(distribution: str, name: str, xs: Sequence[Any], ts: Sequence[An
     """Return the derivative of a leaf along shape parameters where it is in the support."""
     stated = slopes.get(distribution, {}).get(name)
     if stated is None:
-        found = along(distribution, name, xs, [None, *ts[1:]])
+        found = slope(distribution, name, xs, [None, *ts[1:]])
     else:
         partials = stated(partial(method, distribution), *xs)
         found = sum_tangents(
@@ -136,13 +137,14 @@ def density(distribution: str, name: str, xs: Sequence[Tracer]) -> Any:
     base = leaf.replace("log", "")
     is_compiled = leaf in stated or (base in stated and not has_own(distribution, leaf))
     is_compiled |= any(_are_whole(distribution))  # which the operation refuses to differentiate
-    found = None if is_compiled else evaluate(distribution, leaf, *xs)
+    compute = scored if has_scores(distribution, leaf) else evaluate
+    found = None if is_compiled else compute(distribution, leaf, *xs)
     return method(distribution, name, *xs) if found is None else found
 
 
 def _of_density(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
     """Push forward a density or its logarithm."""
-    found = along(p.distribution, f"_{p.method}", xs, ts)
+    found = slope(p.distribution, f"_{p.method}", xs, ts)
     return np.where(_is_inside(p.distribution, xs), found, 0.0)
 
 
@@ -151,10 +153,8 @@ def _of_probability(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
     sign = 1 if p.method == "cdf" else -1
     own = None
     if ts[0] is not None:
-        slope = np.where(
-            _is_inside(p.distribution, xs), sign * density(p.distribution, "pdf", xs), 0.0
-        )
-        own = slope * ts[0]
+        height = density(p.distribution, "pdf", xs)
+        own = np.where(_is_inside(p.distribution, xs), sign * height, 0.0) * ts[0]
     return sum_tangents([own, shape_slope(p.distribution, f"_{p.method}", xs, ts)])
 
 

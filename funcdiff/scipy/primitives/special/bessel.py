@@ -26,8 +26,8 @@ from funcdiff.scipy.primitives.special.family import Op, by_order, result_of, sp
 from funcdiff.scipy.primitives.special.gamma import rgamma
 
 
-def _two(x: Tracer) -> Tracer:
-    return constant(2, x.type)
+def _whole(n: int, x: Tracer) -> Tracer:
+    return constant(n, x.type)
 
 
 def _from_pole(y: Any, slope: Any) -> Any:
@@ -38,27 +38,95 @@ def _from_pole(y: Any, slope: Any) -> Any:
 # ---- orders 0 and 1 ------------------------------------------------------------------------------
 
 j0: Op = special("j0", lambda x, y: -j1(x))
-j1: Op = special("j1", lambda x, y: (j0(x) - jv(_two(x), x)) / 2)
+j1: Op = special("j1", lambda x, y: (j0(x) - jv(_whole(2, x), x)) / 2)
 y0: Op = special("y0", lambda x, y: -y1(x))
-y1: Op = special("y1", lambda x, y: _from_pole(y, (y0(x) - yv(_two(x), x)) / 2))
+y1: Op = special("y1", lambda x, y: _from_pole(y, (y0(x) - yv(_whole(2, x), x)) / 2))
 i0: Op = special("i0", lambda x, y: i1(x))
-i1: Op = special("i1", lambda x, y: (i0(x) + iv(_two(x), x)) / 2)
+i1: Op = special("i1", lambda x, y: (i0(x) + iv(_whole(2, x), x)) / 2)
 k0: Op = special("k0", lambda x, y: -k1(x))
-k1: Op = special("k1", lambda x, y: -(k0(x) + kv(_two(x), x)) / 2)
+k1: Op = special("k1", lambda x, y: -(k0(x) + kv(_whole(2, x), x)) / 2)
+
+# ---- modified functions times an exponential -----------------------------------------------------
+#
+# Where z is large, ln(exp(-z)·I(z)) changes by about -1/(2z): the difference of ln I and of z has
+# lost those digits.
+
+
+_FAR: Final = 300.0
+"""From where on six terms of the expansion are exact to rounding."""
+
+
+def _expand(count: int) -> list[list[float]]:
+    """Return the coefficients of mₙ(q), which obey Riccati's equation; q = v²/R², R² = v² + z².
+
+    With L = z·I'(z)/I(z) it is z·L' + L² = R², and L = R + (1 - q)·Σ mₙ(q)·R¹⁻ⁿ from n = 1 on: the
+    logarithmic derivative of Debye's expansions, DLMF 10.41.
+    """
+    q = np.polynomial.Polynomial([0, 1])
+    terms = [0 * q - 0.5]
+    for n in range(1, count):
+        m = terms[-1]
+        squares = sum((terms[i] * terms[-1 - i] for i in range(n)), 0 * q)
+        moved = (1 - n) * (1 - q) * m - 2 * q * ((1 - q) * m).deriv()
+        terms.append(-(moved + (1 - q) * squares) / 2)
+    return [m.coef[::-1].tolist() for m in terms]
+
+
+_TERMS: Final = _expand(6)
+
+
+def _drift(sign: int, v: Any, z: Any) -> Any:
+    """Return the logarithmic derivative of exp(-z)·Iᵥ(z), or of exp(z)·Kᵥ(z), for large z.
+
+    It is that of DLMF 10.41.3 or 10.41.4, in which z is replaced by -R for K.
+    """
+    small = 1 / z
+    square = (v * small) ** 2
+    root = np.sqrt(1 + square)
+    q, u = square / (1 + square), sign * small / root
+    total = 0.0
+    for coefficients in reversed(_TERMS):
+        term = 0.0
+        for coefficient in coefficients:
+            term = term * q + coefficient
+        total = total * u + term
+    return sign * square / (1 + root) + total * small / (1 + square)
+
+
+def _slope(sign: int, v: Any, z: Any, y: Any, near: Op) -> Any:
+    """Return near(v, z), or for large z the slope by `_drift`; I is even or odd."""
+    side: Any = np.sign(np.real(z)) if sign > 0 else 1
+    is_far = np.abs(z) >= np.maximum(_FAR, 2 * np.abs(v))
+    if z.dtype.kind == "c" and sign > 0:  # K, which is a part of I beside the imaginary axis, falls
+        is_far = np.logical_and(is_far, np.abs(np.real(z)) > 20)
+    far = y * side * _drift(sign, np.where(is_far, v, 0), side * np.where(is_far, z, _FAR))
+    return np.where(is_far, far, near(v, np.where(is_far, 1, z)))
+
+
+def _scaled_i_slope(v: Any, z: Any, y: Any) -> Any:
+    def near(v: Any, z: Any) -> Any:
+        return (ive(v - 1, z) + ive(v + 1, z)) / 2 - np.sign(np.real(z)) * y
+
+    return _slope(1, v, z, y, near)
+
+
+def _scaled_k_slope(v: Any, z: Any, y: Any) -> Any:
+    def near(v: Any, z: Any) -> Any:
+        return y - (kve(v - 1, z) + kve(v + 1, z)) / 2
+
+    return _from_pole(y, _slope(-1, v, z, y, near))
+
 
 # ---- orders 0 and 1, times exp(-|x|) or exp(x) ---------------------------------------------------
 
-i0e: Op = special("i0e", lambda x, y: i1e(x) - np.sign(x) * y)
-i1e: Op = special("i1e", lambda x, y: (i0e(x) + _second_order(x, y)) / 2 - np.sign(x) * y)
-k0e: Op = special("k0e", lambda x, y: _from_pole(y, y - k1e(x)))
-k1e: Op = special("k1e", lambda x, y: _from_pole(y, y - k0e(x) - y / x))
-
-
-def _second_order(x: Any, first: Any) -> Any:
-    """Return ive(2, x), which SciPy has not for large x: there by the recurrence, 10.29.1."""
-    far = np.absolute(x) > 1
-    outer = i0e(x) - 2 * first / np.where(far, x, 1)
-    return np.where(far, outer, ive(_two(x), np.where(far, 0, x)))
+i0e: Op = special(
+    "i0e", lambda x, y: _slope(1, _whole(0, x), x, y, lambda _v, x: i1e(x) - np.sign(x) * y)
+)
+i1e: Op = special("i1e", lambda x, y: _scaled_i_slope(_whole(1, x), x, y))
+k0e: Op = special(
+    "k0e", lambda x, y: _from_pole(y, _slope(-1, _whole(0, x), x, y, lambda _v, x: y - k1e(x)))
+)
+k1e: Op = special("k1e", lambda x, y: _scaled_k_slope(_whole(1, x), x, y))
 
 
 # ---- any order -----------------------------------------------------------------------------------
@@ -88,7 +156,7 @@ kn: Op = special("kn", _k_slope, whole=("n",))
 
 # ---- any order, times an exponential that is holomorphic -----------------------------------------
 
-kve: Op = _of_order("kve", lambda v, z, y: _from_pole(y, y - (kve(v - 1, z) + kve(v + 1, z)) / 2))
+kve: Op = _of_order("kve", lambda v, z, y: _scaled_k_slope(v, z, y))
 hankel1e: Op = _of_order(
     "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
 )
@@ -99,8 +167,11 @@ hankel2e: Op = _of_order(
 # ---- any order, times exp(-|Re z|) or exp(-|Im z|), which is not ---------------------------------
 
 
-def _declare_damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
-    """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
+def _declare_damped(name: str, slope: Op, turn: Callable[[Any, Any], Any]) -> Op:
+    """Declare a function times a factor whose logarithm moves by turn(z, t) beside the slope.
+
+    At the kink of the factor its slope is 0.
+    """
     refuse = undefined(name, "v")
 
     def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
@@ -108,18 +179,23 @@ def _declare_damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
         if order is not None:
             refuse()
         moved = slope(v, z, y) * t
-        if part is np.real or z.dtype.kind == "c":
-            moved = moved + -np.sign(part(z)) * part(t) * y
-        return moved
+        return moved + turn(z, t) * y if z.dtype.kind == "c" else moved
 
     return special(name, tangent=tangent)
 
 
-jve: Op = _declare_damped("jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag)
+def _fall(z: Any, t: Any) -> Any:
+    """Return the tangent of -|Im z|."""
+    return -np.sign(np.imag(z)) * np.imag(t)
+
+
+jve: Op = _declare_damped("jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, _fall)
 yve: Op = _declare_damped(
-    "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), np.imag
+    "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), _fall
 )
-ive: Op = _declare_damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)
+ive: Op = _declare_damped(  # exp(-|Re z|) is exp(-z) or exp(z), turned
+    "ive", _scaled_i_slope, lambda z, t: 1j * np.sign(np.real(z)) * np.imag(t)
+)
 
 # ---- B = ∫ xᶫ Jᵥ(2ax) dx from 0 to 1 -------------------------------------------------------------
 
@@ -344,10 +420,6 @@ keip: Op = special("keip", lambda x, y: _curvature(x, ker(x), y, np.inf))
 # ---- integrals -----------------------------------------------------------------------------------
 
 
-def _zero(x: Any) -> Any:
-    return constant(0, x.type)
-
-
 def _integral(function: str, k: int, name: str, integrand: Op) -> Op:
     return special(name, lambda x, y: integrand(x), run=result_of(function, k))
 
@@ -364,9 +436,9 @@ itairy_ai: Op = _integral("itairy", 0, "itairy_ai", airy_ai)
 itairy_bi: Op = _integral("itairy", 1, "itairy_bi", airy_bi)
 itairy_turned_ai: Op = _integral("itairy", 2, "itairy_turned_ai", lambda x: airy_ai(-x))
 itairy_turned_bi: Op = _integral("itairy", 3, "itairy_turned_bi", lambda x: airy_bi(-x))
-itstruve0: Op = special("itstruve0", lambda x, y: struve(_zero(x), x))
-it2struve0: Op = special("it2struve0", lambda x, y: -struve(_zero(x), x) / x)
-itmodstruve0: Op = special("itmodstruve0", lambda x, y: modstruve(_zero(x), x))
+itstruve0: Op = special("itstruve0", lambda x, y: struve(_whole(0, x), x))
+it2struve0: Op = special("it2struve0", lambda x, y: -struve(_whole(0, x), x) / x)
+itmodstruve0: Op = special("itmodstruve0", lambda x, y: modstruve(_whole(0, x), x))
 
 
 def _quotient(above: Any, x: Any) -> Any:

@@ -111,10 +111,27 @@ def _ratio(x: Any, y: Any) -> Any:
     return np.where(both, 1, x) / np.where(both, 1, y)
 
 
+def log_ratio(x: Any, y: Any) -> Any:
+    """Return ln(x/y), with the digits of x - y where the two are near each other."""
+    difference, ratio = x - y, _ratio(x, y)
+    near = np.abs(difference) < y / 2
+    is_moderate = np.logical_and(ratio > 1e-8, ratio < 1e8)
+    apart = np.where(is_moderate, np.log(np.where(is_moderate, ratio, 1)), np.log(x) - np.log(y))
+    return np.where(near, np.log1p(difference / np.where(near, y, 1)), apart)
+
+
+def ratio_less_one(x: Any, y: Any) -> Any:
+    """Return x/y - 1, with the digits of x - y where the two are near each other."""
+    near = np.abs(x - y) < y / 2
+    return np.where(near, (x - y) / np.where(near, y, 1), _ratio(x, y) - 1)
+
+
 entr: Op = special("entr", lambda x, y: -np.log(x) - 1)
 rel_entr: Op = special(
-    "rel_entr", lambda x, y, z: np.log(_ratio(x, y)) + 1, lambda x, y, z: -_ratio(x, y)
+    "rel_entr", lambda x, y, z: log_ratio(x, y) + 1, lambda x, y, z: -_ratio(x, y)
 )
 kl_div: Op = special(
-    "kl_div", lambda x, y, z: np.log(_ratio(x, y)), lambda x, y, z: 1 - _ratio(x, y)
+    "kl_div",
+    lambda x, y, z: log_ratio(x, y),
+    lambda x, y, z: -ratio_less_one(x, y),
 )
