@@ -21,6 +21,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, refusal_error
 from funcdiff.numpy.creation.construction import asarray, join_traced
 from funcdiff.numpy.namespace import OURS
+from funcdiff.numpy.shapes.joining import pads_at_once
 from funcdiff.ops.structure.slicing import along, slice_of, trimmed, whole_of
 
 
@@ -44,8 +45,9 @@ _COMPOSED: Final = _names(
     column_stack corrcoef cumulative_prod cumulative_sum diff dsplit dstack extract
     fill_diagonal flatnonzero fliplr flipud histogram2d hsplit hstack intersect1d isclose
     iscomplex iscomplexobj isneginf isposinf isreal isrealobj ix_ kron logspace matrix_transpose
-    moveaxis nan_to_num ndim poly ptp real_if_close resize rollaxis rot90 setxor1d shape size
-    sort_complex split stack tile trapezoid trim_zeros union1d unstack unwrap vsplit vstack
+    moveaxis nan_to_num ndim pad poly ptp put_along_axis real_if_close resize rollaxis rot90 select
+    setdiff1d setxor1d shape size sort_complex split stack tile trapezoid trim_zeros union1d
+    unique_all unique_counts unique_inverse unique_values unstack unwrap vander vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
     fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn
     emath.arccos emath.arcsin emath.arctanh emath.log emath.log10 emath.log2 emath.logn
@@ -103,7 +105,8 @@ def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None
     own: Callable[..., Any] = own_code(plain)
     update_wrapper(own, function)
     ours = _refuse_out(own) if name in _WITHOUT_OUT else own
-    ours = _of_zeros(own) if name == "trim_zeros" else ours
+    if name in _OTHERWISE:
+        ours = _OTHERWISE[name](ours)
     implements(function, operands=name in _BY_TYPES)(ours)
 
 
@@ -155,6 +158,10 @@ def _is_called_by(function: Any) -> bool:
 
 _HANDED_OVER: Final = 4
 """Calls between one of NumPy's functions and ours, at most."""
+
+
+_OTHERWISE: Final[dict[str, Callable[..., Any]]] = {"trim_zeros": _of_zeros, "pad": pads_at_once}
+"""Functions of NumPy's code, where that does not do for all arguments."""
 
 
 for _name in _COMPOSED:

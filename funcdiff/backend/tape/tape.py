@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,6 @@ import funcdiff.passes as passes
 from funcdiff.backend import checking
 from funcdiff.backend.tape.steps import (
     NeedsProgramError,
-    Step,
     is_of_arrays,
     pull_step,
     push_step,
@@ -49,31 +48,12 @@ _ALONE: Final = (True,)
 """The one result has a cotangent."""
 
 
-class Observer(Protocol):
-    """Looks on while a tape runs, and sees what the outputs do not need, too."""
-
-    def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
-        """Run the operation that makes a variable, as ``op.run(*operands)`` does."""
-
-    def pull(self, number: int, step: Step) -> Step:
-        """Return what does the same as the derivative of the operation that makes a variable."""
-
-
 class Tape:
-    """The values of a recording, and the operations that its derivative by `count` inputs needs.
+    """The values of a recording, and the operations that its derivative by `count` inputs needs."""
 
-    An observer sees every operation and its results.
-    """
-
-    def __init__(
-        self,
-        recording: Recording,
-        count: int,
-        inputs: Sequence[Any],
-        observer: Observer | None = None,
-    ) -> None:
+    def __init__(self, recording: Recording, count: int, inputs: Sequence[Any]) -> None:
         self._entries, self._outputs, _ = recording
-        self._count, self._observer = count, observer
+        self._count = count
         # By variable; None where the outputs do not need it.
         self.values: list[Any] = [None] * len(self._entries)
         self._is_active = [False] * len(self._entries)
@@ -90,7 +70,7 @@ class Tape:
     def _run(self, inputs: Sequence[Any]) -> None:
         values, is_active = self.values, self._is_active
         given = iter(inputs)
-        needed, observer = live_variables(self._entries, self._outputs), self._observer
+        needed = live_variables(self._entries, self._outputs)
         operands: Sequence[Any]
         active: Mask
         for number, entry in enumerate(self._entries):
@@ -103,7 +83,7 @@ class Tape:
                 self._inputs.append(number)
                 self.input_types.append(op)
                 continue
-            if not (needed[number] or observer):
+            if not needed[number]:
                 continue
             if not is_of_arrays(op):
                 raise NeedsProgramError
@@ -114,7 +94,7 @@ class Tape:
             else:
                 operands = [values[r] if type(r) is int else r.array for r in entry[1:]]
                 active = tuple([type(r) is int and is_active[r] for r in entry[1:]])
-            results = op.run(*operands) if not observer else observer.run(number, op, operands)
+            results = op.run(*operands)
             if op.result_count == 1:
                 values[number] = results
                 if True in active and op.result.differentiable:
@@ -138,7 +118,6 @@ class Tape:
                 before = gathered[output]
                 gathered[output] = ct if before is None else before + ct
         ours: set[int] = set()  # whose cotangents are in memory of our own
-        observer = self._observer
         for entry, number, active, operands, results in reversed(self._tape):
             op: Operation = entry[0]
             if op.result_count == 1:
@@ -147,8 +126,6 @@ class Tape:
                     continue
                 gathered[number] = None
                 step = pull_step(op, active, _ALONE)
-                if observer:
-                    step = observer.pull(number, step)
                 cts = step.run(*operands, *results, ct)
             else:
                 after = number + op.result_count
@@ -158,8 +135,6 @@ class Tape:
                     continue
                 gathered[number:after] = [None] * op.result_count
                 step = pull_step(op, active, present)
-                if observer:
-                    step = observer.pull(number, step)
                 cts = step.run(*operands, *results, *(ct for ct in given if ct is not None))
             if step.add is not None:
                 number, type_ = entry[1 + step.places[0]], op.operands[step.places[0]]

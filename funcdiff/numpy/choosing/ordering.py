@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -215,47 +214,11 @@ def _in_order_of(x: Tracer, value: Any, found: Any, *, equal_nan: bool) -> Any:
     return elements[places]
 
 
-_UNIQUE_KEYWORDS: Final = {
-    "indices": "return_index",
-    "inverse_indices": "return_inverse",
-    "counts": "return_counts",
-}
-
-
-def _array_api_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
-    """Return the array API's spelling of `unique`, of which every NaN is distinct."""
-    result = type(function(np.zeros(0)))
-
-    def ours(x: Tracer) -> Any:
-        keywords = {_UNIQUE_KEYWORDS[name]: True for name in result._fields[1:]}
-        return result(*unique(x, equal_nan=False, **keywords))
-
-    return ours
-
-
-@implements(np.unique_values)
-def unique_values(x: Any) -> Any:
-    """Return the distinct elements, in the order that this NumPy gives them; NaN are distinct."""
-    value = np.reshape(value_of(x), np.shape(x))
-    return _in_order_of(array(x), value, np.unique_values(value), equal_nan=False)
-
-
-for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
-    implements(_function)(_array_api_unique(_function))
-
-
 def _flat(value: Any) -> Any:
     return ravel(array(value))
 
 
 # ---- two sets ----------------------------------------------------------------------------------
-
-
-@implements(np.setdiff1d)
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Return the elements of the first array that are not in the second one."""
-    x: Any = _flat(ar1) if assume_unique else unique(ar1)
-    return x[isin(x, ar2, invert=True)]
 
 
 @implements(np.isin)

@@ -135,25 +135,6 @@ def _truth(condition: Any) -> Any:
     return mask if mask.dtype == BOOL else array(mask != 0)
 
 
-@implements(np.select)
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """Take each element from the first choice whose condition is true there."""
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
-    masks = [array(c) for c in condlist]
-    for k, mask in enumerate(masks):
-        if mask.dtype != BOOL:
-            raise TypeError(f"invalid entry {k} in condlist: should be boolean ndarray")
-    *choices, result = promote_and_broadcast(*choicelist, default)
-    target = broadcast_shapes(result.shape, *(mask.shape for mask in masks))
-    result = views.fresh(broadcast_to(result, target))
-    for mask, choice in zip(reversed(masks), reversed(choices), strict=True):
-        result = where(mask, choice, result)
-    return result
-
-
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """Apply each function to the elements whose condition, a constant, is true.
@@ -411,25 +392,3 @@ def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
     if np.size(v):
         values = views.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
         assignment.write(a, np.reshape(places, -1), values)
-
-
-@_into_traced(np.put_along_axis)
-def put_along_axis(arr: Tracer, indices: Any, values: Any, axis: Any = -1) -> None:
-    """Put a value, at each place, where the position along the axis stands."""
-    places = array(indices)
-    if places.dtype.kind not in "iu":
-        raise IndexError("`indices` must be an integer array")
-    if axis is None:
-        if places.ndim != 1:
-            raise ValueError("when axis=None, `indices` must have a single dimension")
-        assignment.write(arr, indices, values)
-        return
-    axis = normalize_axis(axis, arr.ndim)
-    if places.ndim != arr.ndim:
-        raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    grid = [
-        np.arange(n).reshape(tuple(-1 if j == k else 1 for j in range(arr.ndim)))
-        for k, n in enumerate(arr.shape)
-    ]
-    given = indices if isinstance(indices, Tracer) else np.asarray(indices)
-    assignment.put(arr, tuple(given if k == axis else g for k, g in enumerate(grid)), values)

@@ -15,11 +15,10 @@ from funcdiff.numpy.border.dispatch import implements, refusal_error
 from funcdiff.numpy.border.promotion import array, broadcast_to
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.index_expressions import positions, take
-from funcdiff.numpy.shapes.joining import concatenate, concrete_index
+from funcdiff.numpy.shapes.joining import concrete_index
 from funcdiff.numpy.shapes.shape import (
     as_ints,
     broadcast_arrays,
-    expand_dims,
     normalize_axes,
     normalize_axis,
     ravel,
@@ -114,22 +113,6 @@ def meshgrid(
     axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
     grids = tuple(axes) if sparse else broadcast_arrays(*axes)
     return tuple(map(views.fresh, grids)) if copy else grids
-
-
-@implements(np.vander)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """Return the Vandermonde matrix, whose columns are the powers of a vector."""
-    x = array(x)
-    if x.ndim != 1:
-        raise ValueError("x must be a one-dimensional array or sequence")
-    x = ops.convert(x, np.promote_types(x.dtype, int))
-    count = x.shape[0] if N is None else as_int(N)
-    columns = expand_dims(x, 1)
-    powers = [np.ones_like(columns)][:count]
-    if count > 1:
-        powers.append(np.cumprod(repeat(columns, count - 1, axis=1), axis=1))
-    matrix = concatenate(powers, 1) if powers else slice_along(columns, 1, 0, 0)
-    return matrix if increasing else flip(matrix, 1)
 
 
 # ---- Diagonals and triangles of matrices ---------------------------------------------------------

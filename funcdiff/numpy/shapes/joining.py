@@ -1,9 +1,9 @@
-"""Joining arrays along an axis, splitting them again, and padding, which joins."""
+"""Joining arrays along an axis, inserting and deleting, and padding, which joins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from operator import index as as_int
 from typing import Any, Final, TypeAlias
 
@@ -16,9 +16,8 @@ from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Shape, array, broadcast_to, fit, promote
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.index_expressions import take
-from funcdiff.numpy.shapes.shape import normalize_axis, ravel, squeeze
+from funcdiff.numpy.shapes.shape import normalize_axis, ravel
 from funcdiff.ops.structure import structural as ops
-from funcdiff.ops.structure.slicing import slice_along
 
 # ---- joining -----------------------------------------------------------------------------------
 
@@ -121,57 +120,47 @@ def concrete_index(index: Any) -> Any:
     return np.asarray(index) if isinstance(index, Tracer) else index
 
 
-# ---- ``np.pad``: one axis after the other, each joined with the padding before and behind it -----
+# ---- padding -----------------------------------------------------------------------------------
 
 
 Widths: TypeAlias = tuple[int, int]
-Pads: TypeAlias = "tuple[Tracer, Tracer]"
 
-_KEYWORDS: Final = {
-    "empty": (),
-    "edge": (),
-    "wrap": (),
-    "constant": ("constant_values",),
-    "linear_ramp": ("end_values",),
-    "maximum": ("stat_length",),
-    "mean": ("stat_length",),
-    "median": ("stat_length",),
-    "minimum": ("stat_length",),
-    "reflect": ("reflect_type",),
-    "symmetric": ("reflect_type",),
-}
-_STATISTICS: Final[dict[str, Callable[..., Any]]] = {
-    "maximum": np.max,
-    "mean": np.mean,
-    "median": np.median,
-    "minimum": np.min,
-}
+_READ_AGAIN: Final = ("edge", "wrap", "reflect", "symmetric")
 
 
-@implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Return the array with borders, filled as the mode says."""
-    x = promotion.array(array)
-    widths = _width_pairs(pad_width, x.ndim)
-    if callable(mode):
-        return _fill_by(mode, x, widths, kwargs)
-    _check(mode, kwargs)
-    fill = _filler(x, mode, widths, kwargs)
-    for axis, width in enumerate(widths):
-        if any(width):
-            x = fill(x, axis, width)
-    return views.fresh(x)
+def pads_at_once(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `numpy.pad`, of which `own` is NumPy's code: that fills a new array side by side.
+
+    Constants are joined, and elements that come again are read at once, as filters of images need.
+    """
+
+    @wraps(own)
+    def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+        x: Tracer = promotion.array(array)
+        values: list[tuple[Any, Any]] = []
+        if mode == "constant" and kwargs.keys() <= {"constant_values"}:
+            values = _pairs(kwargs.get("constant_values", 0), x.ndim)
+        elif mode not in _READ_AGAIN or kwargs or not x.type.size:
+            return own(array, pad_width, mode, **kwargs)
+        for axis, width in enumerate(_width_pairs(pad_width, x.ndim)):
+            if any(width) and not values:
+                positions = np.pad(np.arange(x.shape[axis]), width, mode=mode)
+                x = take(x, (*(slice(None),) * axis, positions))
+            elif any(width):
+                x = _between(x, axis, width, values[axis])
+        return views.fresh(x)
+
+    return pad
 
 
-def _check(mode: Any, given: dict[str, Any]) -> None:
-    if mode not in _KEYWORDS:
-        raise ValueError(f"mode {mode!r} is not supported")
-    unknown = set(given) - set(_KEYWORDS[mode])
-    if unknown:
-        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
-    reflection = given.get("reflect_type", "even")
-    if reflection not in ("even", "odd"):
-        raise ValueError(f"reflect_type must be 'even' or 'odd', not {reflection!r}")
+def _between(x: Tracer, axis: int, width: Widths, values: tuple[Any, Any]) -> Tracer:
+    """Join an array with constants before and behind it."""
+    around = [
+        fit(value, x.type.with_shape((*x.shape[:axis], n, *x.shape[axis + 1 :])))
+        for n, value in zip(width, values, strict=True)
+    ]
+    parts = [around[0], x, around[1]]
+    return ops.concatenate([z for z in parts if z.shape[axis] or z is x], axis)
 
 
 def _pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
@@ -199,140 +188,3 @@ def _width_pairs(pad_width: Any, ndim: int) -> list[Widths]:
     if any(n < 0 for width in widths for n in width):
         raise ValueError("index can't contain negative values")
     return widths
-
-
-Fill: TypeAlias = Callable[[Any, int, Widths], Any]
-
-
-def _filler(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) -> Fill:
-    """Return the function that pads one axis."""
-    if mode in ("constant", "empty"):
-        values = _pairs(given.get("constant_values", 0), x.ndim)
-        return lambda x, axis, width: _join(x, axis, _constants(x, axis, width, values[axis]))
-    if x.type.size == 0:
-        for axis, width in enumerate(widths):
-            if x.shape[axis] == 0 and any(width):
-                raise ValueError(
-                    f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-                )
-        return lambda x, axis, width: _join(x, axis, _constants(x, axis, width, (0, 0)))
-    if mode == "linear_ramp":
-        ends = _pairs(given.get("end_values", 0), x.ndim)
-        return lambda x, axis, width: _join(x, axis, _ramps(x, axis, width, ends[axis]))
-    if mode in _STATISTICS:
-        lengths = _pairs(given.get("stat_length"), x.ndim)
-        if any(n is not None and n < 0 for pair in lengths for n in pair):
-            raise ValueError("index can't contain negative values")
-        function = _STATISTICS[mode]
-        return lambda x, axis, width: _join(
-            x, axis, _statistics(x, axis, width, lengths[axis], function)
-        )
-    if given.get("reflect_type") == "odd":
-        return lambda x, axis, width: _oddly_reflected(x, axis, width, mode == "symmetric")
-    return lambda x, axis, width: _take_again(x, axis, width, mode)
-
-
-def _fill_by(
-    function: Callable[..., Any], x: Any, widths: list[Widths], given: dict[str, Any]
-) -> Any:
-    """Let a function fill the borders of every vector along every axis, in place."""
-    for axis, width in enumerate(widths):
-        x = _join(x, axis, _constants(x, axis, width, (0, 0)))
-    for axis, width in enumerate(widths):
-        vectors: Any = np.moveaxis(x, axis, -1)
-        places = list(np.ndindex(vectors.shape[:-1]))
-        rows: list[Any] = [views.fresh(take(vectors, (*place, slice(None)))) for place in places]
-        for row in rows:
-            function(row, width, axis, given)
-        if rows:
-            x = np.moveaxis(np.reshape(np.stack(rows), vectors.shape), -1, axis)
-    return views.fresh(x)
-
-
-def _join(x: Tracer, axis: int, around: Pads) -> Tracer:
-    before, behind = around
-    return ops.concatenate([z for z in (before, x, behind) if z.shape[axis] or z is x], axis)
-
-
-def _stretch(x: Tracer, axis: int, length: int) -> Any:
-    """Repeat an array of length 1 along an axis."""
-    return broadcast_to(x, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
-
-
-def _constants(x: Tracer, axis: int, width: Widths, values: tuple[Any, Any]) -> Pads:
-    def fill(length: int, value: Any) -> Any:
-        return fit(value, x.type.with_shape((*x.shape[:axis], length, *x.shape[axis + 1 :])))
-
-    return fill(width[0], values[0]), fill(width[1], values[1])
-
-
-def _edges(x: Tracer, axis: int) -> Pads:
-    length = x.shape[axis]
-    return slice_along(x, axis, 0, 1), slice_along(x, axis, length - 1, length)
-
-
-def _ramps(x: Tracer, axis: int, width: Widths, ends: tuple[Any, Any]) -> Pads:
-    def ramp(edge: Tracer, end: Any, length: int) -> Any:
-        stop = squeeze(edge, axis)
-        return np.linspace(end, stop, length, endpoint=False, dtype=x.dtype, axis=axis)  # type: ignore[call-overload]
-
-    left, right = _edges(x, axis)
-    return ramp(left, ends[0], width[0]), np.flip(ramp(right, ends[1], width[1]), axis)
-
-
-def _statistics(
-    x: Tracer, axis: int, width: Widths, lengths: tuple[Any, Any], function: Callable[..., Any]
-) -> Pads:
-    """Repeat a statistic of the elements next to each border."""
-    size = x.shape[axis]
-    first, last = (size if n is None else min(as_int(n), size) for n in lengths)
-    if 0 in (first, last) and function in (np.max, np.min):
-        raise ValueError("stat_length of 0 yields no value for padding")
-    chunks = slice_along(x, axis, 0, first), slice_along(x, axis, size - last, size)
-
-    def statistic(chunk: Tracer, length: int) -> Any:
-        value = function(chunk, axis=axis, keepdims=True)
-        if x.dtype.kind in "iu":
-            value = np.rint(value)
-        return _stretch(ops.convert(value, x.dtype), axis, length)
-
-    return statistic(chunks[0], width[0]), statistic(chunks[1], width[1])
-
-
-def _take_again(x: Tracer, axis: int, width: Widths, mode: str) -> Any:
-    """Read elements again: NumPy itself says which, by padding their positions."""
-    if mode == "edge":
-        left, right = _edges(x, axis)
-        around = _stretch(left, axis, width[0]), _stretch(right, axis, width[1])
-        return _join(x, axis, around)
-    positions = np.pad(np.arange(x.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
-    return take(x, (*(slice(None),) * axis, positions))
-
-
-def _oddly_reflected(x: Tracer, axis: int, width: Widths, symmetric: bool) -> Any:
-    """Reflect about the edges: 2·edge - x, chunk by chunk, in NumPy's order."""
-    if x.shape[axis] == 1:
-        return _take_again(x, axis, width, "edge")
-    left, right = width
-    period = x.shape[axis] if symmetric else x.shape[axis] - 1
-    skipped = 0 if symmetric else 1
-    while left or right:
-        # whole periods only, as NumPy does
-        reach = (x.shape[axis] - skipped) // period * period
-        if left:
-            count = min(reach, left)
-            x = _with_reflection(x, axis, count, skipped)
-            left -= count
-        if right:
-            count = min(reach, right)
-            turned = ops.reverse(x, (axis,))
-            x = ops.reverse(_with_reflection(turned, axis, count, skipped), (axis,))
-            right -= count
-    return x
-
-
-def _with_reflection(x: Tracer, axis: int, count: int, skipped: int) -> Tracer:
-    """Put the reflection of the first `count` elements in front."""
-    chunk = ops.reverse(slice_along(x, axis, skipped, skipped + count), (axis,))
-    edge: Any = slice_along(x, axis, 0, 1)
-    return ops.concatenate([2 * edge - chunk, x], axis)

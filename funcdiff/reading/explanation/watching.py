@@ -82,11 +82,6 @@ class Watching(Notes):
                 if x.builder is outer and isinstance(x.atom, int):
                     around.add(x.atom, marks, number)
 
-    @property
-    def has_derivatives(self) -> bool:
-        """Whether something in the outermost function is differentiated."""
-        return bool(self._outermost.values)
-
     def _note_differentiated(self, marks: _Marks, recording: Recording, count: int) -> None:
         """Note what a derivative goes through, and what it is taken by in vain."""
         active, unused = active_values(recording, count)
@@ -146,10 +141,10 @@ def active_values(recording: Recording, count: int) -> tuple[frozenset[int], tup
     reached = variables_reached(program, by, has_slope)
     pairs = zip(numbers, program.outputs, strict=True)
     active = frozenset(number for number, atom in pairs if atom in reached)
-    return active, names_of_unused(recording, count)
+    return active, _names_of_unused(recording, count)
 
 
-def names_of_unused(recording: Recording, count: int) -> tuple[str, ...]:
+def _names_of_unused(recording: Recording, count: int) -> tuple[str, ...]:
     """Return what the user calls those of the first inputs that the outputs do not need."""
     entries, outputs, origins = recording
     needed = live_variables(entries, outputs)
