@@ -114,11 +114,16 @@ def _refuse_whole_numbers(p: Method, ts: Tangents) -> None:
             )
 
 
-def shape_slope(distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any]) -> Any:
-    """Return the derivative of a leaf along shape parameters where it is in the support."""
+def shape_slope(
+    distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any], y: Any = None
+) -> Any:
+    """Return the derivative of a leaf along shape parameters where it is in the support.
+
+    A log density needs its value `y`, too.
+    """
     stated = slopes.get(distribution, {}).get(name)
     if stated is None:
-        found = slope(distribution, name, xs, [None, *ts[1:]])
+        found = slope(distribution, name, xs, [None, *ts[1:]], y)
     else:
         partials = stated(partial(method, distribution), *xs)
         found = sum_tangents(
@@ -142,9 +147,9 @@ def density(distribution: str, name: str, xs: Sequence[Tracer]) -> Any:
     return method(distribution, name, *xs) if found is None else found
 
 
-def _of_density(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
+def _of_density(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward a density or its logarithm."""
-    found = slope(p.distribution, f"_{p.method}", xs, ts)
+    found = slope(p.distribution, f"_{p.method}", xs, ts, y)
     return np.where(_is_inside(p.distribution, xs), found, 0.0)
 
 
@@ -186,9 +191,9 @@ def _of_quantile(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     return sum_tangents([own, found])
 
 
-def _of_mass(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
+def _of_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward what is a step function of its argument: in its shape parameters only."""
-    return shape_slope(p.distribution, f"_{p.method}", xs, ts)
+    return shape_slope(p.distribution, f"_{p.method}", xs, ts, y)
 
 
 def _of_log_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:

@@ -186,8 +186,8 @@ def _of_exponnorm(x: Any, k: Any) -> tuple[Any, ...]:
     left are t·(λ - t) = c/r, with r = 1 - w·c, and c/r - 1 = 2w·r'(w)/r.
     """
     t, rate = 1 / k - x, 1 / k
-    far = t > 30
-    z = np.where(far, t, 30.0)
+    far = t > 18
+    z = np.where(far, t, 18.0)
     w, c, slope = 1 / (z * z), 1.0, 0.0
     for n in range(15, 1, -2):
         c, slope = 1 - n * w * c, -n * (c + w * slope)
@@ -295,7 +295,7 @@ def _abstract(_p: Scored, value: ArrayType, *xs: ArrayType) -> Types:
 def _forward(p: Scored, operands: Tracers, ts: Tangents) -> Pushed:
     (y,) = bind(scored_p, p, *operands)
     with np.errstate(all="ignore"):
-        found = slope(p.distribution, p.leaf, operands[1:], ts[1:])
+        found = slope(p.distribution, p.leaf, operands[1:], ts[1:], y)
     return [y], [None if found is None else fit(found, y.type)]
 
 
@@ -332,18 +332,18 @@ def has_scores(distribution: str, leaf: str) -> bool:
     return is_logarithm and (distribution in scores or not has_own(distribution, leaf))
 
 
-def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any]) -> Any:
-    """Return the derivative of a leaf along tangents, None for zero.
+def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any) -> Any:
+    """Return the derivative of a leaf, whose value is y, along tangents, None for zero.
 
-    It is that of scores, where there are, and that of a logarithm of a density that SciPy takes is
-    the quotient f'/f, which has a derivative where that of 1/f overflows.
+    It is that of scores, where there are.  That of a logarithm of a density f which SciPy takes is
+    f'·exp(-y), which has a derivative where that of 1/f overflows.
     """
     if not has_scores(distribution, leaf):
         return along(distribution, leaf, xs, ts)
     if distribution not in scores:
         density = leaf.replace("log", "")
         found = along(distribution, density, xs, ts)
-        return None if found is None else found / evaluate(distribution, density, *xs)
+        return None if found is None else found * np.exp(-y)
     pairs = list(zip(scores[distribution](*xs), ts, strict=True))
     rest = along(distribution, leaf, xs, [t if own is None else None for own, t in pairs])
     stated = [None if own is None or t is None else own * t for own, t in pairs]

@@ -342,20 +342,36 @@ airy_bi_slope: Op = _airy("airy_bi_slope", 3, lambda z, y: z * airy_bi(z))
 # ---- times exp(ζ), whose logarithmic derivative is √z --------------------------------------------
 
 
-def _growing(name: str, k: int, slope: Op) -> Op:
-    return special(name, lambda z, y: slope(z) + np.sqrt(z) * y, run=result_of("airye", k))
+def _far_airy(sign: int, order: int, z: Any, y: Any, near: Any) -> Any:
+    """Return a slope, for large z > 0 by that of Iᵥ or Kᵥ of ζ: times z^(v·3/2), v = order/3.
+
+    Those are DLMF 9.6.2, 9.6.3, 9.6.6 and 9.6.7; ζ' is √z.
+    """
+    is_far = np.logical_and(np.real(z) > _FAR / 5, np.imag(z) == 0)
+    x = np.where(is_far, z, _FAR)
+    root = np.sqrt(x)
+    drift = order / 2 / x + root * _drift(sign, order / 3, x * root * (2 / 3))
+    return np.where(is_far, y * drift, near)
 
 
-airye_ai: Op = _growing("airye_ai", 0, lambda z: airye_ai_slope(z))
-airye_ai_slope: Op = _growing("airye_ai_slope", 1, lambda z: z * airye_ai(z))
+def _growing(name: str, k: int, order: int, slope: Op) -> Op:
+    def total(z: Any, y: Any) -> Any:
+        return _far_airy(-1, order, z, y, slope(z) + np.sqrt(z) * y)
+
+    return special(name, total, run=result_of("airye", k))
+
+
+airye_ai: Op = _growing("airye_ai", 0, 1, lambda z: airye_ai_slope(z))
+airye_ai_slope: Op = _growing("airye_ai_slope", 1, 2, lambda z: z * airye_ai(z))
 
 # ---- times exp(-|Re ζ|), which is 1 for z < 0 ----------------------------------------------------
 
 
-def _declare_damped_relative(name: str, k: int, slope: Op) -> Callable[..., Any]:
+def _declare_damped_relative(name: str, k: int, order: int, slope: Op) -> Callable[..., Any]:
     def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (z,), (t,) = xs, ts
-        return slope(z) * t + -y * _rate(z, t)
+        near = slope(z) * t + -y * _rate(z, t)
+        return near if z.dtype.kind == "c" else _far_airy(1, order, z, y * t, near)
 
     return special(name, tangent=tangent, run=result_of("airye", k))
 
@@ -368,8 +384,8 @@ def _rate(z: Any, t: Any) -> Any:
     return np.sign(np.real(z * root)) * np.real(root * t)
 
 
-airye_bi: Op = _declare_damped_relative("airye_bi", 2, lambda z: airye_bi_slope(z))
-airye_bi_slope: Op = _declare_damped_relative("airye_bi_slope", 3, lambda z: z * airye_bi(z))
+airye_bi: Op = _declare_damped_relative("airye_bi", 2, 1, lambda z: airye_bi_slope(z))
+airye_bi_slope: Op = _declare_damped_relative("airye_bi_slope", 3, 2, lambda z: z * airye_bi(z))
 
 # ---- Struve functions ----------------------------------------------------------------------------
 
