@@ -28,7 +28,7 @@ from funcdiff.scipy.stats.double_exponential import nan_where
 from funcdiff.scipy.stats.entropies import entropy_along
 from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_program
 from funcdiff.scipy.stats.leaves import has_own, scipys
-from funcdiff.scipy.stats.scores import has_scores, scored, slope
+from funcdiff.scipy.stats.scores import has_scores, log_density, slope
 from funcdiff.space import sum_tangents
 
 _FLOAT: Final = np.dtype(FLOAT)
@@ -142,7 +142,7 @@ def density(distribution: str, name: str, xs: Sequence[Tracer]) -> Any:
     base = leaf.replace("log", "")
     is_compiled = leaf in stated or (base in stated and not has_own(distribution, leaf))
     is_compiled |= any(_are_whole(distribution))  # which the operation refuses to differentiate
-    compute = scored if has_scores(distribution, leaf) else evaluate
+    compute = log_density if has_scores(distribution, leaf) else evaluate
     found = None if is_compiled else compute(distribution, leaf, *xs)
     return method(distribution, name, *xs) if found is None else found
 

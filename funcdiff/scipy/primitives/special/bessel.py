@@ -103,14 +103,14 @@ def _slope(sign: int, v: Any, z: Any, y: Any, near: Op) -> Any:
     return np.where(is_far, far, near(v, np.where(is_far, 1, z)))
 
 
-def _scaled_i_slope(v: Any, z: Any, y: Any) -> Any:
+def _i_slope(v: Any, z: Any, y: Any) -> Any:
     def near(v: Any, z: Any) -> Any:
         return (ive(v - 1, z) + ive(v + 1, z)) / 2 - np.sign(np.real(z)) * y
 
     return _slope(1, v, z, y, near)
 
 
-def _scaled_k_slope(v: Any, z: Any, y: Any) -> Any:
+def _slope_of_kve(v: Any, z: Any, y: Any) -> Any:
     def near(v: Any, z: Any) -> Any:
         return y - (kve(v - 1, z) + kve(v + 1, z)) / 2
 
@@ -122,11 +122,11 @@ def _scaled_k_slope(v: Any, z: Any, y: Any) -> Any:
 i0e: Op = special(
     "i0e", lambda x, y: _slope(1, _whole(0, x), x, y, lambda _v, x: i1e(x) - np.sign(x) * y)
 )
-i1e: Op = special("i1e", lambda x, y: _scaled_i_slope(_whole(1, x), x, y))
+i1e: Op = special("i1e", lambda x, y: _i_slope(_whole(1, x), x, y))
 k0e: Op = special(
     "k0e", lambda x, y: _from_pole(y, _slope(-1, _whole(0, x), x, y, lambda _v, x: y - k1e(x)))
 )
-k1e: Op = special("k1e", lambda x, y: _scaled_k_slope(_whole(1, x), x, y))
+k1e: Op = special("k1e", lambda x, y: _slope_of_kve(_whole(1, x), x, y))
 
 
 # ---- any order -----------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ kn: Op = special("kn", _k_slope, whole=("n",))
 
 # ---- any order, times an exponential that is holomorphic -----------------------------------------
 
-kve: Op = _of_order("kve", lambda v, z, y: _scaled_k_slope(v, z, y))
+kve: Op = _of_order("kve", lambda v, z, y: _slope_of_kve(v, z, y))
 hankel1e: Op = _of_order(
     "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
 )
@@ -194,7 +194,7 @@ yve: Op = _declare_damped(
     "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), _fall
 )
 ive: Op = _declare_damped(  # exp(-|Re z|) is exp(-z) or exp(z), turned
-    "ive", _scaled_i_slope, lambda z, t: 1j * np.sign(np.real(z)) * np.imag(t)
+    "ive", _i_slope, lambda z, t: 1j * np.sign(np.real(z)) * np.imag(t)
 )
 
 # ---- B = ∫ xᶫ Jᵥ(2ax) dx from 0 to 1 -------------------------------------------------------------
