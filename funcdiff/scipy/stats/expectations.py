@@ -47,14 +47,9 @@ class Panels:
         Its derivative is that of the integral of the difference from the function at an end of the
         support, or a corner, which takes from the slopes of the density what cannot be integrated.
 
-        Parameters
-        ----------
-        function
-            The function, of a number.
-        ends
-            Whether the first place and the last may be finite ends of the support.
-        kwds
-            Keywords of `quad`.
+        `function`: the function, of a number.
+        `ends`: whether the first place and the last may be finite ends of the support.
+        `kwds`: keywords of `quad`.
         """
         found = self._integral(function, [0.0] * (len(self.places) - 1), kwds)
         bases, rest = self._bases(function, ends)

@@ -24,15 +24,11 @@ def sum_by_masks(
 ) -> Any:
     """Sum terms over the whole numbers from `low` to `high`, from the middle on.
 
-    Parameters
-    ----------
-    terms
-        The terms at numbers of shape ``(n,)``.
-    low, high, middle
-        Numbers, of shape ``()``; ends may be infinite.
-    maxcount, tolerance, chunksize
-        Of how many numbers on no other block begins; below which sum, for each of its numbers,
-        a block is the last; how many numbers are in a block.  All of them if no more are left.
+    `terms`: the terms at numbers of shape ``(n,)``.
+    `low`, `high`, `middle`: numbers, of shape ``()``; ends may be infinite.
+    `maxcount`, `tolerance`, `chunksize`: of how many numbers on no other block begins; below which
+      sum, for each of its numbers, a block is the last; how many numbers are in a block.  All of
+      them if no more are left.
     """
     steps = np.arange(float((maxcount // chunksize + 1) * chunksize))
     first = np.clip(middle, low, high)
