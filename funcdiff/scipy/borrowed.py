@@ -49,11 +49,8 @@ _borrowed: Final[dict[int, tuple[Any, Any]]] = {}
 def borrow(plain: Any) -> Any:
     """Return what a value that SciPy's code refers to is for traced arrays.
 
-    Parameters
-    ----------
-    plain
-        A function, class, module or object of SciPy's or NumPy's; anything else is returned as it
-        is.
+    `plain`: a function, class, module or object of SciPy's or NumPy's; anything else is returned as
+      it is.
     """
     if isinstance(plain, ModuleType):
         return _module(plain)
@@ -357,18 +354,11 @@ def borrow_functions(
 ) -> None:
     """Cover functions of SciPy's by their own code.
 
-    Parameters
-    ----------
-    module
-        ``"scipy.linalg"``, say.
-    names
-        With spaces between; those that the installed version does not have are passed over.
-    code
-        Where their code is, if what is public only hands over to it.
-    note, closures
-        As in `covers`.
-    read
-        Which argument is a table whose entries their code reads at traced places.
+    `module`: ``"scipy.linalg"``, say.
+    `names`: with spaces between; those that the installed version does not have are passed over.
+    `code`: where their code is, if what is public only hands over to it.
+    `note`, `closures`: as in `covers`.
+    `read`: which argument is a table whose entries their code reads at traced places.
     """
     for name in names.split():
         plain = getattr(load(code or module), name, None)

@@ -57,20 +57,13 @@ def covers(
 
     Lists and tuples of traced numbers among its arguments are joined to arrays.
 
-    Parameters
-    ----------
-    module
-        Where they are: ``"scipy.linalg"``, or a private module with compiled code.
-    *names
-        By default the name of the function.
-    note
-        A sentence for the page of coverage: what has no derivative, which keyword is refused.
-    closures
-        Whether its arguments are functions, which may close over traced arrays: ours is called
-        whenever something is being traced.  Tuples stay as they are, and so does `args`: they hold
-        the arguments of these functions.
-    joins
-        Whether tuples of traced numbers are joined; where they hold several arrays, not so.
+    `module`: where they are: ``"scipy.linalg"``, or a private module with compiled code.
+    `*names`: by default the name of the function.
+    `note`: a sentence for the page of coverage: what has no derivative, which keyword is refused.
+    `closures`: whether its arguments are functions, which may close over traced arrays: ours is
+      called whenever something is being traced.  Tuples stay as they are, and so does `args`: they
+      hold the arguments of these functions.
+    `joins`: whether tuples of traced numbers are joined; where they hold several arrays, not so.
     """
 
     def enter(function: F) -> F:
@@ -235,13 +228,9 @@ def namespace(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of the module of ours that stands for one of SciPy's.
 
-    Parameters
-    ----------
-    module
-        ``"scipy.linalg"``, say.
-    uncovered
-        Names, with spaces between, -> why these functions and classes take no traced array, and
-        what to write instead: two sentences.
+    `module`: ``"scipy.linalg"``, say.
+    `uncovered`: names, with spaces between, -> why these functions and classes take no traced
+      array, and what to write instead: two sentences.
     """
     ours = module.replace("scipy", "funcdiff.scipy", 1)
     opened[module] = ours

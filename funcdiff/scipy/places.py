@@ -135,12 +135,8 @@ def version() -> str:
 def place(module: str, name: str = "", *, user: str = "") -> Any:
     """Return a module of SciPy's, or what is there under a name, also where it was earlier.
 
-    Parameters
-    ----------
-    module, name
-        As the newest version has them.
-    user
-        The function that needs it, if that is known.
+    `module`, `name`: as the newest version has them.
+    `user`: the function that needs it, if that is known.
 
     Raises
     ------
@@ -199,12 +195,8 @@ class Private:
 def requirements_of(module: str, names: str) -> Iterator[None]:
     """Disable functions of a public module if what they need of SciPy is not there.
 
-    Parameters
-    ----------
-    module
-        ``"scipy.stats"``, say.
-    names
-        With spaces between.
+    `module`: ``"scipy.stats"``, say.
+    `names`: with spaces between.
     """
     try:
         yield

@@ -99,12 +99,8 @@ class Way(NamedTuple):
 class Ways:
     """The ways through a function of arrays of these types, as far as it was called.
 
-    Parameters
-    ----------
-    f
-        The function.  What it closes over has values.
-    *types
-        Of its arguments.
+    `f`: the function.  What it closes over has values.
+    `*types`: of its arguments.
     """
 
     def __init__(self, f: Callable[..., Any], *types: ArrayType) -> None:
@@ -169,15 +165,10 @@ def closures(
 ) -> list[Closure]:
     """Trace functions of the same arguments, by their ways if they decide by values.
 
-    Parameters
-    ----------
-    functions
-        The functions.
-    types
-        Of their arguments.
-    explore
-        ``explore(*functions)`` calls functions of values as the solver will; it raises
-        ConcreteValueError where values are not known.
+    `functions`: the functions.
+    `types`: of their arguments.
+    `explore`: ``explore(*functions)`` calls functions of values as the solver will; it raises
+      ConcreteValueError where values are not known.
     """
     forgive = forgiveness()
     try:

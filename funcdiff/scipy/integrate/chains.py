@@ -27,16 +27,10 @@ from funcdiff.transforms.vmap import batch_outputs
 def chain(step: Callable[..., Any], first: Any, rows: Any, known: Any) -> Any:
     """Return the states after all steps, which are known, as a function of what steps contain.
 
-    Parameters
-    ----------
-    step
-        ``step(state, row) -> state``.
-    first
-        The state before the first step.
-    rows
-        A container of arrays with an axis of the steps in front.
-    known
-        The states, with the axis of the steps in front.
+    `step`: ``step(state, row) -> state``.
+    `first`: the state before the first step.
+    `rows`: a container of arrays with an axis of the steps in front.
+    `known`: the states, with the axis of the steps in front.
     """
     return implicit(lambda states: _residual(step, first, rows, states), known, solver=_SOLVER)
 

@@ -14,16 +14,11 @@ from funcdiff.scipy.integrate.method_steps import METHODS
 class ContinuousSolution(Holder):
     """A solution between its steps, which is called with times.
 
-    Parameters
-    ----------
-    method, is_multistep
-        Which made the steps, and whether that which was asked for is a multistep method.
-    starts, lengths
-        When they begin, and how long they are.
-    before, between
-        States where they begin, and coefficients of the polynomials.
-    last
-        When the solution ends, perhaps within the last step, with one axis.
+    `method`, `is_multistep`: which made the steps, and whether that which was asked for is a
+      multistep method.
+    `starts`, `lengths`: when they begin, and how long they are.
+    `before`, `between`: states where they begin, and coefficients of the polynomials.
+    `last`: when the solution ends, perhaps within the last step, with one axis.
 
     Attributes
     ----------

@@ -37,10 +37,7 @@ IN_MEMORY: Final = 1 << 20
 class Equations:
     """The equations of the steps of a problem.
 
-    Parameters
-    ----------
-    settings
-        What the problem is.
+    `settings`: what the problem is.
     """
 
     def __init__(self, settings: Settings) -> None:

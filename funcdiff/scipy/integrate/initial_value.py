@@ -83,10 +83,7 @@ def _extend(x: Any, count: int, axis: int = 0) -> Any:
 class Problem:
     """Computes solutions by SciPy, and makes programs of their steps.
 
-    Parameters
-    ----------
-    settings
-        What the problem is.
+    `settings`: what the problem is.
     """
 
     def __init__(self, settings: Settings) -> None:

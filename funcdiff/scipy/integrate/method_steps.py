@@ -175,12 +175,9 @@ class Multistep:
     the change of the step length, the predictor, γ, and the update of D; numbers are 1/αₖ and
     which rows the polynomial behind the step has.
 
-    Parameters
-    ----------
-    count
-        How many rows there are.
-    has_differences
-        Whether they are backward differences, as of SciPy's BDF, or scaled derivatives.
+    `count`: how many rows there are.
+    `has_differences`: whether they are backward differences, as of SciPy's BDF, or scaled
+      derivatives.
 
     References
     ----------
@@ -226,12 +223,9 @@ class Multistep:
 def bdf_matrices(before: Any, after: Any, ratios: Any) -> tuple[Any, ...]:
     """Return the matrices of the steps of BDF.
 
-    Parameters
-    ----------
-    before, after
-        The orders with which steps are taken, and those of the polynomials behind them.
-    ratios
-        Of the lengths of steps to those of the steps before.
+    `before`, `after`: the orders with which steps are taken, and those of the polynomials behind
+      them.
+    `ratios`: of the lengths of steps to those of the steps before.
     """
     n, count = _DIFFERENCES, len(before)
     kappa = np.array([0, -0.1850, -1 / 9, -0.0823, -0.0415, 0])
@@ -269,14 +263,9 @@ def _bdf_update(order: int) -> tuple[Any, Any]:
 def bdf_tables(first: Any, states: Sequence[Any], matrices: Sequence[Any]) -> Any:
     """Return the differences behind all steps, of the states there.
 
-    Parameters
-    ----------
-    first
-        Differences before the first step.
-    states
-        The states.
-    matrices
-        What `bdf_matrices` returned.
+    `first`: differences before the first step.
+    `states`: the states.
+    `matrices`: what `bdf_matrices` returned.
     """
     change, predict, _, keep, add, *_ = matrices
     found, carry = [], first

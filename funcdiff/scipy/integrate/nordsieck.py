@@ -96,14 +96,9 @@ def _weights(count: int) -> Any:
 def change(kind: tuple[bool, int, int], ratio: Any, count: int) -> Any:
     """Return the matrix that predicts from the rows of the step before.
 
-    Parameters
-    ----------
-    kind
-        Whether that was a step for stiff equations, its order, and the order now.
-    ratio
-        Of the length of this step to that.
-    count
-        How many rows there are.
+    `kind`: whether that was a step for stiff equations, its order, and the order now.
+    `ratio`: of the length of this step to that.
+    `count`: how many rows there are.
     """
     is_stiff, before, order = kind
     rise = np.eye(count)
@@ -135,14 +130,10 @@ def tables(
 ) -> Any:
     """Return what is near the rows after all steps.
 
-    Parameters
-    ----------
-    first
-        The rows before the first step.
-    steps, states, lengths
-        What LSODA knew after each, the states there, and how long they were.
-    found
-        What `matrices` returned.
+    `first`: the rows before the first step.
+    `steps`, `states`, `lengths`: what LSODA knew after each, the states there, and how long they
+      were.
+    `found`: what `matrices` returned.
     """
     *_, add, _, within = found
     count = len(first)

@@ -104,16 +104,10 @@ def record_integral(
 ) -> tuple[Any, Any]:
     """Record the integral of a function that returns numbers, and its error.
 
-    Parameters
-    ----------
-    f
-        ``f(x) -> (y, *errors)``: if there is one, the error of y counts, too.
-    a, b
-        The ends.
-    rule
-        Keywords of `quad`.
-    traced
-        The function, if it was traced.
+    `f`: ``f(x) -> (y, *errors)``: if there is one, the error of y counts, too.
+    `a`, `b`: the ends.
+    `rule`: keywords of `quad`.
+    `traced`: the function, if it was traced.
     """
     weight, wvar, points = rule.get("weight"), rule.get("wvar"), rule.get("points")
     moving = (wvar, a, b) if str(weight).startswith("alg") else (wvar,)

@@ -424,10 +424,7 @@ def _result(settings: Boundary, operands: Sequence[Any]) -> Any:
 class NodesSpline(Holder):
     """A cubic spline with values and slopes at nodes, which is called as SciPy's ``PPoly``.
 
-    Parameters
-    ----------
-    x, y, slopes
-        The nodes, and columns at them.
+    `x`, `y`, `slopes`: the nodes, and columns at them.
     """
 
     def __init__(self, x: Any, y: Any, slopes: Any) -> None:

@@ -128,16 +128,10 @@ class Step(NamedTuple):
 class Solution:
     """What SciPy returned, and the steps by which it is differentiated.
 
-    Parameters
-    ----------
-    result
-        What SciPy returned.
-    method
-        Which takes the steps.
-    take
-        Returns the steps, when they are needed.
-    is_twin
-        Whether they are not those that gave the result.
+    `result`: what SciPy returned.
+    `method`: which takes the steps.
+    `take`: returns the steps, when they are needed.
+    `is_twin`: whether they are not those that gave the result.
     """
 
     def __init__(

@@ -42,16 +42,10 @@ def local_knots(t: Any, k: int, left: Any) -> Any:
 def de_boor(d: Any, x: Any, knots: Any, nu: int) -> Any:
     """Return a spline, or its derivative of order nu, at points.
 
-    Parameters
-    ----------
-    d
-        Coefficients of the k + 1 B-splines that are not zero there: shape (..., k + 1, q).
-    x
-        Points: shape (...).
-    knots
-        Those around each point, as `local_knots` has them.
-    nu
-        Which derivative.
+    `d`: coefficients of the k + 1 B-splines that are not zero there: shape (..., k + 1, q).
+    `x`: points: shape (...).
+    `knots`: those around each point, as `local_knots` has them.
+    `nu`: which derivative.
     """
     k = d.shape[-2] - 1
     if nu > k:

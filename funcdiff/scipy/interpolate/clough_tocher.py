@@ -78,14 +78,11 @@ _NEXT: Final = ((1, 2), (2, 0), (0, 1))
 def _patch(corners: Any, f: Any, df: Any, beside: Any, is_one: Any, b: Any) -> Any:
     """Return the cubics on thirds of triangles, at barycentric coordinates.
 
-    Parameters
-    ----------
-    corners, f, df
-        Of each triangle, with the values and gradients there: (m, 3, 2), (m, 3, q), (m, 3, 2, q).
-    beside, is_one
-        Corners of the triangles opposite to each corner, (m, 3, 3, 2), and whether there is one.
-    b
-        Coordinates, of shape (m, 3).
+    `corners`, `f`, `df`: of each triangle, with the values and gradients there: (m, 3, 2), (m, 3,
+      q), (m, 3, 2, q).
+    `beside`, `is_one`: corners of the triangles opposite to each corner, (m, 3, 3, 2), and whether
+      there is one.
+    `b`: coordinates, of shape (m, 3).
     """
 
     def towards(k: int, other: int) -> Any:

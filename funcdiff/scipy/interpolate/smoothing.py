@@ -65,18 +65,11 @@ def smooth(
 ) -> tuple[Any, Any, Any, int]:
     """Return knots and coefficients of FITPACK's smoothing spline, its squares, and its code.
 
-    Parameters
-    ----------
-    x, y, w
-        Data and their weights: shape (m,).
-    xb, xe
-        Ends of the spline.
-    k
-        Its degree.
-    s
-        How large the sum of the squared weighted residuals may be.
-    name
-        Of which of SciPy's functions: they lead to other knots.
+    `x`, `y`, `w`: data and their weights: shape (m,).
+    `xb`, `xe`: ends of the spline.
+    `k`: its degree.
+    `s`: how large the sum of the squared weighted residuals may be.
+    `name`: of which of SciPy's functions: they lead to other knots.
 
     Returns
     -------

@@ -24,12 +24,8 @@ def inexact(x: Any) -> Traced:
 def stacks(*xs: Any, depths: tuple[int, ...] = ()) -> list[Traced]:
     """Return arrays of one dtype, broadcast to stacks of one shape.
 
-    Parameters
-    ----------
-    *xs
-        Array-likes.
-    depths
-        How many axes of each are no axes of the stack; by default two.
+    `*xs`: array-likes.
+    `depths`: how many axes of each are no axes of the stack; by default two.
 
     Raises
     ------

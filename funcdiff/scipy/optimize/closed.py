@@ -166,16 +166,10 @@ def curry(
 ) -> Callable[[Any], Any]:
     """Return a function of its first argument alone, the others being given.
 
-    Parameters
-    ----------
-    f
-        The user's function.
-    args
-        As SciPy's function `name` takes them; by default a tuple, or one argument.
-    keywords
-        By name.
-    pair
-        Whether it returns its derivatives, too, which are left out.
+    `f`: the user's function.
+    `args`: as SciPy's function `name` takes them; by default a tuple, or one argument.
+    `keywords`: by name.
+    `pair`: whether it returns its derivatives, too, which are left out.
     """
     given, named = further(name, args), keywords or {}
 

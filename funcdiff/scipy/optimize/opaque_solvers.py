@@ -91,14 +91,10 @@ def call_solver(
 ) -> list[Any]:
     """Return what a solver returns, as constants.
 
-    Parameters
-    ----------
-    solve
-        A function of a module; it gets `functions` and `arrays` with concrete values.
-    functions, arrays, settings
-        What the problem consists of; settings are no arrays, and not traced.
-    shapes
-        Shapes and dtypes of what it returns.
+    `solve`: a function of a module; it gets `functions` and `arrays` with concrete values.
+    `functions`, `arrays`, `settings`: what the problem consists of; settings are no arrays, and not
+      traced.
+    `shapes`: shapes and dtypes of what it returns.
     """
     task = _Task(solve, [f.program for f in functions], settings, shapes)
     captures = [list(f.captures) for f in functions]
@@ -130,10 +126,7 @@ def message_at(entry: Any) -> str:
 class Report:
     """Which numbers a solver reports beside its solution: they are constants.
 
-    Parameters
-    ----------
-    names
-        With spaces between; ``success`` and ``converged`` are booleans.
+    `names`: with spaces between; ``success`` and ``converged`` are booleans.
     """
 
     def __init__(self, names: str) -> None:

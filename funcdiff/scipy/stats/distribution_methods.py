@@ -28,7 +28,7 @@ from funcdiff.scipy.stats.double_exponential import nan_where
 from funcdiff.scipy.stats.entropies import entropy_along
 from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_program
 from funcdiff.scipy.stats.leaves import has_own, scipys
-from funcdiff.scipy.stats.scores import has_scores, scored, slope
+from funcdiff.scipy.stats.scores import has_scores, log_density, slope
 from funcdiff.space import sum_tangents
 
 _FLOAT: Final = np.dtype(FLOAT)
@@ -114,11 +114,16 @@ def _refuse_whole_numbers(p: Method, ts: Tangents) -> None:
             )
 
 
-def shape_slope(distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any]) -> Any:
-    """Return the derivative of a leaf along shape parameters where it is in the support."""
+def shape_slope(
+    distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any], y: Any = None
+) -> Any:
+    """Return the derivative of a leaf along shape parameters where it is in the support.
+
+    A log density needs its value `y`, too.
+    """
     stated = slopes.get(distribution, {}).get(name)
     if stated is None:
-        found = slope(distribution, name, xs, [None, *ts[1:]])
+        found = slope(distribution, name, xs, [None, *ts[1:]], y)
     else:
         partials = stated(partial(method, distribution), *xs)
         found = sum_tangents(
@@ -137,14 +142,14 @@ def density(distribution: str, name: str, xs: Sequence[Tracer]) -> Any:
     base = leaf.replace("log", "")
     is_compiled = leaf in stated or (base in stated and not has_own(distribution, leaf))
     is_compiled |= any(_are_whole(distribution))  # which the operation refuses to differentiate
-    compute = scored if has_scores(distribution, leaf) else evaluate
+    compute = log_density if has_scores(distribution, leaf) else evaluate
     found = None if is_compiled else compute(distribution, leaf, *xs)
     return method(distribution, name, *xs) if found is None else found
 
 
-def _of_density(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
+def _of_density(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward a density or its logarithm."""
-    found = slope(p.distribution, f"_{p.method}", xs, ts)
+    found = slope(p.distribution, f"_{p.method}", xs, ts, y)
     return np.where(_is_inside(p.distribution, xs), found, 0.0)
 
 
@@ -186,9 +191,9 @@ def _of_quantile(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     return sum_tangents([own, found])
 
 
-def _of_mass(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
+def _of_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward what is a step function of its argument: in its shape parameters only."""
-    return shape_slope(p.distribution, f"_{p.method}", xs, ts)
+    return shape_slope(p.distribution, f"_{p.method}", xs, ts, y)
 
 
 def _of_log_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:

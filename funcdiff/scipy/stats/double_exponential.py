@@ -49,14 +49,9 @@ def grid(start: float, step: float, count: int, ndim: int) -> Any:
 def integral(integrand: Callable[[Any], Any], low: Any, high: Any, center: Any, width: Any) -> Any:
     """Return ∫ f(t) dt between ends that may be infinite; f may be singular there.
 
-    Parameters
-    ----------
-    integrand
-        Function of an array with a further axis in front.
-    low, high
-        Ends, of one shape.
-    center, width
-        Where the bulk is, and how wide: no derivative is taken in them.
+    `integrand`: function of an array with a further axis in front.
+    `low`, `high`: ends, of one shape.
+    `center`, `width`: where the bulk is, and how wide: no derivative is taken in them.
     """
     u = grid(-4.2, _STEP, _COUNT, np.ndim(low + high + center))
     steep, slope = np.pi / 2 * np.sinh(u), np.pi / 2 * np.cosh(u)

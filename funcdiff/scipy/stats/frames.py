@@ -33,9 +33,8 @@ from funcdiff.scipy.places import place
 from funcdiff.scipy.stats.distribution_methods import density, method
 from funcdiff.scipy.stats.double_exponential import corners_of
 from funcdiff.scipy.stats.draws import draw
-from funcdiff.scipy.stats.expectations import PARTS, Panels
+from funcdiff.scipy.stats.expectations import PARTS, Panels, sum_by_masks
 from funcdiff.scipy.stats.leaves import distribution, has_own, scipys
-from funcdiff.scipy.stats.masked_sums import sum_by_masks
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -89,14 +89,9 @@ def _between(low: Any, high: Any, center: Any, cov: Any, df: Any) -> Any:
 def probability(low: Any, high: Any, cov: Any, df: Any) -> Any:
     """Return the probability of a vector between limits, of location 0.
 
-    Parameters
-    ----------
-    low, high
-        Limits: shape (n,); None if there are no lower ones.
-    cov
-        Covariance, or shape of a t distribution: shape (n, n).
-    df
-        Degrees of freedom, or None of a normal distribution.
+    `low`, `high`: limits: shape (n,); None if there are no lower ones.
+    `cov`: covariance, or shape of a t distribution: shape (n, n).
+    `df`: degrees of freedom, or None of a normal distribution.
     """
     count = high.shape[0]
     if count == 0:

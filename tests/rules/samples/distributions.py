@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from funcdiff.scipy.stats.distribution_methods import method
 from funcdiff.scipy.stats.draws import Draw, Source, draw_p, sources
 from funcdiff.scipy.stats.entropies import Slope, entropy_slope_p
 from funcdiff.scipy.stats.leaf_programs import Table, table_p
+from funcdiff.scipy.stats.scores import log_density
 from tests.rules.sample import Sample, sample
 
 _SEED: Final = sources.enter("seed", Source(5))
@@ -38,6 +40,12 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(
             lambda *xs: bind(entropy_slope_p, Slope("nbinom", (0, 1)), *xs)[0], _SHAPE, _X, order=1
         )
+    ],
+    "log_density": [
+        sample(partial(log_density, "gamma", "_logpdf"), _X, _SHAPE),
+        sample(partial(log_density, "t", "_logpdf"), _X, np.array(1.7)),
+        sample(partial(log_density, "f", "_logpdf"), _X, np.array([[1.7], [3.3]]), _OTHER),
+        sample(partial(log_density, "johnsonsu", "_logpdf"), _X, _SHAPE, np.array(1.7), order=1),
     ],
     "random_variates": [
         sample(

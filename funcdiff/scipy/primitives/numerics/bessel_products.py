@@ -18,18 +18,11 @@ def bessel_products(
 ) -> list[Any]:
     """Return derivatives of J_low(u₁)·Z_high(u₂) ± J_high(u₁)·Z_low(u₂).
 
-    Parameters
-    ----------
-    kind
-        1 where Z is J, 2 where it is Y.
-    low, high
-        Increasing vectors of whole orders, along the last axis of results.
-    x
-        Vector of places, along the first axis.
-    by_q
-        The highest of the derivatives in q, of which there is a list.
-    slopes
-        The derivative in x that all of them are of.
+    `kind`: 1 where Z is J, 2 where it is Y.
+    `low`, `high`: increasing vectors of whole orders, along the last axis of results.
+    `x`: vector of places, along the first axis.
+    `by_q`: the highest of the derivatives in q, of which there is a list.
+    `slopes`: the derivative in x that all of them are of.
     """
     size = math.sqrt(q)
     first, second = size * np.exp(-x)[:, None], size * np.exp(x)[:, None]

@@ -39,14 +39,9 @@ def eigenvector_derivatives(
 ) -> tuple[Any, Any]:
     """Return derivatives in t, up to an order, of an eigenvalue and of its vector of length 1.
 
-    Parameters
-    ----------
-    levels
-        Diagonal of D.
-    coupling
-        B, a symmetric matrix.
-    index
-        Which of the eigenvalues, from the smallest.
+    `levels`: diagonal of D.
+    `coupling`: B, a symmetric matrix.
+    `index`: which of the eigenvalues, from the smallest.
 
     Notes
     -----
@@ -126,20 +121,12 @@ def radial_series(
 ) -> Any:
     """Return a derivative of Σ w(c)·z(cx) by c and x, where z are spherical Bessel functions.
 
-    Parameters
-    ----------
-    kind
-        1 where z are jₖ, 2 where they are yₖ.
-    degrees
-        Vector of k, every second number.
-    weights
-        Derivatives of w by c along the first axis; the last of the sum is what is returned.
-    x
-        Vector of places.
-    slopes
-        The derivative in x.
-    conditioning
-        The relative error of all weights, as a multiple of the precision.
+    `kind`: 1 where z are jₖ, 2 where they are yₖ.
+    `degrees`: vector of k, every second number.
+    `weights`: derivatives of w by c along the first axis; the last of the sum is what is returned.
+    `x`: vector of places.
+    `slopes`: the derivative in x.
+    `conditioning`: the relative error of all weights, as a multiple of the precision.
     """
     by_c = len(weights) - 1
     waves = _slopes(kind, degrees, c * x[:, None], by_c + slopes)
@@ -182,12 +169,8 @@ def continue_solution(
     Of (x² ∓ 1)^(m/2)·u the factor u solves (x² ∓ 1)·u'' + 2(m + 1)·x·u' = (λ - m(m + 1) - c²x²)·u,
     by series of powers of x from place to place; u/xᵐ is what `radial_series` computes.
 
-    Parameters
-    ----------
-    level
-        λ as a power series in c.
-    values
-        Power series in c of u and its slope at `start`.
+    `level`: λ as a power series in c.
+    `values`: power series in c of u and its slope at `start`.
     """
     lower = -level
     lower[0] += m * (m + 1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -93,40 +94,26 @@ def _drift(sign: int, v: Any, z: Any) -> Any:
     return sign * square / (1 + root) + total * small / (1 + square)
 
 
-def _slope(sign: int, v: Any, z: Any, y: Any, near: Op) -> Any:
-    """Return near(v, z), or for large z the slope by `_drift`; I is even or odd."""
-    side: Any = np.sign(np.real(z)) if sign > 0 else 1
+def _slope(sign: int, v: Any, z: Any, y: Any, next_order: Op | None = None) -> Any:
+    """Return the slope of exp(-|z|)·Iᵥ(z) or exp(z)·Kᵥ(z), by neighbours or, far out, by `_drift`.
+
+    For order 0 both neighbours are that of order 1.
+    """
+    side: Any = np.sign(np.real(z)) if sign > 0 else 1  # I is even or odd
     is_far = np.abs(z) >= np.maximum(_FAR, 2 * np.abs(v))
     if z.dtype.kind == "c" and sign > 0:  # K, which is a part of I beside the imaginary axis, falls
         is_far = np.logical_and(is_far, np.abs(np.real(z)) > 20)
     far = y * side * _drift(sign, np.where(is_far, v, 0), side * np.where(is_far, z, _FAR))
-    return np.where(is_far, far, near(v, np.where(is_far, 1, z)))
+    x, op = np.where(is_far, 1, z), ive if sign > 0 else kve
+    mean = next_order(x) if next_order else (op(v - 1, x) + op(v + 1, x)) / 2
+    found = np.where(is_far, far, sign * (mean - side * y))
+    return found if sign > 0 else _from_pole(y, found)
 
 
-def _scaled_i_slope(v: Any, z: Any, y: Any) -> Any:
-    def near(v: Any, z: Any) -> Any:
-        return (ive(v - 1, z) + ive(v + 1, z)) / 2 - np.sign(np.real(z)) * y
-
-    return _slope(1, v, z, y, near)
-
-
-def _scaled_k_slope(v: Any, z: Any, y: Any) -> Any:
-    def near(v: Any, z: Any) -> Any:
-        return y - (kve(v - 1, z) + kve(v + 1, z)) / 2
-
-    return _from_pole(y, _slope(-1, v, z, y, near))
-
-
-# ---- orders 0 and 1, times exp(-|x|) or exp(x) ---------------------------------------------------
-
-i0e: Op = special(
-    "i0e", lambda x, y: _slope(1, _whole(0, x), x, y, lambda _v, x: i1e(x) - np.sign(x) * y)
-)
-i1e: Op = special("i1e", lambda x, y: _scaled_i_slope(_whole(1, x), x, y))
-k0e: Op = special(
-    "k0e", lambda x, y: _from_pole(y, _slope(-1, _whole(0, x), x, y, lambda _v, x: y - k1e(x)))
-)
-k1e: Op = special("k1e", lambda x, y: _scaled_k_slope(_whole(1, x), x, y))
+i0e: Op = special("i0e", lambda x, y: _slope(1, _whole(0, x), x, y, i1e))
+i1e: Op = special("i1e", lambda x, y: _slope(1, _whole(1, x), x, y))
+k0e: Op = special("k0e", lambda x, y: _slope(-1, _whole(0, x), x, y, k1e))
+k1e: Op = special("k1e", lambda x, y: _slope(-1, _whole(1, x), x, y))
 
 
 # ---- any order -----------------------------------------------------------------------------------
@@ -156,7 +143,7 @@ kn: Op = special("kn", _k_slope, whole=("n",))
 
 # ---- any order, times an exponential that is holomorphic -----------------------------------------
 
-kve: Op = _of_order("kve", lambda v, z, y: _scaled_k_slope(v, z, y))
+kve: Op = _of_order("kve", partial(_slope, -1))
 hankel1e: Op = _of_order(
     "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
 )
@@ -194,7 +181,7 @@ yve: Op = _declare_damped(
     "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), _fall
 )
 ive: Op = _declare_damped(  # exp(-|Re z|) is exp(-z) or exp(z), turned
-    "ive", _scaled_i_slope, lambda z, t: 1j * np.sign(np.real(z)) * np.imag(t)
+    "ive", partial(_slope, 1), lambda z, t: 1j * np.sign(np.real(z)) * np.imag(t)
 )
 
 # ---- B = ∫ xᶫ Jᵥ(2ax) dx from 0 to 1 -------------------------------------------------------------
@@ -342,20 +329,36 @@ airy_bi_slope: Op = _airy("airy_bi_slope", 3, lambda z, y: z * airy_bi(z))
 # ---- times exp(ζ), whose logarithmic derivative is √z --------------------------------------------
 
 
-def _growing(name: str, k: int, slope: Op) -> Op:
-    return special(name, lambda z, y: slope(z) + np.sqrt(z) * y, run=result_of("airye", k))
+def _far_airy(sign: int, order: int, z: Any, y: Any, near: Any) -> Any:
+    """Return a slope, for large z > 0 by that of Iᵥ or Kᵥ of ζ: times z^(v·3/2), v = order/3.
+
+    Those are DLMF 9.6.2, 9.6.3, 9.6.6 and 9.6.7; ζ' is √z.
+    """
+    is_far = np.logical_and(np.real(z) > _FAR / 5, np.imag(z) == 0)
+    x = np.where(is_far, z, _FAR)
+    root = np.sqrt(x)
+    drift = order / 2 / x + root * _drift(sign, order / 3, x * root * (2 / 3))
+    return np.where(is_far, y * drift, near)
 
 
-airye_ai: Op = _growing("airye_ai", 0, lambda z: airye_ai_slope(z))
-airye_ai_slope: Op = _growing("airye_ai_slope", 1, lambda z: z * airye_ai(z))
+def _growing(name: str, k: int, order: int, slope: Op) -> Op:
+    def total(z: Any, y: Any) -> Any:
+        return _far_airy(-1, order, z, y, slope(z) + np.sqrt(z) * y)
+
+    return special(name, total, run=result_of("airye", k))
+
+
+airye_ai: Op = _growing("airye_ai", 0, 1, lambda z: airye_ai_slope(z))
+airye_ai_slope: Op = _growing("airye_ai_slope", 1, 2, lambda z: z * airye_ai(z))
 
 # ---- times exp(-|Re ζ|), which is 1 for z < 0 ----------------------------------------------------
 
 
-def _declare_damped_relative(name: str, k: int, slope: Op) -> Callable[..., Any]:
+def _declare_damped_relative(name: str, k: int, order: int, slope: Op) -> Callable[..., Any]:
     def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (z,), (t,) = xs, ts
-        return slope(z) * t + -y * _rate(z, t)
+        near = slope(z) * t + -y * _rate(z, t)
+        return near if z.dtype.kind == "c" else _far_airy(1, order, z, y * t, near)
 
     return special(name, tangent=tangent, run=result_of("airye", k))
 
@@ -368,8 +371,8 @@ def _rate(z: Any, t: Any) -> Any:
     return np.sign(np.real(z * root)) * np.real(root * t)
 
 
-airye_bi: Op = _declare_damped_relative("airye_bi", 2, lambda z: airye_bi_slope(z))
-airye_bi_slope: Op = _declare_damped_relative("airye_bi_slope", 3, lambda z: z * airye_bi(z))
+airye_bi: Op = _declare_damped_relative("airye_bi", 2, 1, lambda z: airye_bi_slope(z))
+airye_bi_slope: Op = _declare_damped_relative("airye_bi_slope", 3, 2, lambda z: z * airye_bi(z))
 
 # ---- Struve functions ----------------------------------------------------------------------------
 

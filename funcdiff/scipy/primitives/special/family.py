@@ -65,24 +65,15 @@ def special(
 ) -> Elementwise:
     """Declare an elementwise operation that ``scipy.special`` computes.
 
-    Parameters
-    ----------
-    name
-        Name of the function there.
-    *partials
-        As in `elementwise`, or SciPy's name of an operand if there is no closed derivative in it;
-        `tangent` replaces them all.
-    whole
-        Names of first operands that are whole numbers, or of which SciPy drops the fraction: so
-        does the derivative in the only other operand, the partial derivative given.
-    run
-        What computes it, if not the function of that name: one of its several results, say.
-    dtypes
-        Result dtype, where the function is not a ufunc; by default that of the last operand.
-    primitive
-        Name of the primitive, where that of the function is NumPy's, too.
-    substitute
-        What computes it where SciPy is not installed, in the dtype of its operands.
+    `name`: name of the function there.
+    `*partials`: as in `elementwise`, or SciPy's name of an operand if there is no closed derivative
+      in it; `tangent` replaces them all.
+    `whole`: names of first operands that are whole numbers, or of which SciPy drops the fraction:
+      so does the derivative in the only other operand, the partial derivative given.
+    `run`: what computes it, if not the function of that name: one of its several results, say.
+    `dtypes`: result dtype, where the function is not a ufunc; by default that of the last operand.
+    `primitive`: name of the primitive, where that of the function is NumPy's, too.
+    `substitute`: what computes it where SciPy is not installed, in the dtype of its operands.
     """
 
     def compute(*xs: Any) -> Any:
@@ -147,12 +138,8 @@ def _last(*operands: np.dtype[Any]) -> np.dtype[Any]:
 def undefined(function: str, parameter: str) -> Op:
     """Return the partial derivative in a parameter, which refuses and says how to go on.
 
-    Parameters
-    ----------
-    function
-        Name in ``scipy.special``.
-    parameter
-        Name of the argument in SciPy's signature.
+    `function`: name in ``scipy.special``.
+    `parameter`: name of the argument in SciPy's signature.
     """
 
     def refuse(*_operands: Any) -> Any:

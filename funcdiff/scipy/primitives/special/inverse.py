@@ -18,14 +18,10 @@ from funcdiff.scipy.primitives.special.family import Op, special
 def inverses(names: Sequence[str], function: Op, *slopes: Op) -> None:
     """Declare the functions that find the arguments of a distribution function, by a search.
 
-    Parameters
-    ----------
-    names
-        One for each argument, in their order; empty for one that is not found by such a function.
-    function
-        The distribution function, of its arguments.
-    *slopes
-        Its partial derivatives, as `special` takes them.
+    `names`: one for each argument, in their order; empty for one that is not found by such a
+      function.
+    `function`: the distribution function, of its arguments.
+    `*slopes`: its partial derivatives, as `special` takes them.
     """
     for place, name in enumerate(names):
         if name:
@@ -35,18 +31,11 @@ def inverses(names: Sequence[str], function: Op, *slopes: Op) -> None:
 def inverse(name: str, place: int, *slopes: Op, sign: int = 1, function: Op | None = None) -> Op:
     """Declare the inverse of a distribution function in one argument.
 
-    Parameters
-    ----------
-    name
-        Name in ``scipy.special``.
-    place
-        Number of the argument that it finds.
-    *slopes
-        Partial derivatives of the distribution function, as `special` takes them.
-    sign
-        -1 for the inverse of its complement.
-    function
-        What the result is checked with, where it may be no solution.
+    `name`: name in ``scipy.special``.
+    `place`: number of the argument that it finds.
+    `*slopes`: partial derivatives of the distribution function, as `special` takes them.
+    `sign`: -1 for the inverse of its complement.
+    `function`: what the result is checked with, where it may be no solution.
     """
 
     def partial(k: int) -> Op:

@@ -75,7 +75,7 @@ inv_boxcox1p: Op = special(
     lambda y, lmbda, x: _inverse_slope(y, lmbda, 1 + x),
     lambda y, lmbda, x: _inverse_exponent(y, lmbda, 1 + x),
 )
-powm1: Op = special("powm1", lambda x, y, z: y * x ** (y - 1), lambda x, y, z: (z + 1) * np.log(x))
+powm1: Op = special("powm1", lambda x, y, z: y * x ** (y - 1), lambda x, y, z: x**y * np.log(x))
 
 # ---- exponentials and roots, as NumPy has them ---------------------------------------------------
 
