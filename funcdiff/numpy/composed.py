@@ -45,7 +45,7 @@ _COMPOSED: Final = _names(
     column_stack corrcoef cumulative_prod cumulative_sum diff dsplit dstack extract
     fill_diagonal flatnonzero fliplr flipud histogram2d hsplit hstack intersect1d isclose
     iscomplex iscomplexobj isneginf isposinf isreal isrealobj ix_ kron logspace matrix_transpose
-    moveaxis nan_to_num ndim pad poly ptp put_along_axis real_if_close resize rollaxis rot90 select
+    moveaxis nan_to_num ndim pad poly ptp real_if_close resize rollaxis rot90 select
     setdiff1d setxor1d shape size sort_complex split stack tile trapezoid trim_zeros union1d
     unique_all unique_counts unique_inverse unique_values unstack unwrap vander vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft

@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError
+from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.together import together
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
@@ -153,3 +154,46 @@ def test_the_conjugate_method_of_a_real_array_is_the_array() -> None:
 def test_a_value_without_axes_has_no_places(f: Any, transform: Any) -> None:
     with pytest.raises(ValueError, match=r"of a value without axes, at .*np\.atleast_1d\(x\)"):
         transform(lambda x: x * len(f(x)))(np.array(2.0))
+
+
+LINEAR_PADDING: dict[str, dict[str, Any]] = {
+    "constant": {"constant_values": 0},
+    "edge": {},
+    "wrap": {},
+    "reflect": {},
+    "symmetric": {"reflect_type": "even"},
+    "reflected oddly": {"mode": "reflect", "reflect_type": "odd"},
+    "oddly symmetric": {"mode": "symmetric", "reflect_type": "odd"},
+    "mean": {"stat_length": ((1, 2), (2, 1))},
+    "linear_ramp": {"end_values": 0},
+    "by a function": {"mode": lambda row, width, *_: row.__setitem__(0, width[0] * row[-1])},
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (2, 2)])
+@pytest.mark.parametrize("name", LINEAR_PADDING)
+def test_padding_is_linear_in_every_way_as_numpys_is(name: str, shape: tuple[int, int]) -> None:
+    def f(x: Any) -> Any:
+        return np.pad(x, ((1, 2), (3, 0)), **{"mode": name, **LINEAR_PADDING[name]})
+
+    x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape) ** 2
+    units = np.eye(x.size).reshape(x.size, *shape)
+    columns = np.stack([f(unit) for unit in units], -1).reshape(f(x).shape + shape)
+    for jacobian in (fd.jacfwd(f), fd.jacrev(f), fd.jit(fd.jacrev(f))):
+        np.testing.assert_allclose(jacobian(x), columns, rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(fd.jit(f)(x), f(x))
+    np.testing.assert_array_equal(fd.vmap(f)(units), np.stack(list(map(f, units))))
+    rows = fd.scan(lambda carry, row: (carry, f(row)), 0.0, units)[1]
+    np.testing.assert_array_equal(rows, np.stack(list(map(f, units))))
+
+
+def test_values_are_put_at_positions_of_the_flat_array() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        np.put_along_axis(y, np.array([3, 1]), x[0, :2] * 5, None)
+        return y
+
+    x = np.arange(6.0).reshape(2, 3)
+    assert_value(f, x)
+    assert_derivatives(f, x)
+    np.testing.assert_array_equal(fd.jit(f)(x), f(x))

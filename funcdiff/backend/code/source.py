@@ -22,7 +22,6 @@ from funcdiff.backend.code.formulas import (
     with_new_axes,
 )
 from funcdiff.backend.code.lower import implicit_broadcasts
-from funcdiff.backend.code.memory import in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.running.dataflow import choices, last_uses
@@ -210,23 +209,17 @@ def source(program: Program) -> Source:
 
     The function takes and returns what the interpreter does, and computes the same bits.
     """
-    calls, memory = Calls(program), in_calls(program)
-    first: dict[int, str] = {}  # by slot: the name of what is allocated
+    calls, last = Calls(program), last_uses(program)
     lines: list[str] = []
-    for eq, dying in zip(program.equations, memory.dying, strict=True):
-        v, slot = eq.results[0], memory.slot.get(eq.results[0].number)
-        if v.number in calls.views:
+    for k, eq in enumerate(program.equations):
+        if eq.results[0].number in calls.views:
             lines.append(calls.view(eq))
-        elif slot in first:
-            calls.renamed[v.number] = first[slot]
-            lines.append(calls.elementwise(eq, first[slot]))
         else:
-            names = ", ".join(map(calls.name, eq.results))
-            lines.append(f"{names} = {calls.call(eq)}")
-            if slot is not None:
-                first[slot] = names
-        atoms = {a.number: a for a in (*eq.operands, *eq.results) if isinstance(a, Var)}
-        lines += calls.deletions(atoms[k] for k in dying)
+            lines.append(f"{', '.join(map(calls.name, eq.results))} = {calls.call(eq)}")
+        used = [
+            a for a in (*eq.operands, *eq.results) if isinstance(a, Var) and last[a.number] == k
+        ]
+        lines += calls.deletions(v for v in used if v.number >= len(program.inputs))
     lines.append(f"return [{', '.join(map(calls.operand, program.outputs))}]")
     return Source(function("program", map(calls.name, program.inputs), lines), calls.names)
 

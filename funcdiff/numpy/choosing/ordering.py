@@ -214,10 +214,6 @@ def _in_order_of(x: Tracer, value: Any, found: Any, *, equal_nan: bool) -> Any:
     return elements[places]
 
 
-def _flat(value: Any) -> Any:
-    return ravel(array(value))
-
-
 # ---- two sets ----------------------------------------------------------------------------------
 
 
@@ -245,6 +241,6 @@ def isin(
     if tests.type.size == 0:
         return np.full(x.shape, invert)
     points: Any = stop_gradient(x)
-    ordered: Any = np.sort(_flat(stop_gradient(tests)))
+    ordered: Any = np.sort(ravel(stop_gradient(tests)))
     places = np.minimum(np.searchsorted(ordered, points), tests.type.size - 1)
     return ordered[places] != points if invert else ordered[places] == points

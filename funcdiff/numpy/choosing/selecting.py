@@ -392,3 +392,25 @@ def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
     if np.size(v):
         values = views.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
         assignment.write(a, np.reshape(places, -1), values)
+
+
+@_into_traced(np.put_along_axis)
+def put_along_axis(arr: Tracer, indices: Any, values: Any, axis: Any = -1) -> None:
+    """Put a value, at each place, where the position along the axis stands."""
+    places = array(indices)
+    if places.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if places.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension")
+        assignment.write(arr, indices, values)
+        return
+    axis = normalize_axis(axis, arr.ndim)
+    if places.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    grid = [
+        np.arange(n).reshape(tuple(-1 if j == k else 1 for j in range(arr.ndim)))
+        for k, n in enumerate(arr.shape)
+    ]
+    given = indices if isinstance(indices, Tracer) else np.asarray(indices)
+    assignment.put(arr, tuple(given if k == axis else g for k, g in enumerate(grid)), values)
