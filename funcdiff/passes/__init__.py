@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from funcdiff.core.late import late_names
 
 if TYPE_CHECKING:
-    from funcdiff.passes import recorded, simplify
+    from funcdiff.passes import choices, recorded, simplify
 
-    __all__ = ["recorded", "simplify"]
+    __all__ = ["choices", "recorded", "simplify"]
 else:  # what is asked for as ``passes.simplify.simplify`` is imported when it is called
-    __getattr__ = late_names(__name__, {"": "recorded simplify"})
+    __getattr__ = late_names(__name__, {"": "choices recorded simplify"})

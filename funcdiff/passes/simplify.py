@@ -9,7 +9,6 @@ keep the number, those of `products` keep it but for rounding, those of `masking
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import compress, count
 from typing import Any, Final
 
@@ -17,14 +16,13 @@ from funcdiff.core.atoms import Atom
 from funcdiff.core.late import late_import
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Program, atoms_in_use
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import live_equations, map_nested, walk
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.linalg.degeneracy import Settling, eigen_differential_p
 from funcdiff.ops.user.custom_function import tangent_program
 from funcdiff.ops.user.custom_rules import Tangent
 from funcdiff.passes.rewrites import (
@@ -85,11 +83,7 @@ def inline_simplified(
 def inline_simplified_linear(
     program: Program, operands: Sequence[Tracer], linear: Mask
 ) -> list[Tracer]:
-    """Record the same of a program that is linear in some inputs (see `simplify_linear`).
-
-    Where the derivatives of both eigenvalues and eigenvectors are used, it says so to
-    `eigen_differential`.
-    """
+    """Record the same of a program that is linear in some inputs (see `simplify_linear`)."""
     rewriter = masking.LinearRewriter(*_numbers)
     return _inline_simplified_linear(program, operands, linear, rewriter)
 
@@ -100,15 +94,12 @@ def _inline_simplified_linear(
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     primitives = _primitives_of(program)
     rewrite = _rewrite_rule(primitives)
-    in_use = atoms_in_use(program) if eigen_differential_p in primitives else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple([atom in depends for atom in eq.operands])
         if True not in flags:
             return rewrite(eq, xs)
         depends.update(eq.results)
-        if isinstance(eq.params, Settling) and in_use.issuperset(eq.results):
-            return rewriter.emit(eq.primitive, replace(eq.params, strict=True), *xs)
         body = _vjp_program(eq)
         if body is not None:
             return _inline_simplified_linear(body, xs, flags, rewriter)

@@ -76,6 +76,7 @@ NEAR: Final[dict[str, list[str]]] = {
     "api": ["tests/api"],
     "transforms": ["tests/transforms", "tests/api"],
     "core": ["tests/core", "tests/api/test_guards.py", "tests/reading", "tests/api"],
+    "ops": ["tests/ops", "tests/semantics/test_singular_values.py", "tests/rules"],
 }  # fmt: skip
 """Which tests are likeliest to notice a mistake in a package."""
 

@@ -316,8 +316,6 @@ def test_functions_of_general_matrices_are_refused_at_equal_eigenvalues(
             fd.jvp(f, (a,), (t,))
 
 
-def test_equal_eigenvalues_that_move_alike_have_a_derivative() -> None:
-    slope = fd.jvp(_through_eig(WEIGHTS), (2 * np.eye(3),), (np.eye(3),))[1]
-    assert_allclose(slope, np.trace(WEIGHTS) * np.exp(2), rtol=1e-12)
+def test_equal_eigenvalues_that_are_used_alike_have_a_derivative() -> None:
     gradient = fd.grad(lambda a: np.sum(linalg.eig(a)[0]).real)(2 * np.eye(3))
     assert_allclose(gradient, np.eye(3), atol=1e-15)

@@ -1,7 +1,6 @@
 """The primitives of linear algebra: operands, singular and degenerate matrices, batches."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -119,16 +118,14 @@ def test_eigenvalues_within_rounding_are_equal() -> None:
     np.testing.assert_array_equal(same[2], [[1, 0, 0], [0, 1, 1], [0, 1, 1]])
 
 
-def test_blocks_are_in_ascending_order_each() -> None:
+def test_a_generic_rotation_turns_each_block() -> None:
     same = np.kron(np.eye(2), np.ones((2, 2))) > 0
-    m = A + A.T
-    slopes, rotation = _run(degeneracy.blocks, m, same)
-    for block in (slice(0, 2), slice(2, 4)):
-        w, v = np.linalg.eigh(m[block, block])
-        np.testing.assert_array_equal(slopes[block], w)
-        np.testing.assert_array_equal(rotation[block, block], v)
-    assert all(a <= b for a, b in pairwise(slopes[:2]))
-    assert not rotation[:2, 2:].any()
+    rotation = degeneracy._generic_rotation(same)
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(4), atol=1e-15)
+    assert (np.abs(rotation[same]) > 0.1).all()
+    assert not rotation[~same].any()
+    unit = degeneracy._generic_rotation(np.eye(3) > 0)
+    np.testing.assert_array_equal(unit, np.eye(3))
 
 
 @pytest.mark.parametrize("ct", [
@@ -152,7 +149,7 @@ def test_a_cotangent_that_turns_different_eigenvectors_is_passed_on() -> None:
 def test_values_that_should_agree_but_do_not_raise(x: Any) -> None:
     same = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], bool)
     with pytest.raises(NotDifferentiableError, match="in different ways"):
-        degeneracy.mean_over_ties_p.impl(degeneracy.Sharing(strict=True))(np.array(x), same)
+        degeneracy.mean_over_ties_p.impl(degeneracy.Sharing(checked=True))(np.array(x), same)
 
 
 # ---- functions of a matrix ---------------------------------------------------------------------

@@ -169,16 +169,10 @@ def _applied(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("values", [(1.0, 1.0, 1.0), (2.0, 1.0, 0.0), (2.0, 0.0, 0.0)])
-def test_what_is_not_recognised_follows_the_direction_or_raises(values: Any) -> None:
+def test_what_is_not_recognised_raises_in_every_mode(values: Any) -> None:
     x = _with_singular_values(*values)
-    slope = np.sum(WEIGHTS[::-1] * (WEIGHTS @ A.T))
-    np.testing.assert_allclose(fd.jvp(_applied, (x,), (WEIGHTS[::-1],))[1], slope, rtol=1e-10)
+    with pytest.raises(FuncdiffError, match="in different ways"):
+        fd.jvp(_applied, (x,), (WEIGHTS[::-1],))
     for derive in (fd.grad, fd.jacrev, fd.jacfwd):
         with pytest.raises(FuncdiffError, match="in different ways"):
             derive(_applied)(x)
-
-
-def test_the_second_derivative_of_vectors_of_zero_raises_in_forward_mode_twice() -> None:
-    x = _with_singular_values(2.0, 1.0, 0.0)
-    with pytest.raises(FuncdiffError, match="forward mode twice"):
-        fd.jvp(lambda x: fd.jvp(_applied, (x,), (WEIGHTS,))[1], (x,), (WEIGHTS[::-1],))

@@ -17,7 +17,7 @@ import numpy as np
 from funcdiff.api.calls.inputs import type_of
 from funcdiff.api.calls.tracing import Trace
 from funcdiff.api.derivatives.first_sight import MOST_VECTORS, fill_zeros, is_new, verify_results
-from funcdiff.api.derivatives.programs import pullback, split_results
+from funcdiff.api.derivatives.programs import pullback, refuse_choices, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.policy import SHARED
@@ -84,8 +84,10 @@ class _Derivative(NamedTuple):
 def _derivative(program: Program, count: int, results: int, mode: Mode) -> _Derivative:
     """Derive the linear program of which the Jacobian is the matrix."""
     xs, ys = program.input_types[:count], program.output_types[:results]
-    split = split_results(program, count, results, complete=True)
     forward = is_forward(xs, ys, mode)
+    if forward:
+        program = refuse_choices(program, count, results)
+    split = split_results(program, count, results, complete=True)
     if forward:
         linear = simplify_linear(split.linear, (*_every(xs), *((False,) * split.residuals)))
     else:

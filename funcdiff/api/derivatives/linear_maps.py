@@ -36,7 +36,7 @@ from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import CotangentError, InputError, user_location
-from funcdiff.ops.user.custom_known import RuleFailure
+from funcdiff.ops.user.custom_known import NeedsTracingError, RuleFailure
 
 
 class _Output(NamedTuple):
@@ -298,7 +298,9 @@ def jvp(
     try:
         found = compute("push")
     except RuleFailure as failure:
-        raise failure.error from failure.error.__cause__
+        if not isinstance(failure.error, NeedsTracingError):
+            raise failure.error from failure.error.__cause__
+        found = compute("")
     if found.trace.rule_calls is not None:
         found = with_rules_traced(found, partial(compute, ""))
     trace, results, _ = found

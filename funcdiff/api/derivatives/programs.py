@@ -32,6 +32,12 @@ def linearize_inputs(program: Program, count: int, *, complete: bool = False) ->
     return linearize(program, active, (True,) * len(program.outputs) if complete else ())
 
 
+def refuse_choices(program: Program, count: int, results: int) -> Program:
+    """Return a program for forward mode by its first `count` inputs (see `passes.choices`)."""
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    return passes.choices.refuse_choices(program, active, results)
+
+
 def split_results(
     program: Program, count: int, results: int, *, complete: bool = False
 ) -> Linearized:
@@ -168,6 +174,7 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
     active = tuple(k == place for k in range(len(types)))
     derived = select_outputs(program, slice(results))
     for _ in range(n):
+        derived = passes.choices.refuse_choices(derived, active, results)
         pushed, _ = push_program(derived, active, (True,) * results)
         with Builder("derivative", SHARED) as builder:
             xs = [builder.input(t) for t in types]
@@ -217,6 +224,7 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
     """Derive the program of all outputs, and tangents of the first `results` ones."""
     program = passes.recorded.recorded(recording)
     total = len(program.outputs)
+    program = refuse_choices(program, count, results)
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     wanted = (True,) * results + (False,) * (total - results)
     pushed, _ = push_program(program, active, wanted)
@@ -230,7 +238,7 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
 @memoised
 def linearize_programs(recording: Recording, count: int, results: int) -> LinearPrograms:
     """Derive the values, and the first `results` as a linear function of tangents."""
-    program = passes.recorded.recorded(recording)
+    program = refuse_choices(passes.recorded.recorded(recording), count, results)
     split = split_results(program, count, results, complete=True)
     flags = (True,) * count + (False,) * split.residuals
     linear = passes.simplify.simplify_linear(split.linear, flags)

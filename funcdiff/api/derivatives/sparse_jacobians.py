@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.derivatives.dense import Dense, is_forward, jacobian_program, starts
-from funcdiff.api.derivatives.programs import pullback, split_results
+from funcdiff.api.derivatives.programs import pullback, refuse_choices, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.atoms import Var
 from funcdiff.core.origins import Place
@@ -273,7 +273,7 @@ class _Derivative(NamedTuple):
 
 @memoised
 def _derivative(recording: Recording, count: int, results: int, given: Given) -> _Derivative:
-    program = simplify(program_of(*recording))
+    program = refuse_choices(simplify(program_of(*recording)), count, results)
     xs, ys = program.input_types[:count], program.output_types[:results]
     split = split_results(program, count, results, complete=True)
     flags = (True,) * count + (False,) * split.residuals

@@ -60,7 +60,14 @@ from funcdiff.errors import (
 from funcdiff.numpy.border.promotion import as_number, is_weak
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.memory import views
-from funcdiff.ops.user.custom_known import INDEX, Known, RuleCalls, RuleFailure, known_p
+from funcdiff.ops.user.custom_known import (
+    INDEX,
+    Known,
+    NeedsTracingError,
+    RuleCalls,
+    RuleFailure,
+    known_p,
+)
 from funcdiff.ops.user.custom_rules import nonlinear, smooth
 from funcdiff.ops.user.linear_part import transpose_rule
 from funcdiff.ops.user.python_call import private_copy
@@ -76,13 +83,6 @@ INSIDE = Policy(eager=True, severed=True, on_values="known")
 
 _READ_ONLY: Final = ("read-only", "not writable", "not writeable")
 """Words of NumPy, Python and Cython for memory that is not to be changed."""
-
-
-class NeedsTracingError(Exception):
-    """What runs on values uses a traced array that is none of its arguments, or asks for a value.
-
-    The value, that is, of a tangent or cotangent that is being recorded.
-    """
 
 
 def call_on_values(
@@ -213,7 +213,8 @@ class MadeCall(Rules):
         if self.linear is not None:
             found = self.linear.run(cts)
             return self._keep([y for y, on in zip(found, active, strict=True) if on])
-        assert self.backward is not None
+        if self.backward is None:
+            raise NeedsTracingError
         rule, residuals = self.backward
         run = partial(self._run, "backward", NO_CALL)
         every = self.run_backward(rule, residuals, self.result, cts, run)

@@ -22,7 +22,7 @@ from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
 from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.linalg.degeneracy import eigen_differential_p
+from funcdiff.ops.linalg.degeneracy import Choice, Settling
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push_operation
 from funcdiff.transforms.transpose import transpose
@@ -211,6 +211,9 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
         raise NeedsProgramError
     with Builder("step", SHARED) as builder:
         linear, residuals = _linearize(op, active, builder)
+        kinds = Settling if present else Choice  # forward mode asks the whole program
+        if any(isinstance(eq.params, kinds) for eq in linear.equations):
+            raise NeedsProgramError
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
             ts = map(builder.input, compress(op.operands, active))
@@ -235,8 +238,6 @@ def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, 
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
         linear = inner.program(map(instantiate, tangents, op.results))
-    if eigen_differential_p in [eq.operation.primitive for eq in linear.equations]:
-        raise NeedsProgramError
     return linear, inner.captures
 
 

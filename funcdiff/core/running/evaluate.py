@@ -33,6 +33,8 @@ from funcdiff.errors import InputError, InternalError, user_location, went_throu
 _ELEMENTS: Final = 256
 _EQUATIONS_A_RUN: Final = 64
 _MOST: Final = 32
+_RAISED_BY: Final = "funcdiff: raised by the equation"
+"""How the note on the equation that fails begins: of nested programs, the innermost one's."""
 
 
 class Patience:
@@ -175,7 +177,8 @@ class Executable:
                         env[k] = value
         except Exception as error:
             step = next(k for k, s in enumerate(self._steps) if s[0] is function and s[3] is result)
-            error.add_note(f"funcdiff: raised by the equation {self.program.equations[step]}")
+            if not any(note.startswith(_RAISED_BY) for note in getattr(error, "__notes__", ())):
+                error.add_note(f"{_RAISED_BY} {self.program.equations[step]}")
             raise
         return [env[k] for k in self._outputs]
 

@@ -16,15 +16,13 @@ from funcdiff.core.access import signature
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, ArrayType, real_dtype
+from funcdiff.core.types import BOOL, FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.elementwise.complex import real_part
-from funcdiff.ops.elementwise.logic import logical_and
-from funcdiff.ops.elementwise.mathematics import cos, div, sub
+from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.families import DIAGONAL, assertion, constant_op, linear, symmetric
-from funcdiff.ops.linalg.matrices import diagonal, in_basis, matmul, per_column, per_row, square
-from funcdiff.ops.structure.structural import convert, iota, select
-from funcdiff.space import Maybe, add, mul, zeros
+from funcdiff.ops.linalg.matrices import per_column, per_row
+from funcdiff.ops.structure.structural import convert, select
+from funcdiff.space import Maybe, zeros
 
 C = TypeVar("C", bound=Any)
 
@@ -69,61 +67,30 @@ def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
     return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
 
 
-# ---- how they part ---------------------------------------------------------------------------
+# ---- another choice of eigenvectors --------------------------------------------------------------
 
 
-def _blocks(m: Any, same: Any) -> Any:
-    n = m.shape[-1]
-    slopes = np.real(np.einsum("...ii->...i", m)).copy()
-    rotation = np.zeros(m.shape, m.dtype)
+def _generic_rotation(same: Any) -> Any:
+    n = same.shape[-1]
+    numbers = np.arange(1.0, n + 1)
+    mixed = np.cos(numbers[:, None] * numbers)
+    rotation = np.zeros(same.shape)
     rotation[..., range(n), range(n)] = 1
     for place in map(tuple, np.argwhere(same.sum(axis=(-1, -2)) > n)):
         for members in np.unique(same[place], axis=0):
             (k,) = members.nonzero()
             if len(k) > 1:
-                slopes[(*place, k)], turn = np.linalg.eigh(m[(*place, *np.ix_(k, k))])
-                rotation[(*place, *np.ix_(k, k))] = turn
-    return slopes, rotation
+                rotation[(*place, *np.ix_(k, k))] = np.linalg.eigh(mixed[np.ix_(k, k)])[1]
+    return rotation
 
 
-def _blocks_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    """Differentiate like eigh, but within the blocks only."""
-    m, same = xs
-    slopes, rotation = blocks(m, same)
-    t = ts[0]
-    if t is None:
-        return [slopes, rotation], [None, None]
-    inner = in_basis(rotation, t)
-    again = logical_and(same, equal_pairs(slopes))
-    generator = mul(reciprocal_gaps(slopes, again, m.dtype), inner)
-    generator = select(same, generator, zeros(generator.type))
-    moved, turned = eigen_differential(real_part(diagonal(inner)), generator, again)
-    return [slopes, rotation], [moved, matmul(rotation, turned)]
-
-
-def _abstract_blocks(_p: Params, m: ArrayType, same: ArrayType) -> Types:
-    if square(m).with_dtype(BOOL) is not same:
-        raise TypeError(f"a mask of the shape of {m} is needed, got {same}")
-    return m.with_shape(m.shape[:-1]).with_dtype(real_dtype(m.dtype)), m
-
-
-blocks_p: Final = Primitive(
-    "blocks",
+generic_rotation_p: Final = constant_op(
+    "generic_rotation",
     Params,
-    abstract=_abstract_blocks,
-    impl=lambda _p: _blocks,
-    jvp=_blocks_jvp,
-    access=signature("...??->...?,...??"),
+    abstract=lambda _p, same: (same.with_dtype(FLOAT),),
+    impl=lambda _p: _generic_rotation,
+    access=signature("...??->...??"),
 )
-
-
-def blocks(m: Tracer, same: Tracer) -> tuple[Tracer, ...]:
-    """Return the eigenvalues and eigenvectors of each block of a Hermitian matrix.
-
-    A block is what belongs to one eigenvalue of another matrix, of which `m` is the projected
-    perturbation; a block of one element is its own eigenvalue.
-    """
-    return bind(blocks_p, NONE, m, same)
 
 
 def generic_rotation(type_: ArrayType, same: Tracer) -> Tracer:
@@ -131,11 +98,7 @@ def generic_rotation(type_: ArrayType, same: Tracer) -> Tracer:
 
     It consists of the eigenvectors of the blocks of cos(i·k); where nothing is equal, it is 1.
     """
-    real = type_.with_dtype(real_dtype(type_.dtype))
-    rows, columns = (convert(iota(type_.shape, type_.ndim - k), real.dtype) for k in (2, 1))
-    one = constant(1, real)
-    mixed = cos(mul(add(rows, one), add(columns, one)))
-    return blocks(convert(mixed, type_.dtype), same)[1]
+    return convert(bind(generic_rotation_p, NONE, same)[0], type_.dtype)
 
 
 # ---- what depends on the choice of eigenvectors --------------------------------------------------
@@ -154,7 +117,16 @@ GAUGE: Final = (
 """What to say of a result that depends on a choice."""
 
 
-class Gauge(Params):
+class Choice(Params):
+    """Whether the operation raises where a result depends on a choice of vectors."""
+
+    @property
+    def checks(self) -> bool:
+        """Whether it does, or, as a field `checked` may say, returns its operand in every case."""
+        return bool(getattr(self, "checked", True))
+
+
+class Gauge(Choice):
     """Whether the operand is a cotangent, which has to be checked, or a tangent."""
 
     checked: bool
@@ -199,6 +171,10 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
 gauge_p: Final = cotangent_assertion("gauge", Gauge, lambda _p: _check)
 
 
+checked: Final = assertion("checked", lambda x, _answer: x)
+"""Return `x`, a result or its tangent, for which a check has answered: it raises, or is spoilt."""
+
+
 _MISSING: Final = {
     "eigenvectors": (
         "eigenvectors of eig that belong to an eigenvalue that occurs more than once have no "
@@ -234,7 +210,7 @@ _MISSING: Final = {
 }
 
 
-class Missing(Params):
+class Missing(Choice):
     """What has no derivative, by its name in the messages."""
 
     what: str
@@ -260,10 +236,10 @@ def require_zero(x: Tracer, missing: Tracer, what: str) -> Tracer:
 # ---- what equal eigenvalues share ----------------------------------------------------------------
 
 
-class Sharing(Params):
+class Sharing(Choice):
     """Whether values that differ where they have to be equal are an error."""
 
-    strict: bool
+    checked: bool
 
 
 def _average(x: Any, same: Any) -> Any:
@@ -297,14 +273,14 @@ def _mean_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     """
     x, same = xs
     t = ts[0]
-    y = mean_over_ties(x, same, strict=p.strict or t is not None)
+    y = mean_over_ties(x, same, strict=p.checked or t is not None)
     return [y], [None if t is None else mean_over_ties(t, same, strict=True)]
 
 
 mean_over_ties_p: Final = symmetric(
     "mean_over_ties",
     Sharing,
-    impl=lambda p: _agree if p.strict else _average,
+    impl=lambda p: _agree if p.checked else _average,
     jvp=_mean_jvp,
     access=signature("...?,...??->...?"),
 )
@@ -328,18 +304,20 @@ simple_spectrum: Final = assertion("simple_spectrum", _require_no_ties)
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
 
 
-class Settling(Params):
-    """As `Sharing`; and whether vectors of equal eigenvalues turn as unitary matrices do."""
+class Settling(Choice):
+    """Whether vectors of equal eigenvalues turn as unitary matrices do."""
 
-    strict: bool
     unitary: bool
 
 
 def _differential_jvp(p: Settling, xs: Tracers, ts: Tangents) -> Pushed:
+    """Keep both results apart, of which one may be used alone."""
     slopes, generator, same = xs
     moved, turned, _ = ts
-    params = replace(p, strict=p.strict or moved is not None)
-    return bind(eigen_differential_p, params, slopes, generator, same), [
+    return [
+        mean_over_ties(slopes, same, strict=moved is not None),
+        gauge(generator, same, checked=False) if p.unitary else generator,
+    ], [
         None if moved is None else mean_over_ties(moved, same, strict=True),
         turned if turned is None or not p.unitary else gauge(turned, same, checked=False),
     ]
@@ -354,22 +332,17 @@ def _differential_transpose(p: Settling, _types: Types, cts: Tangents, xs: Tange
     same = xs[2]
     assert same is not None
     return [
-        None if ct is None else mean_over_ties(ct, same, strict=p.strict or turning is not None),
+        None if ct is None else mean_over_ties(ct, same, strict=turning is not None),
         turning if turning is None or not p.unitary else gauge(turning, same, checked=True),
         None,
     ]
-
-
-def _differential_impl(p: Settling) -> Callable[..., Any]:
-    mean = _agree if p.strict else _average
-    return lambda slopes, generator, same: (mean(slopes, same), generator)
 
 
 eigen_differential_p: Final[Primitive[Settling]] = linear(
     "eigen_differential",
     Settling,
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
-    impl=_differential_impl,
+    impl=lambda _p: lambda slopes, generator, same: (_average(slopes, same), generator),
     transpose=_differential_transpose,
     operands=slice(2),
     jvp=_differential_jvp,
@@ -386,6 +359,4 @@ def eigen_differential(
     rotation is what it is, but watched in reverse mode if it is unitary: its cotangent must not
     ask for rotations within the blocks.
     """
-    return bind(
-        eigen_differential_p, Settling(strict=False, unitary=unitary), slopes, generator, same
-    )
+    return bind(eigen_differential_p, Settling(unitary), slopes, generator, same)

@@ -11,6 +11,7 @@ I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,9 +23,8 @@ from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
-from funcdiff.ops.families import unary
+from funcdiff.ops.families import DIAGONAL, symmetric, unary
 from funcdiff.ops.linalg.degeneracy import (
-    blocks,
     eigen_differential,
     equal_pairs,
     generic_rotation,
@@ -43,7 +43,8 @@ from funcdiff.ops.linalg.matrices import (
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
-from funcdiff.space import add, mul, neg, sum_tangents
+from funcdiff.ops.structure.structural import select, stop_gradient
+from funcdiff.space import Maybe, add, neg, sum_tangents, zeros
 
 LARGE: Final = 128
 """Rows from which blocks are faster than an inverse of the factor and products with it."""
@@ -232,39 +233,74 @@ def _abstract_eigh(p: Hermitian, a: ArrayType) -> Types:
     return (*_abstract_eigvalsh(p, a), a)
 
 
-def _eigh_jvp(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
-    """Follow the direction: it says how equal eigenvalues part, and with which eigenvectors.
+class Splitting(Params):
+    """Which triangle of the matrix counts, and whether it is the transpose."""
 
-    Those are the eigenvectors of the projected perturbation; they are chosen among all that `a`
-    has, so that for simple eigenvalues nothing changes.
+    lower: bool
+    transposed: bool
+
+
+def _turn_jvp(p: Splitting, xs: Tracers, ts: Tangents) -> Pushed:
+    """Differentiate dY·Λ - Λ·dY = dX - Y·dΛ + dΛ·Y.
+
+    Λ = Vᴴ·A·V is diagonal at the point, but what moves of it is the whole block of equal
+    eigenvalues: dΛ = Vᴴ·dA·V there, because the vectors of a block do not turn within it.
     """
-    (a,), (t,) = xs, ts
-    assert t is not None
-    w, v = eigh(a, lower=p.lower, driver=p.driver)
-    same = equal_pairs(w)
-    inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
-    slopes, rotation = blocks(inner, same)
-    v, inner = matmul(v, rotation), in_basis(rotation, inner)
-    return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
+    _, gaps, same, a, v = xs
+    y, change, turned = turn(p, *xs), ts[0], ts[3]
+    if turned is not None:
+        inner = in_basis(v, symmetric_tangent(a, turned, lower=p.lower))
+        inner = matrix_transpose(inner) if p.transposed else inner
+        split = select(same, inner, zeros(inner.type))
+        change = sum_tangents([change, matmul(split, y), neg(matmul(y, split))])
+    assert change is not None
+    return [y], [turn(p, change, gaps, same, a, v)]
 
 
-def _eigh_linearize(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
-    """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
+turn_p: Final = symmetric(
+    "turn",
+    Splitting,
+    impl=lambda _p: lambda x, gaps, *_: x * gaps,
+    transposed=lambda p: replace(p, transposed=not p.transposed),
+    jvp=_turn_jvp,
+    facts=DIAGONAL,
+)
+"""``y = turn{lower, transposed} x, gaps, same, a, v``: the Y with Y·Λ - Λ·Y = X outside of the
+blocks of equal eigenvalues, Λ = Vᴴ·A·V, and 0 in them; of the transpose of that, Λᵀ."""
 
-    F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
-    for results that do not depend on the choice of eigenvectors, which `eigen_differential` makes
-    sure of.  The choice is made generic for that: LAPACK's own may be one at which such a result
-    is stationary.  The formulas keep LAPACK's, which the order of the eigenvalues belongs to.
-    """
-    (a,), (t,) = xs, ts
-    assert t is not None
-    w, v = eigh(a, lower=p.lower, driver=p.driver)
-    same = equal_pairs(w)
-    inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
-    rotation = generic_rotation(v.type, same)
-    generator = mul(reciprocal_gaps(w, same, v.dtype), inner)
-    slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
-    return [w, matmul(v, rotation)], [slopes, matmul(matmul(v, generator), rotation)]
+
+def turn(p: Splitting, *xs: Tracer) -> Tracer:
+    """Return the Y of `turn_p`."""
+    return bind(turn_p, p, *xs)[0]
+
+
+def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
+    """Return the rule for LAPACK's choice of eigenvectors, or for a generic one."""
+
+    def forward(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
+        """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
+
+        F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists
+        only for results that do not depend on the choice of eigenvectors, which
+        `eigen_differential` makes sure of.  The choice is made generic for that: LAPACK's own may
+        be one at which such a result is stationary.  The formulas keep LAPACK's, which the order
+        of the eigenvalues belongs to.
+        """
+        (a,), (t,) = xs, ts
+        assert t is not None
+        w, v = eigh(a, lower=p.lower, driver=p.driver)
+        same = equal_pairs(w)
+        inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
+        gaps = stop_gradient(reciprocal_gaps(w, same, v.dtype))
+        generator = turn(Splitting(p.lower, transposed=False), inner, gaps, same, a, v)
+        slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
+        moved = matmul(v, generator)
+        if generic:
+            rotation = generic_rotation(v.type, same)
+            v, moved = matmul(v, rotation), matmul(moved, rotation)
+        return [w, v], [slopes, moved]
+
+    return forward
 
 
 def _eigh_impl(p: Hermitian) -> Callable[..., Any]:
@@ -278,8 +314,8 @@ eigh_p: Final = Primitive(
     Hermitian,
     abstract=_abstract_eigh,
     impl=_eigh_impl,
-    jvp=_eigh_jvp,
-    linearize=_eigh_linearize,
+    jvp=_eigh_rule(generic=False),
+    linearize=_eigh_rule(generic=True),
     access=signature("...??->...?,...??"),
     facts=Facts(raises=True, spectral=True),
 )
@@ -293,21 +329,17 @@ def eigh(a: Tracer, *, lower: bool, driver: str = "") -> tuple[Tracer, ...]:
     return bind(eigh_p, Hermitian(lower, driver), a)
 
 
-def _eigvalsh_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
-        _, (slopes, _) = rule(p, xs, ts)
-        return [eigvalsh(xs[0], lower=p.lower)], [slopes]
-
-    return forward
+def _eigvalsh_tangent(p: Hermitian, a: Tracer, _y: Tracer, t: Tracer) -> Maybe:
+    _, (slopes, _) = _eigh_rule(generic=False)(p, [a], [t])
+    return slopes
 
 
-eigvalsh_p: Final = Primitive(
+eigvalsh_p: Final = unary(
     "eigvalsh",
     Hermitian,
     abstract=_abstract_eigvalsh,
     impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
-    jvp=_eigvalsh_rule(_eigh_jvp),
-    linearize=_eigvalsh_rule(_eigh_linearize),
+    tangent=_eigvalsh_tangent,
     access=signature("...??->...?"),
     facts=Facts(raises=True, spectral=True),
 )

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -26,7 +26,12 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import DIAGONAL, symmetric
-from funcdiff.ops.linalg.degeneracy import cotangent_assertion, is_significant, require_zero
+from funcdiff.ops.linalg.degeneracy import (
+    Choice,
+    cotangent_assertion,
+    is_significant,
+    require_zero,
+)
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     columns,
@@ -97,7 +102,7 @@ def _divide(x: Tracer, u: Tracer) -> Tracer:
 # ---- columns that are any basis of a space -----------------------------------------------------
 
 
-class Complement(Params):
+class Complement(Choice):
     """Where the columns begin that are an arbitrary basis, and whether to check a cotangent."""
 
     start: int
@@ -246,7 +251,12 @@ def _rotation(b: Tracer) -> Tracer:
 
 
 qr_p: Final[Primitive[Qr]] = Primitive(
-    "qr", Qr, abstract=_abstract_qr, impl=lambda p: lambda a: _factors(p, a), jvp=_qr_jvp
+    "qr",
+    Qr,
+    abstract=_abstract_qr,
+    impl=lambda p: lambda a: _factors(p, a),
+    jvp=_qr_jvp,
+    facts=Facts(raises=True),  # the LinAlgError of an argument that LAPACK refuses
 )
 
 

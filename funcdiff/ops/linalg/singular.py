@@ -32,7 +32,6 @@ from funcdiff.ops.families import assertion, unary
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Gauge,
-    blocks,
     cotangent_assertion,
     eigen_differential,
     equal_pairs,
@@ -61,7 +60,7 @@ from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
-from funcdiff.space import add, instantiate, mul, neg, zeros
+from funcdiff.space import add, mul, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
 
@@ -90,76 +89,6 @@ def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Trace
     must not ask for those.
     """
     return bind(normal_component_p, Gauge(checked), x, zero)[0]
-
-
-# ---- singular vectors of a direction -------------------------------------------------------------
-
-
-def _place(u: Any, moved: Any, zero: Any) -> Any:
-    """Return one matrix of singular vectors with new ones for zero."""
-    count = zero.sum()
-    rest = np.linalg.svd(u[:, : zero.size][:, ~zero])[0][:, zero.size - count :]
-    left, _, right = np.linalg.svd(np.conj(rest.T) @ moved[:, zero])
-    basis = rest @ left
-    basis[:, :count] = basis[:, :count] @ right
-    placed = u.copy()
-    placed[:, np.flatnonzero(zero)] = basis[:, :count]
-    if u.shape[1] > zero.size:
-        placed[:, zero.size :] = basis[:, count:]
-    return placed
-
-
-def _align(u: Any, moved: Any, zero: Any) -> Any:
-    if not zero.any():
-        return u
-    result = u.copy()
-    for place in map(tuple, np.argwhere(zero.any(axis=-1))):
-        result[place] = _place(u[place], moved[place], zero[place])
-    return result
-
-
-def _abstract_alignment(_p: Params, u: ArrayType, moved: ArrayType, zero: ArrayType) -> Types:
-    if zero.dtype != BOOL or moved.shape[-1:] != zero.shape[-1:] or u.shape[-1] < zero.shape[-1]:
-        raise TypeError(f"cannot align {u} with {moved} where {zero}")
-    return (u,)
-
-
-def _alignment_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    u, _, zero = xs
-    y = polar_alignment(*xs)
-    return [y], [full_rank(instantiate(ts[0], u.type), zero)]
-
-
-polar_alignment_p: Final = Primitive(
-    "polar_alignment",
-    Params,
-    abstract=_abstract_alignment,
-    impl=lambda _p: _align,
-    jvp=_alignment_jvp,
-)
-
-
-def polar_alignment(u: Tracer, moved: Tracer, zero: Tracer) -> Tracer:
-    """Return left singular vectors, those of zero chosen for a direction dA.
-
-    They are chosen such that U₀ᴴ·dA·V₀ is Hermitian and positive and all of U⊥ᴴ·dA·V₀, by polar
-    decomposition; `moved` is dA·V.  There is no derivative where any singular value is zero.
-    """
-    return bind(polar_alignment_p, NONE, u, moved, zero)[0]
-
-
-def _require_full_rank(x: Any, zero: Any) -> Any:
-    if zero.any():
-        raise NotDifferentiableError(
-            "forward mode twice through svd at a singular value zero: the second derivative of "
-            "singular vectors of zero depends on the direction in a way that is not covered. Use "
-            "svdvals, pinv or a product such as (u * f(s)) @ vh, or reverse mode inside."
-        )
-    return x
-
-
-full_rank: Final = assertion("full_rank", _require_full_rank)
-"""Return `x`, a tangent or cotangent that exists only where nothing is zero."""
 
 
 # ---- functions of singular values at zero --------------------------------------------------------
@@ -345,10 +274,12 @@ def _tangents(u: Tracer, v: Tracer, turn: _Turn) -> tuple[Tracer, Tracer]:
     return inside if turn.outside is None else add(inside, turn.outside), matmul(v, turn.right)
 
 
-def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], list[Tracer]]:
+def _differential(
+    u: Tracer, s: Tracer, v: Tracer, t: Tracer, *, generic: bool
+) -> tuple[list[Tracer], list[Tracer]]:
     """Return U and V, and how U, s and V move, linear in the direction.
 
-    The vectors of equal values are made generic, as those of `eigh` are, and those of zero apart.
+    The vectors of equal values may be made generic, as those of `eigh`, and those of zero apart.
     """
     count = s.shape[-1]
     known = ties(s)
@@ -364,6 +295,8 @@ def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], l
     slopes, joint = (_head(x, count, k) for k, x in enumerate(both, 1))
     turn = _turn(u, s, moved, inner, known, joint)
     du, dv = _tangents(u, v, turn)
+    if not generic:
+        return [u, v], [du, slopes, dv]
     rotation = generic_rotation(v.type, known.same)
     further = generic_rotation(v.type, null)
     around = _with_unit(matmul(rotation, further), u.shape[-1])
@@ -381,30 +314,7 @@ def _with_unit(x: Tracer, size: int) -> Tracer:
     return block_matrix([x, beside], [rows(unit, count, size)])
 
 
-def _along_direction(
-    u: Tracer, s: Tracer, v: Tracer, t: Tracer
-) -> tuple[list[Tracer], list[Tracer]]:
-    """Return the same, with the vectors of equal values chosen as the direction parts them.
-
-    Values that are zero grow: the vectors of one side are turned such that they do.
-    """
-    count, size = s.shape[-1], u.shape[-1]
-    known = ties(s)
-    u = polar_alignment(u, matmul(t, v), known.zero)
-    inner = _head(matmul(adjoint(u), matmul(t, v)), count)
-    falling, rotation = blocks(neg(hermitian(inner)), known.same)
-    u, v = matmul(u, _with_unit(rotation, size)), matmul(v, rotation)
-    moved = matmul(t, v)
-    inner = matmul(adjoint(u), moved)
-    joint = mul(reciprocal_gaps(s, known.same, v.dtype), hermitian(_head(inner, count)))
-    turn = _turn(u, s, moved, inner, known, joint)
-    du, dv = _tangents(u, v, turn)
-    return [u, v], [du, neg(falling), dv]
-
-
-def _rule(
-    follow: Callable[[Tracer, Tracer, Tracer, Tracer], tuple[list[Tracer], list[Tracer]]],
-) -> Callable[..., Any]:
+def _rule(*, generic: bool) -> Callable[..., Pushed]:
     """Return the rule for matrices of every shape from that for tall ones."""
 
     def forward(p: Vectors, xs: Tracers, ts: Tangents) -> Pushed:
@@ -412,9 +322,9 @@ def _rule(
         assert t is not None
         u, s, vh = svd(a, full=p.full, driver=p.driver)
         if a.shape[-2] >= a.shape[-1]:
-            (u, v), (du, ds, dv) = follow(u, s, adjoint(vh), t)
+            (u, v), (du, ds, dv) = _differential(u, s, adjoint(vh), t, generic=generic)
         else:
-            (v, u), (dv, ds, du) = follow(adjoint(vh), s, u, adjoint(t))
+            (v, u), (dv, ds, du) = _differential(adjoint(vh), s, u, adjoint(t), generic=generic)
         return [u, s, adjoint(v)], [du, ds, adjoint(dv)]
 
     return forward
@@ -431,8 +341,8 @@ svd_p: Final = Primitive(
     Vectors,
     abstract=_abstract_svd,
     impl=_svd_impl,
-    jvp=_rule(_along_direction),
-    linearize=_rule(_linear),
+    jvp=_rule(generic=False),
+    linearize=_rule(generic=True),
     access=signature("...??->...??,...?,...??"),
     facts=Facts(raises=True, spectral=True),
 )

@@ -39,6 +39,14 @@ class Rules(Protocol):
         """Return the cotangents of the active operands, for those of the floating results."""
 
 
+class NeedsTracingError(Exception):
+    """What runs on values uses a traced array that is none of its arguments, or asks for a value.
+
+    The value, that is, of a tangent or cotangent that is being recorded.  Or a rule is asked for
+    that is not there, as cotangents are in forward mode.
+    """
+
+
 class RuleFailure(BaseException):
     """Carries an error of a rule past all that computes another way where something fails."""
 

@@ -23,7 +23,7 @@ from funcdiff.ops.axes.reductions import cumsum_p, reduce_any_p
 from funcdiff.ops.elementwise.logic import logical_and, logical_or
 from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.families import Elementwise
-from funcdiff.ops.linalg.degeneracy import blocks_p, eigen_differential_p
+from funcdiff.ops.linalg.degeneracy import eigen_differential_p
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.products.contract import Labels
 from funcdiff.ops.products.convolution import Convolution, convolve_p
@@ -225,13 +225,6 @@ def _mask_factor(product: Rule) -> Rule:
 # ---- what mixes elements -------------------------------------------------------------------------
 
 
-def _blocks(
-    p: Params, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
-) -> Sequence[Maybe]:
-    """The eigenvalues of a matrix of zeros are zeros; its eigenvectors are not."""
-    return [_rule_by_labels(blocks_p, slice(1))(p, ys, xs, supports)[0], True]
-
-
 def _settle(
     p: Params, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
@@ -295,7 +288,6 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
     adjugate_p: _rule_by_labels(adjugate_p, product=True),
     linear_solve_p: _linear_solve,
     eigen_differential_p: _settle,
-    blocks_p: _blocks,
     recurrence_p: _recurrence,
 }
 """How a support goes through an operation, where its facts do not tell.

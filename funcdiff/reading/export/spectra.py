@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.ops.linalg.degeneracy import Gauge, Settling, Sharing
+from funcdiff.ops.linalg.degeneracy import Gauge, Sharing
 from funcdiff.ops.linalg.matrices import OneTriangle
 from funcdiff.ops.linalg.orthogonal import Complement
 from funcdiff.ops.linalg.pseudoinverse import Tolerance
@@ -298,32 +298,33 @@ def _mean(b: Body, eq: Equation, x: ast.expr, same: ast.expr, *, strict: bool) -
 
 def _mean_over_ties(b: Body, eq: Equation) -> None:
     x, same = map(b.simple, eq.operands)
-    b.assign(eq, _mean(b, eq, x, same, strict=eq.params_as(Sharing).strict))
+    b.assign(eq, _mean(b, eq, x, same, strict=eq.params_as(Sharing).checked))
 
 
 def _eigen_differential(b: Body, eq: Equation) -> None:
     slopes, generator, same = map(b.simple, eq.operands)
-    mean = _mean(b, eq, slopes, same, strict=eq.params_as(Settling).strict)
+    mean = _mean(b, eq, slopes, same, strict=False)
     b.assign(eq, items([mean, generator]))
 
 
-def _blocks(b: Body, eq: Equation) -> None:
+def _generic_rotation(b: Body, eq: Equation) -> None:
     """Take eigenvectors of all blocks at once: values of each are moved to a place of their own.
 
     Columns of the rotation stand where the values of their block do.
     """
-    m, same = map(b.simple, eq.operands)
-    type_ = eq.operands[0].type
+    (same,) = map(b.simple, eq.operands)
+    type_ = eq.results[0].type
     n = type_.shape[-1]
     if 0 in type_.shape:
-        for y in eq.results:
-            b.writer.assign(b.target(y), allocation("np.zeros", y.type))
+        b.writer.assign(b.target(eq.results[0]), allocation("np.zeros", type_))
         return
-    real = dtype_of(real_dtype(type_.dtype))
-    inner = let(b, "inner", "np.where(same, m, 0)", same=same, m=m)
+    number = let(b, "number", "np.arange(n, dtype=d) + 1", n=constant(n), d=dtype_of(type_.dtype))
+    inner = let(b, "inner", "np.where(same, np.cos(k[:, None] * k), 0)", same=same, k=number)
     group = let(b, "group", "np.argmax(same.astype(np.uint8), axis=-1)", same=same)
     reach = let(b, "reach", "np.max(np.sum(np.abs(x), axis=-1), axis=-1)[..., None]", x=inner)
-    shift = let(b, "shift", "(3 * reach * g.astype(d))", reach=reach, g=group, d=real)
+    shift = let(
+        b, "shift", "(3 * reach * g.astype(d))", reach=reach, g=group, d=dtype_of(type_.dtype)
+    )
     apart = build(
         "x + np.eye(n, dtype=d) * shift[..., None]", x=inner, n=constant(n),
         d=dtype_of(type_.dtype), shift=shift,
@@ -331,11 +332,7 @@ def _blocks(b: Body, eq: Equation) -> None:
     columns = let(b, "columns", "np.linalg.eigh(x)[1]", x=apart)
     order = build("np.argsort(np.argsort(g, axis=-1, stable=True), axis=-1, stable=True)", g=group)
     places = build("np.broadcast_to(k[..., None, :], s)", k=order, s=constant(type_.shape))
-    turned = let(b, "turned", "np.take_along_axis(v, k, axis=-1)", v=columns, k=places)
-    slopes = build("np.sum(np.conj(v) * (m @ v), axis=-2)", v=turned, m=inner)
-    if type_.dtype.kind == "c":
-        slopes = build("np.real(x)", x=slopes)
-    b.assign(eq, items([slopes, turned]))
+    b.assign(eq, build("np.take_along_axis(v, k, axis=-1)", v=columns, k=places))
 
 
 # ---- determinants and least squares --------------------------------------------------------------
@@ -382,9 +379,9 @@ def _lstsq(b: Body, eq: Equation) -> None:
 
 
 _CONDITIONS: Final = {
+    "checked": lambda b, eq: build("np.isnan(x)", x=b.simple(eq.operands[1])),
     "complement_gauge": _complement_gauge,
     "constant_rank": _constant_rank,
-    "full_rank": lambda b, eq: b.simple(eq.operands[1]),
     "gauge": _gauge,
     "normal_component": _normal_component,
     "require_zero": _require_zero,
@@ -397,7 +394,7 @@ SPECTRA: Final[dict[str, Writing]] = {
     **HERMITIAN,
     **{word: _spoilt_if(wrong) for word, wrong in _CONDITIONS.items()},
     "adjugate": _adjugate,
-    "blocks": _blocks,
+    "generic_rotation": _generic_rotation,
     "eigen_differential": _eigen_differential,
     "equal_pairs": _equal_pairs,
     "lstsq": _lstsq,

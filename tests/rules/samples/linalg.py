@@ -17,21 +17,25 @@ from funcdiff.core.types import FLOAT
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.degeneracy import (
-    blocks,
+    checked,
     eigen_differential,
     equal_pairs,
     gauge,
+    generic_rotation_p,
     mean_over_ties,
+    reciprocal_gaps,
     simple_spectrum,
 )
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.divided_differences import near_pairs_p
 from funcdiff.ops.linalg.factorizations import (
+    Splitting,
     Way,
     cholesky,
     cholesky_differential_p,
     eigh,
     eigvalsh,
+    turn,
 )
 from funcdiff.ops.linalg.general_eigen import eig
 from funcdiff.ops.linalg.matrices import (
@@ -82,6 +86,14 @@ def _near(x: Any) -> Any:
 
 def _watched(x: Any, labels: Any) -> Any:
     return gauge(x, equal_pairs(convert(labels, FLOAT)), checked=False)
+
+
+def _turned(x: Any, a: Any) -> Any:
+    a = hermitian(a)
+    w, v = eigh(a, lower=True)
+    same = equal_pairs(w)
+    gaps = stop_gradient(reciprocal_gaps(w, same, x.dtype))
+    return turn(Splitting(lower=True, transposed=False), x, gaps, same, a, v)
 
 
 def _settled(x: Any, t: Any, labels: Any) -> Any:
@@ -138,10 +150,6 @@ def _spectral_sum(a: Any, s: Any, f: Any) -> Any:
 
 def _differential(way: bool, factor: Any, t: Any) -> Any:
     return bind(cholesky_differential_p, Way(way), factor, t)[0]
-
-
-def _parted(m: Any, labels: Any) -> Any:
-    return blocks(hermitian(m), equal_pairs(convert(labels, FLOAT)))
 
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -211,14 +219,16 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_near, NEAR, order=1),
         sample(lambda w: _near(convert(w, np.dtype(complex))), NEAR[0], order=1),
     ],
-    "blocks": [
-        sample(_parted, SPREAD, PAIRED), sample(lambda m, n: _parted(m, n)[0], SPREAD, LABELS),
+    "generic_rotation": [
+        sample(lambda n: bind(generic_rotation_p, NONE, equal_pairs(convert(n, FLOAT)))[0], PAIRED)
     ],
     "gauge": [
         sample(_watched, real(3, 3), LABELS),
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
     ],
     "eigen_differential": [sample(_settled, real(3), real(3, 3), LABELS)],
+    "turn": [sample(_turned, real(3, 3), SPREAD), sample(_turned, complex_(2, 2), HERMITIAN)],
+    "checked": [sample(lambda x: checked(x, reduce_sum(x, (0, 1))), real(3, 3))],
     "mean_over_ties": [
         sample(lambda x, n: _shared(x, n, strict=False), real(3), LABELS),
         sample(lambda x, n: _shared(x, n, strict=True), real(3), LABELS),

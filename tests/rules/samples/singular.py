@@ -14,9 +14,7 @@ from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
 from funcdiff.ops.linalg.matrix_functions import function_of_matrix
 from funcdiff.ops.linalg.pseudoinverse import assured_rank, constant_rank, lstsq, pinv
 from funcdiff.ops.linalg.singular import (
-    full_rank,
     normal_component,
-    polar_alignment,
     svd,
     svdvals,
     vanish_on_kernel,
@@ -108,9 +106,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: _phaseless(a, full=True), WIDE, order=1),
     ],
     "normal_component": [sample(normal_component, real(3, 2), REGULAR)],
-    "polar_alignment": [sample(polar_alignment, real(3, 2), real(3, 2, start=9), REGULAR)],
     "assured_rank": [sample(lambda x: assured_rank(x, isnan(x)), real(3, 2))],
-    "full_rank": [sample(full_rank, real(3, 2), REGULAR)],
     "constant_rank": [sample(constant_rank, real(3, 2), np.array([2.0, 1.0]), TOLERANCE)],
     "pinv": [
         sample(pinv, TALL, TOLERANCE), sample(pinv, WIDE, TOLERANCE, order=1),

@@ -1,0 +1,161 @@
+"""Forward mode through eigenvectors: refuses results that depend on a choice of theirs.
+
+Eigenvectors of equal eigenvalues, and other vectors that are any basis of a space, have no
+derivative; results that do not depend on which basis it is have one.  In reverse mode a rule sees
+whether they do: along a rotation K of the basis a result changes by ⟨c, K⟩, where c is its
+cotangent, so that c must vanish on all of them.  In forward mode no rule sees what becomes of its
+tangents.  So a generic cotangent of each result is pulled back, once for a point: the sum of its
+elements with generic weights does not depend on the choice if none of the elements does, and else
+almost surely does.  What reverse mode refuses, forward mode refuses, and nothing else.
+
+Where no two values are equal the answer is known, and nothing is pulled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import compress
+from typing import Final
+
+from funcdiff.core.atoms import Atom, literal
+from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Operation
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, nested
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType, real_dtype
+from funcdiff.ops.axes.reductions import reduce_any
+from funcdiff.ops.control.cond import cond
+from funcdiff.ops.elementwise.complex import join, real_part
+from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
+from funcdiff.ops.elementwise.mathematics import cos
+from funcdiff.ops.linalg.degeneracy import Choice, Gauge, Sharing, checked
+from funcdiff.ops.linalg.matrices import on_diagonal
+from funcdiff.ops.structure.structural import convert, iota, reshape, stop_gradient
+from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.space import add, reduce_sum
+from funcdiff.transforms.jvp import Mask
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+
+_NUMBER: Final = ArrayType((), FLOAT)
+
+
+@memoised
+def refuse_choices(program: Program, active: Mask, results: int) -> Program:
+    """Return the program with a check that its derivatives depend on no choice of vectors.
+
+    They are those of the first `results` outputs by the active inputs.
+    """
+    moves = any(t.size for t in compress(program.input_types, active))
+    if not (moves and any(op.primitive.facts.raises for op in _operations(program))):
+        return program
+    split = linearize(_with_outputs(program, program.outputs[:results]), active)
+    if not any(isinstance(op.params, Choice) for op in _operations(split.linear)):
+        return program
+    pulled = {
+        k: p for k, p in _pullbacks(split, sum(active)) if any(map(_is_choice, _operations(p)))
+    }
+    if not pulled:
+        return program
+    with Builder("choices", SHARED) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        fixed = [stop_gradient(x) if x.type.differentiable else x for x in xs]
+        ways = _check(split, list(pulled.values()))
+        answers = cond(convert(_is_open(split, list(pulled.values()), xs), INT), ways, fixed)
+        ys = inline(program, xs)
+        for k, answer in zip(pulled, answers, strict=True):
+            ys[k] = checked(ys[k], answer)
+        return simplify(builder.program(ys))  # the factorization is there already
+
+
+def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
+    return Program(program.inputs, program.equations, tuple(outputs), program.origins)
+
+
+def _operations(program: Program) -> Iterator[Operation]:
+    """Yield the operations of a program, and of those among their parameters."""
+    for eq in program.equations:
+        yield eq.operation
+        for body in nested(eq.params):
+            yield from _operations(body)
+
+
+def _is_choice(op: Operation) -> bool:
+    return isinstance(op.params, Choice) and op.params.checks
+
+
+def _pullbacks(split: Linearized, count: int) -> Iterator[tuple[int, Program]]:
+    """Yield the number of each result, and its pullback, of the residuals and the cotangent."""
+    known = (False,) * split.residuals
+    places = [k for k, moves in enumerate(split.mask) if moves]
+    for k in places:
+        present = tuple([k == j for j in places])
+        pulled = transpose(split.linear, (True,) * count + known, present)
+        yield k, simplify_linear(pulled, (*known, True))
+
+
+def _residuals(split: Linearized, xs: Sequence[Tracer]) -> list[Tracer]:
+    return inline(split.primal, xs)[len(split.mask) :]
+
+
+def _check(split: Linearized, pulled: Sequence[Program]) -> tuple[Program, Program]:
+    """Return programs of a number for each result, which depends on its check, or on nothing."""
+    with Builder("check", SHARED) as builder:
+        residuals = _residuals(split, [builder.input(t) for t in split.primal.input_types])
+        answers = []
+        for program in pulled:
+            cts = inline(program, [*residuals, _generic(program.input_types[-1])])
+            sums = [reduce_sum(real_part(ct), tuple(range(ct.ndim))) for ct in cts]
+            answers.append(reduce(add, [convert(x, _NUMBER.dtype) for x in sums]))
+        check = simplify(builder.program(answers))
+    nothing = Program(check.inputs, (), (literal(0.0, _NUMBER),) * len(pulled))
+    return nothing, check
+
+
+def _generic(type_: ArrayType) -> Tracer:
+    """Return weights cos(k), k = 1, 2, …, with imaginary parts of their own if complex."""
+    flat = ArrayType((type_.size,), real_dtype(type_.dtype))
+    numbers = add(convert(iota(flat.shape, 0), flat.dtype), constant(1, flat))
+    weights = cos(numbers)
+    if type_.dtype.kind == "c":
+        weights = join(weights, cos(add(weights, numbers)))
+    return reshape(weights, type_.shape)
+
+
+def _is_open(split: Linearized, pulled: Sequence[Program], xs: Sequence[Tracer]) -> Tracer:
+    """Return whether there is a choice at the point; in loops, and without a mask, there may be."""
+    chosen = [[eq for eq in p.equations if _is_choice(eq.operation)] for p in pulled]
+    has_masks = all(len(eq.operands) > 1 for found in chosen for eq in found)
+    if not has_masks or any(map(_is_choice, _inner_operations(pulled))):
+        return constant(True, ArrayType((), BOOL))
+    residuals = _residuals(split, xs)
+    answers: list[Tracer] = []
+    for program, found in zip(pulled, chosen, strict=True):
+        masks = _with_outputs(program, [eq.operands[-1] for eq in found])
+        ct = _generic(program.input_types[-1])
+        answers += map(_is_any, found, inline(simplify(masks), [*residuals, ct]))
+    return reduce(logical_or, answers)
+
+
+def _inner_operations(programs: Sequence[Program]) -> Iterator[Operation]:
+    for program in programs:
+        for eq in program.equations:
+            for body in nested(eq.params):
+                yield from _operations(body)
+
+
+def _is_any(eq: Equation, mask: Tracer) -> Tracer:
+    """Return whether a mask leaves something to choose.
+
+    Each value is equal to itself: its vector has no choice but its phase, if it is complex.
+    """
+    t = eq.operands[0].type
+    is_of_pairs = isinstance(eq.params, Gauge | Sharing) and mask.ndim >= t.ndim
+    has_phases = isinstance(eq.params, Gauge) and t.dtype.kind == "c"
+    if is_of_pairs and not has_phases:
+        mask = logical_and(mask, logical_not(on_diagonal(mask.type)))
+    return reduce_any(mask, tuple(range(mask.ndim)))
