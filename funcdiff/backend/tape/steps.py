@@ -20,7 +20,7 @@ from funcdiff.core.program import Program, atoms_in_use, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
-from funcdiff.core.running.walk import maker, operands_of
+from funcdiff.core.running.walk import inline, maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import Choice, Settling
 from funcdiff.space import instantiate
@@ -41,7 +41,7 @@ def closure(program: Program) -> Callable[..., Sequence[Any]]:
     """Return a function that computes what the interpreter does; a long program stays there."""
     program = as_run(program)
     if len(program.equations) > _MOST:
-        return Executable(program)
+        return Executable(program).interpret  # for arrays of other shapes, too
     constants: list[Any] = []
 
     def name(atom: Atom) -> str:
@@ -87,7 +87,8 @@ class NeedsProgramError(Exception):
 class Step(NamedTuple):
     """The derivative of an operation."""
 
-    # From operands, results, and tangents or cotangents, to the cotangents or tangents.
+    # From operands, results, and tangents or cotangents, to the cotangents or tangents; that of
+    # an elementwise operation is for arrays of one element (see `step_program`).
     program: Program
     run: Callable[..., Sequence[Any]]  # computes it
     places: tuple[int, ...]  # indices of operands or results with tangents or cotangents
@@ -98,9 +99,9 @@ class Step(NamedTuple):
     add: Callable[..., Any] | None = None
 
 
-Steps: TypeAlias = dict[tuple[Any, ...], Any]
+Steps: TypeAlias = dict[tuple[Mask, Mask | None], "Step"]
 """The derivatives of an operation, by which operands are active and which results have cotangents,
-None for tangents: steps and, with a third entry, programs of numbers."""
+None for tangents."""
 
 
 def pull_step(op: Operation, active: Mask, present: Mask) -> Step:
@@ -123,29 +124,41 @@ def _steps(op: Operation) -> Steps:
 
 
 def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
-    facts, shape = op.primitive.facts, op.operands[0].shape
-    found = None
-    if op.primitive.pointwise and op.params is NONE and shape:
-        numbers = tuple([t.with_shape(()) for t in op.operands])
-        number = operation(op.primitive, NONE, numbers)  # whose derivative serves for all shapes
-        steps, key = _steps(number), (active, present, "numbers")
-        derived: Derived | None = steps.get(key)
-        if derived is None:
-            derived = steps[key] = _derive(number, active, present)
-        found = _step(derived._replace(program=_spread(derived.program, shape)))
-    elif facts.model is not None:
-        model = operation(op.primitive, facts.model(op.params), op.operands)
-        if model is not op:
-            step = _steps(model).get((active, present)) or _keep(model, active, present)
-            found = _move(step, model.params, op.params)
+    model, found = _model(op), None
+    if model is not op:
+        step = _steps(model).get((active, present)) or _keep(model, active, present)
+        found = step if _is_of_any_shape(op) else _move(step, model.params, op.params)
     if found is None:
-        found = _step(_derive(op, active, present))
+        program, places, adds = _derive(op, active, present)
+        found = Step(
+            program, closure(program), places, adds, None if adds is None else _in_place(*adds)
+        )
     _steps(op)[active, present] = found
     return found
 
 
+def _is_of_any_shape(op: Operation) -> bool:
+    """Whether an operation has the derivative of that on arrays of one element."""
+    return op.primitive.pointwise and op.params is NONE and op.operands[0].shape != ()
+
+
+def _model(op: Operation) -> Operation:
+    """Return the operation from whose derivative that of this one follows: itself, or another."""
+    primitive, params, types = op.primitive, op.params, op.operands
+    if _is_of_any_shape(op):
+        types = tuple([t.with_shape((1,)) for t in types])
+    elif primitive.facts.model is not None:
+        params = primitive.facts.model(params)
+    return operation(primitive, params, types)
+
+
+def step_program(op: Operation, step: Step) -> Program:
+    """Return the program of a derivative with the types that it has for an operation."""
+    return _spread(step.program, op.operands[0].shape) if _is_of_any_shape(op) else step.program
+
+
 def _spread(program: Program, shape: tuple[int, ...]) -> Program:
-    """Return a program of elementwise operations for arrays, given that for numbers."""
+    """Return a program of elementwise operations for arrays of a shape, given that for another."""
     atoms = atoms_in_use(program).union(program.inputs, *[eq.results for eq in program.equations])
     wide: dict[Atom, Any] = {
         x: Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
@@ -207,13 +220,13 @@ class Derived(NamedTuple):
 
 def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     """Linearize the operation in its operands and results, and transpose that for cotangents."""
-    if not is_of_arrays(op) or op.primitive.facts.spectral:
-        raise NeedsProgramError
+    _check(op)
+    found = _one_equation(op, active) if present is None and _is_linear(op, active) else None
+    if found is not None:
+        return found
     with Builder("step", SHARED) as builder:
-        linear, residuals = _linearize(op, active, builder)
-        kinds = Settling if present else Choice  # forward mode asks the whole program
-        if any(isinstance(eq.params, kinds) for eq in linear.equations):
-            raise NeedsProgramError
+        xs = _operands(op, builder)
+        linear, residuals = linear_part(op, active, xs, forward=present is None)
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
             ts = map(builder.input, compress(op.operands, active))
@@ -222,23 +235,67 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
             linear = transpose.__wrapped__(linear, moving + known, present)
             cts = map(builder.input, compress(op.results, present))
             flags, operands = known + (True,) * sum(present), [*residuals, *cts]
-        outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
+        if len(linear.equations) == 1 and _is_linear(op, active):
+            outputs = inline(linear, operands)
+        else:
+            outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
 
 
-def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:
-    """Return ``(*tangents, *residuals) -> tangents``, and the residuals.
+def _check(op: Operation) -> None:
+    """Raise NeedsProgramError for an operation whose derivative the whole program decides."""
+    if not is_of_arrays(op) or op.primitive.facts.spectral:
+        raise NeedsProgramError
 
-    Operands and results become inputs of the builder, which records what is computed of them.
-    """
+
+def _operands(op: Operation, builder: Builder) -> list[Tracer]:
+    """Return inputs for the operands; those for the results are found when it is recorded."""
     xs = [builder.input(t) for t in op.operands]
     builder.know(op, [x.atom for x in xs])
+    return xs
+
+
+def _one_equation(op: Operation, active: Mask) -> Derived | None:
+    """Return the tangents if they take one equation, as of most linear operations."""
+    with Builder("step", SHARED) as builder:
+        xs = _operands(op, builder)
+        ts = [builder.input(t) if on else None for t, on in zip(op.operands, active, strict=True)]
+        tangents = push_operation(op, xs, ts, split=True)[1]
+        program = _check_settled(
+            builder.program(map(instantiate, tangents, op.results)), forward=True
+        )
+    places = tuple(range(op.result_count))
+    return Derived(program, places, None) if len(program.equations) == 1 else None
+
+
+def linear_part(
+    op: Operation, active: Mask, xs: Sequence[Tracer], *, forward: bool
+) -> tuple[Program, Sequence[Tracer]]:
+    """Return ``(*tangents, *residuals) -> tangents``, and the residuals, computed of operands."""
+    _check(op)
     with Builder("step", HOISTING) as inner:
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
         linear = inner.program(map(instantiate, tangents, op.results))
-    return linear, inner.captures
+    return _check_settled(linear, forward=forward), inner.captures
+
+
+def _check_settled(program: Program, *, forward: bool) -> Program:
+    """Return a linear program if it does not wait for others to say which eigenvalues are equal.
+
+    Forward mode asks the whole program whether results depend on a choice of vectors.
+    """
+    kinds = Choice if forward else Settling
+    if any(isinstance(eq.params, kinds) for eq in program.equations):
+        raise NeedsProgramError
+    return program
+
+
+def _is_linear(op: Operation, active: Mask) -> bool:
+    """Whether an operation is linear in its active operands together."""
+    linear, places = op.primitive.facts.linear, range(len(active))
+    return linear is not None and tuple(compress(places, active)) == tuple(places[linear])
 
 
 def _drop_zeros(
@@ -250,17 +307,20 @@ def _drop_zeros(
         if not (isinstance(y.atom, Literal) and y.atom.value == 0)
     ]  # fmt: skip
     ys, adds = [y for _, y in kept], None
-    head = maker(ys[0]) if adds_up and len(ys) == 1 else None
-    if head is not None and head.primitive.facts.elements == "added":
-        base, *values = operands_of(ys[0], head)
-        if isinstance(base.atom, Literal) and base.atom.value == 0:
-            ys, adds = values, (head.primitive, head.params)
+    parts = sum_parts(ys[0]) if adds_up and len(ys) == 1 else None
+    if parts is not None:
+        head, ys = parts
+        adds = head.primitive, head.params
     return Derived(builder.program(ys), tuple([place for place, _ in kept]), adds)
 
 
-def _step(derived: Derived) -> Step:
-    program, places, adds = derived
-    return Step(program, closure(program), places, adds, None if adds is None else _in_place(*adds))
+def sum_parts(y: Tracer) -> tuple[Operation, list[Tracer]] | None:
+    """Return the operation and the values that it adds to zeros, if that is what makes `y`."""
+    head = maker(y)
+    if head is None or head.primitive.facts.elements != "added":
+        return None
+    base, *values = operands_of(y, head)
+    return (head, values) if isinstance(base.atom, Literal) and base.atom.value == 0 else None
 
 
 def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:

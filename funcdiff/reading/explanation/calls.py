@@ -19,7 +19,8 @@ from funcdiff.api.calls.transformed import Transformed
 from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.jit import JittedFunction
-from funcdiff.backend.tape.steps import NeedsProgramError, Step
+from funcdiff.backend.tape.on_values import Arithmetic
+from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, step_program
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Atom, Entry, Literal, Ref
 from funcdiff.core.origins import UNKNOWN, Origin, Place, reader
@@ -54,6 +55,7 @@ from funcdiff.reading.explanation.sweep import (
 )
 from funcdiff.reading.explanation.watching import Swept, Watching, names_of_unused
 from funcdiff.reading.provenance import check_outside, origin_of, taking_notes
+from funcdiff.transforms.jvp import Mask
 
 # ---- Makes a report of a sweep: faults in order, and the costs of lines --------------------------
 
@@ -240,7 +242,7 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     if any(entry and type(entry[0]) is Operation and entry[0].calls_user for entry in recording[0]):
         return None
     shared = _share(recording)
-    entries, _, origins = shared
+    entries, _, origins, _ = shared
     assert origins is not None
     program = program_of(entries, tuple(range(len(entries))), origins)
     by = [count is None or k < count for k in range(len(program.inputs))]
@@ -258,7 +260,7 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
 
 def _share(recording: Recording) -> Recording:
     """Return the recording with the inputs first, and what is computed twice computed once."""
-    entries, outputs, origins = recording
+    entries, outputs, origins, _ = recording
     assert origins is not None
     inputs = [k for k, entry in enumerate(entries) if entry and type(entry[0]) is ArrayType]
     numbers = {old: new for new, old in enumerate(inputs)}
@@ -282,7 +284,7 @@ def _share(recording: Recording) -> Recording:
         for k, ref in enumerate(made, old):
             numbers[k] = ref
             known[ref] = known[ref].merge(origins[k])
-    return tuple(kept), tuple(rename(outputs)), tuple(known)
+    return tuple(kept), tuple(rename(outputs)), tuple(known), ()
 
 
 @dataclass(slots=True)
@@ -290,19 +292,22 @@ class _Pulled:
     """A derivative of an operation, as a line uses it: as it is and timed, and how often."""
 
     line: int
+    op: Operation
     step: Step
     timed: Step
     count: int = 0
 
 
-class _Watch:
-    """Times operations and looks at what they compute; the observer of a tape."""
+class _Watch(Arithmetic):
+    """Times operations and looks at what they compute on a tape."""
+
+    sees_all = True
 
     def __init__(self, plan: _Plan) -> None:
         self.sweep = Sweep()
         self._plan, self._line_of = plan, plan.line_of
         self._forward, self._backward = ([0.0] * len(plan.lines) for _ in range(2))
-        self._pulled: dict[tuple[int, int], _Pulled] = {}
+        self._pulled: dict[tuple[int, Operation, int], _Pulled] = {}
 
     def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
         """Run an operation, and look at the results."""
@@ -318,12 +323,13 @@ class _Watch:
             self.sweep.look(self._plan.looks[number], operands, ys)
         return results
 
-    def pull(self, number: int, step: Step) -> Step:
+    def pull(self, number: int, op: Operation, active: Mask, present: Mask) -> Step:
         """Return a derivative that is timed, the same for each use of a line."""
-        line = self._line_of[number]
-        pulled = self._pulled.get((line, id(step)))
+        line, step = self._line_of[number], pull_step(op, active, present)
+        key = line, op, id(step)
+        pulled = self._pulled.get(key)
         if pulled is None:
-            pulled = self._pulled[line, id(step)] = _Pulled(line, step, self._time(line, step))
+            pulled = self._pulled[key] = _Pulled(line, op, step, self._time(line, step))
         pulled.count += 1
         return pulled.timed
 
@@ -350,7 +356,7 @@ class _Watch:
         derived = [Origin(place=origin.place, derived=True) for origin in lines]
         for pulled in self._pulled.values():
             row = counts.setdefault(derived[pulled.line], [0, 0, 0, 0])
-            for k, count in enumerate(counts_of_step(pulled.step.program)):
+            for k, count in enumerate(counts_of_step(step_program(pulled.op, pulled.step))):
                 row[k] += pulled.count * count
         for origin, taken in zip(derived, self._backward, strict=True):
             if taken:
