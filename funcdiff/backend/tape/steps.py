@@ -13,13 +13,14 @@ from itertools import compress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import funcdiff.passes as passes
-from funcdiff.core.atoms import Atom, Literal, Var, literal
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import HOISTING, SHARED
-from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Program, atoms_in_use, equation
+from funcdiff.core.primitive import Operation, Params, Primitive, operation
+from funcdiff.core.program import Program, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
+from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import inline, maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import Choice, Settling
@@ -37,17 +38,21 @@ _MOST: Final = 12
 """Equations of a program that holds on to its values until it returns."""
 
 
-def closure(program: Program) -> Callable[..., Sequence[Any]]:
-    """Return a function that computes what the interpreter does; a long program stays there."""
+def closure(program: Program, shape: tuple[int, ...] | None = None) -> Callable[..., Sequence[Any]]:
+    """Return a function that computes what the interpreter does; a long program stays there.
+
+    With a `shape`, the program is elementwise, and the function that for arrays of that shape.
+    """
     program = as_run(program)
     if len(program.equations) > _MOST:
-        return Executable(program).interpret  # for arrays of other shapes, too
+        return Executable(program if shape is None else _spread(program, shape)).interpret
     constants: list[Any] = []
 
     def name(atom: Atom) -> str:
         if isinstance(atom, Var):
             return f"x{atom.number}"
-        constants.append(atom.array)
+        filled = atom if shape is None else Literal(atom.value, atom.type.with_shape(shape))
+        constants.append(filled.array)
         return f"c{len(constants) - 1}"
 
     lines = [
@@ -88,7 +93,7 @@ class Step(NamedTuple):
     """The derivative of an operation."""
 
     # From operands, results, and tangents or cotangents, to the cotangents or tangents; that of
-    # an elementwise operation is for arrays of one element (see `step_program`).
+    # an elementwise operation is for arrays of another shape (see `step_program`).
     program: Program
     run: Callable[..., Sequence[Any]]  # computes it
     places: tuple[int, ...]  # indices of operands or results with tangents or cotangents
@@ -127,50 +132,73 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
     model, found = _model(op), None
     if model is not op:
         step = _steps(model).get((active, present)) or _keep(model, active, present)
-        found = step if _is_of_any_shape(op) else _move(step, model.params, op.params)
+        found = _fit(step, model, op)
     if found is None:
         program, places, adds = _derive(op, active, present)
-        found = Step(
-            program, closure(program), places, adds, None if adds is None else _in_place(*adds)
-        )
+        found = _step(program, closure(program), places, adds)
     _steps(op)[active, present] = found
     return found
 
 
-def _is_of_any_shape(op: Operation) -> bool:
-    """Whether an operation has the derivative of that on arrays of one element."""
-    return op.primitive.pointwise and op.params is NONE and op.operands[0].shape != ()
+def _step(
+    program: Program,
+    run: Callable[..., Sequence[Any]],
+    places: tuple[int, ...],
+    adds: tuple[Primitive[Any], Params] | None,
+) -> Step:
+    return Step(program, run, places, adds, None if adds is None else _in_place(*adds))
+
+
+_LENGTH: Final = 3
+"""Elementwise operations on arrays are derived for arrays of so many elements.
+
+Not for one: a sum of one element is that element.
+"""
 
 
 def _model(op: Operation) -> Operation:
     """Return the operation from whose derivative that of this one follows: itself, or another."""
     primitive, params, types = op.primitive, op.params, op.operands
-    if _is_of_any_shape(op):
-        types = tuple([t.with_shape((1,)) for t in types])
+    if primitive.pointwise and types[0].shape != ():
+        types = tuple([t.with_shape((_LENGTH,)) for t in types])
     elif primitive.facts.model is not None:
         params = primitive.facts.model(params)
     return operation(primitive, params, types)
 
 
+def _fit(step: Step, model: Operation, op: Operation) -> Step | None:
+    """Return the derivative of an operation, given that of its model; None if it is another."""
+    if op.operands == model.operands:
+        return _move(step, model.params, op.params)
+    equations = step.program.equations
+    if step.adds or not all(eq.primitive.pointwise for eq in equations):
+        return None
+    if not any(isinstance(x, Literal) for eq in equations for x in eq.operands):
+        return step
+    return step._replace(run=closure(step.program, op.operands[0].shape))
+
+
 def step_program(op: Operation, step: Step) -> Program:
-    """Return the program of a derivative with the types that it has for an operation."""
-    return _spread(step.program, op.operands[0].shape) if _is_of_any_shape(op) else step.program
+    """Return the program of a derivative, with the types that it has for an operation."""
+    shape = op.operands[0].shape
+    return (
+        step.program if step.program.inputs[0].type.shape == shape else _spread(step.program, shape)
+    )
 
 
+@memoised
 def _spread(program: Program, shape: tuple[int, ...]) -> Program:
     """Return a program of elementwise operations for arrays of a shape, given that for another."""
-    atoms = atoms_in_use(program).union(program.inputs, *[eq.results for eq in program.equations])
-    wide: dict[Atom, Any] = {
-        x: Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
-        else literal(x.value, x.type.with_shape(shape))
-        for x in atoms
-    }  # fmt: skip
 
     def of(atoms: Sequence[Atom]) -> tuple[Any, ...]:
-        return tuple(map(wide.__getitem__, atoms))
+        return tuple([
+            Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
+            else Literal(x.value, x.type.with_shape(shape))
+            for x in atoms
+        ])  # fmt: skip
 
     equations = [
-        equation(eq.operation.primitive, eq.operation.params, of(eq.operands), of(eq.results))
+        equation(eq.primitive, eq.params, of(eq.operands), of(eq.results))
         for eq in program.equations
     ]
     return Program(of(program.inputs), tuple(equations), of(program.outputs))
@@ -192,11 +220,9 @@ def _move(step: Step, model: Params, params: Params) -> Step | None:
         ]
         program = Program(program.inputs, tuple(moved), program.outputs)
         run = closure(program)
-    if head is None:
-        return Step(program, run, step.places)
-    if head[1] == model:
+    if head is not None and head[1] == model:
         head = head[0], params
-    return Step(program, run, step.places, head, _in_place(*head))
+    return _step(program, run, step.places, head)
 
 
 def is_of_arrays(op: Operation) -> bool:

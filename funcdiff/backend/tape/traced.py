@@ -17,13 +17,14 @@ from funcdiff.backend.tape.steps import (
     linear_part,
     pull_step,
     push_step,
+    step_program,
     sum_parts,
 )
-from funcdiff.core.atoms import Atom, Entry, Literal, Var
+from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.late import late_import
 from funcdiff.core.primitive import Operation
-from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.space import add
@@ -57,12 +58,12 @@ class _Traced(Arithmetic):
 
     def pull(self, number: int, op: Operation, active: Mask, present: Mask) -> Recorded:  # noqa: ARG002
         if op.primitive.pointwise:
-            return _record_step(op, pull_step(op, active, present))
+            return _record(op, pull_step(op, active, present))
         places = tuple(compress(range(len(active)), active))
         return Recorded(partial(_pull, op, active, present), places)
 
     def push(self, op: Operation, active: Mask) -> Recorded:
-        return _record_step(op, push_step(op, active))
+        return _record(op, push_step(op, active))
 
     def add(self, x: Tracer, y: Tracer | None) -> Tracer:
         """Return the sum; what is added to zeros is added to the other one instead."""
@@ -78,24 +79,9 @@ class _Traced(Arithmetic):
 TRACED: Final = _Traced()
 
 
-def _record_step(op: Operation, step: Step) -> Recorded:
-    return Recorded(partial(_record, op, step.program), step.places)
-
-
-def _record(op: Operation, program: Program, *operands: Tracer) -> list[Tracer]:
-    """Record the derivative of an operation; that of an elementwise one is for one element."""
-    env, shape = list(operands), op.results[0].shape if op.primitive.pointwise else None
-
-    def read(atoms: Sequence[Atom]) -> list[Tracer]:
-        return [
-            env[x.number] if isinstance(x, Var)
-            else constant(x.value, x.type if shape is None else x.type.with_shape(shape))
-            for x in atoms
-        ]  # fmt: skip
-
-    for eq in program.equations:
-        env += bind(eq.operation.primitive, eq.operation.params, *read(eq.operands))
-    return read(program.outputs)
+def _record(op: Operation, step: Step) -> Recorded:
+    program = step_program(op, step)
+    return Recorded(lambda *operands: inline(program, operands), step.places)
 
 
 def _pull(op: Operation, active: Mask, present: Mask, *values: Tracer) -> list[Tracer | None]:
