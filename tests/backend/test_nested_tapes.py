@@ -112,14 +112,28 @@ def test_inner_functions_take_what_is_traced_outside() -> None:
     )
 
 
+def entries_of_gradient(f: Callable[[Any], Any], x: Any) -> int:
+    """How many entries there are where the gradient is about to be differentiated."""
+    selection = Selection(fd.grad(f), "grad", 0, None)
+    _, trace = trace_call(fd.grad(f), selection, (x,), {}, on_values="push")
+    return len(trace.recording[0])
+
+
+def test_loops_of_many_turns_are_differentiated_again_as_loops() -> None:
+    def f(x: Any) -> Any:
+        y = x
+        for _ in range(500):
+            y = np.sin(y) * 1.01 + x
+        return np.sum(y)
+
+    assert entries_of_gradient(f, X) < 50
+    found = fd.hvp(f, (X,), (T,))
+    np.testing.assert_allclose(found, fd.jit(fd.hessian(f))(X) @ T, rtol=1e-11)
+
+
 def test_cotangents_of_many_reads_are_added_up_in_one_array() -> None:
     def entries(n: int) -> int:
-        def f(x: Any) -> Any:
-            return sum(x[k] * x[k + 1] for k in range(n - 1))
-
-        selection = Selection(fd.grad(f), "grad", 0, None)
-        _, trace = trace_call(fd.grad(f), selection, (np.ones(n),), {}, on_values="push")
-        return len(trace.recording[0])
+        return entries_of_gradient(lambda x: sum(x[k] * x[k + 1] for k in range(n - 1)), np.ones(n))
 
     short, long = entries(20), entries(40)
     assert long <= 2.2 * short

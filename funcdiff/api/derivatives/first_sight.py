@@ -22,7 +22,7 @@ from funcdiff.api.derivatives.programs import (
 from funcdiff.backend import checking
 from funcdiff.backend.tape.on_values import ON_VALUES, Arithmetic
 from funcdiff.backend.tape.steps import NeedsProgramError
-from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back, is_loop
 from funcdiff.backend.tape.traced import TRACED, goes_by_tape
 from funcdiff.core.late import computed
 from funcdiff.core.origins import reader
@@ -109,7 +109,7 @@ def record_by_tape(
     builder = current_builder()
     if builder is None or not builder.policy.is_of_tape or reader.get() is not None:
         return None
-    if trace.calls or not goes_by_tape(trace.recording[0]):
+    if trace.calls or not goes_by_tape(trace.recording[0]) or is_loop(trace.recording):
         return None
     xs = as_tracers(operands)
     refs = tuple(map(builder.ref, xs))
