@@ -11,7 +11,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.scipy.stats as stats
-from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step, step_program
+from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step, with_shape
 from funcdiff.core.primitive import Operation, operation, primitives
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import Executable
@@ -71,7 +71,7 @@ def _compare(
         ts = [y] if way is not push_step else [x for x, on in zip(xs, active, strict=True) if on]
         given = [*xs, y, *ts]
         found = step.run(*given)
-        interpreted = Executable(step_program(whole, step)).interpret(*given)
+        interpreted = Executable(with_shape(step.program, y.shape)).interpret(*given)
         assert step.places == of_number.places
         rows = [of_number.run(*[x[at] for x in given]) for at in np.ndindex(y.shape)]
     for k, (z, same) in enumerate(zip(found, interpreted, strict=True)):

@@ -22,7 +22,7 @@ from funcdiff.api.derivatives.programs import (
 from funcdiff.backend import checking
 from funcdiff.backend.tape.on_values import ON_VALUES, Arithmetic
 from funcdiff.backend.tape.steps import NeedsProgramError
-from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back, is_loop
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back
 from funcdiff.backend.tape.traced import TRACED, goes_by_tape
 from funcdiff.core.late import computed
 from funcdiff.core.origins import reader
@@ -36,6 +36,7 @@ from funcdiff.core.tracer import any_traced
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError
 from funcdiff.numpy.memory import views
+from funcdiff.passes.recorded import is_loop
 
 MOST_VECTORS: Final = 32
 """A linear map is applied to so many vectors by a tape, and to others by its program."""
@@ -104,7 +105,7 @@ def record_by_tape(
     """Record what a tape computes where a tape will differentiate it: once, that is less work.
 
     `derive(*of)` is the program of the same results, which counts in all other respects.  None if
-    it has to be used here as well.
+    it has to be used here as well: of a long loop it takes less time to find than all turns do.
     """
     builder = current_builder()
     if builder is None or not builder.policy.is_of_tape or reader.get() is not None:

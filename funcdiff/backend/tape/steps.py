@@ -41,11 +41,11 @@ _MOST: Final = 12
 def closure(program: Program, shape: tuple[int, ...] | None = None) -> Callable[..., Sequence[Any]]:
     """Return a function that computes what the interpreter does; a long program stays there.
 
-    With a `shape`, the program is elementwise, and the function that for arrays of that shape.
+    With a `shape`, the program is elementwise, and the function is for arrays of that shape.
     """
     program = as_run(program)
     if len(program.equations) > _MOST:
-        return Executable(program if shape is None else _spread(program, shape)).interpret
+        return Executable(program if shape is None else with_shape(program, shape)).interpret
     constants: list[Any] = []
 
     def name(atom: Atom) -> str:
@@ -93,7 +93,7 @@ class Step(NamedTuple):
     """The derivative of an operation."""
 
     # From operands, results, and tangents or cotangents, to the cotangents or tangents; that of
-    # an elementwise operation is for arrays of another shape (see `step_program`).
+    # an elementwise operation is for arrays of another shape (see `with_shape`).
     program: Program
     run: Callable[..., Sequence[Any]]  # computes it
     places: tuple[int, ...]  # indices of operands or results with tangents or cotangents
@@ -146,21 +146,18 @@ def _step(
     places: tuple[int, ...],
     adds: tuple[Primitive[Any], Params] | None,
 ) -> Step:
-    return Step(program, run, places, adds, None if adds is None else _in_place(*adds))
-
-
-_LENGTH: Final = 3
-"""Elementwise operations on arrays are derived for arrays of so many elements.
-
-Not for one: a sum of one element is that element.
-"""
+    if adds is None:
+        return Step(program, run, places)
+    in_place = adds[0].implementation.in_place
+    assert in_place is not None
+    return Step(program, run, places, adds, in_place(adds[1]))
 
 
 def _model(op: Operation) -> Operation:
     """Return the operation from whose derivative that of this one follows: itself, or another."""
     primitive, params, types = op.primitive, op.params, op.operands
     if primitive.pointwise and types[0].shape != ():
-        types = tuple([t.with_shape((_LENGTH,)) for t in types])
+        types = tuple([t.with_shape((3,)) for t in types])  # of one element a sum is no equation
     elif primitive.facts.model is not None:
         params = primitive.facts.model(params)
     return operation(primitive, params, types)
@@ -178,17 +175,11 @@ def _fit(step: Step, model: Operation, op: Operation) -> Step | None:
     return step._replace(run=closure(step.program, op.operands[0].shape))
 
 
-def step_program(op: Operation, step: Step) -> Program:
-    """Return the program of a derivative, with the types that it has for an operation."""
-    shape = op.operands[0].shape
-    return (
-        step.program if step.program.inputs[0].type.shape == shape else _spread(step.program, shape)
-    )
-
-
 @memoised
-def _spread(program: Program, shape: tuple[int, ...]) -> Program:
-    """Return a program of elementwise operations for arrays of a shape, given that for another."""
+def with_shape(program: Program, shape: tuple[int, ...]) -> Program:
+    """Return the program of a step for arrays of a shape, given that for another."""
+    if program.inputs[0].type.shape == shape:
+        return program
 
     def of(atoms: Sequence[Atom]) -> tuple[Any, ...]:
         return tuple([
@@ -347,10 +338,3 @@ def sum_parts(y: Tracer) -> tuple[Operation, list[Tracer]] | None:
         return None
     base, *values = operands_of(y, head)
     return (head, values) if isinstance(base.atom, Literal) and base.atom.value == 0 else None
-
-
-def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:
-    variant = primitive.implementation.in_place
-    assert variant is not None
-    function: Callable[..., Any] = variant(params)
-    return function

@@ -228,11 +228,7 @@ def are_finite(values: Sequence[Any]) -> bool:
 
 
 _SIGHTS_OF_A_LOOP: Final = 6
-_ROLLED: Final = 8
-"""A long program is derived after so many sights if, with loops, it has that many times fewer
-equations: of those it has without them, each then takes some 10 µs.  To be differentiated again it
-is derived at once: to record what a tape does takes three times as long as to find the loops.
-"""
+"""A long program of few equations with loops is derived after so many sights."""
 
 _NEW: Final = 128
 """Operations that may be new: the derivative of one takes some 250 µs, until it is known."""
@@ -253,15 +249,7 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
     if _has_new_operations(entries):
         return True
     often = runs_before([entry[0].size for entry in entries if entry], len(entries))
-    return seen > often or (seen > _SIGHTS_OF_A_LOOP and is_loop(recording))
-
-
-def is_loop(recording: Recording) -> bool:
-    """Whether a recording is long, and with loops a fraction of that."""
-    count = len(recording[0])
-    if count < passes.recorded.LONG:
-        return False
-    return len(passes.recorded.recorded(recording).equations) * _ROLLED <= count
+    return seen > often or (seen > _SIGHTS_OF_A_LOOP and passes.recorded.is_loop(recording))
 
 
 def _has_new_operations(entries: Sequence[Entry]) -> bool:

@@ -17,8 +17,8 @@ from funcdiff.backend.tape.steps import (
     linear_part,
     pull_step,
     push_step,
-    step_program,
     sum_parts,
+    with_shape,
 )
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.late import late_import
@@ -80,7 +80,7 @@ TRACED: Final = _Traced()
 
 
 def _record(op: Operation, step: Step) -> Recorded:
-    program = step_program(op, step)
+    program = with_shape(step.program, op.operands[0].shape)
     return Recorded(lambda *operands: inline(program, operands), step.places)
 
 

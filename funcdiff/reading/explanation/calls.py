@@ -20,7 +20,7 @@ from funcdiff.api.derivatives.gradient import grad, value_and_grad
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.jit import JittedFunction
 from funcdiff.backend.tape.on_values import Arithmetic
-from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, step_program
+from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, with_shape
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.atoms import Atom, Entry, Literal, Ref
 from funcdiff.core.origins import UNKNOWN, Origin, Place, reader
@@ -289,11 +289,10 @@ def _share(recording: Recording) -> Recording:
 
 @dataclass(slots=True)
 class _Pulled:
-    """A derivative of an operation, as a line uses it: as it is and timed, and how often."""
+    """A derivative of an operation, as a line uses it: its program, timed, and how often."""
 
     line: int
-    op: Operation
-    step: Step
+    program: Program
     timed: Step
     count: int = 0
 
@@ -329,7 +328,8 @@ class _Watch(Arithmetic):
         key = line, op, id(step)
         pulled = self._pulled.get(key)
         if pulled is None:
-            pulled = self._pulled[key] = _Pulled(line, op, step, self._time(line, step))
+            program = with_shape(step.program, op.operands[0].shape)
+            pulled = self._pulled[key] = _Pulled(line, program, self._time(line, step))
         pulled.count += 1
         return pulled.timed
 
@@ -356,7 +356,7 @@ class _Watch(Arithmetic):
         derived = [Origin(place=origin.place, derived=True) for origin in lines]
         for pulled in self._pulled.values():
             row = counts.setdefault(derived[pulled.line], [0, 0, 0, 0])
-            for k, count in enumerate(counts_of_step(step_program(pulled.op, pulled.step))):
+            for k, count in enumerate(counts_of_step(pulled.program)):
                 row[k] += pulled.count * count
         for origin, taken in zip(derived, self._backward, strict=True):
             if taken:
