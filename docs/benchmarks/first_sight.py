@@ -1,9 +1,10 @@
 """What derivatives of functions cost that were never seen before, beside HIPS autograd.
 
-Run ``python -m docs.benchmarks.first_sight [--most 100000]``, with autograd installed
+Run ``python -m docs.benchmarks.first_sight [--most 100000] [--lengths]``, with autograd installed
 (``pip install -e ".[bench]"``).  Every call differentiates another function, or one whose loop has
 another length; the contestants take turns in one process, and medians of their CPU time are
-printed.  The first call of each, which loads and derives what all share, stands by itself.
+printed.  The first call of each, which loads and derives what all share, stands by itself.  With
+``--lengths``, small functions at arrays of lengths that no call had before, and later calls.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,17 +24,26 @@ import numpy as np
 
 import funcdiff as fd
 
+T: Final = 0.7
+"""The weight of a Hessian's columns in the product that is computed."""
+
 OURS: Final = {
     "grad": lambda f, x: fd.grad(f)(x),
     "value_and_grad": lambda f, x: fd.value_and_grad(f)(x),
     "vjp": lambda f, x: fd.vjp(f, x)[1](1.0),
     "jvp": lambda f, x: fd.jvp(f, (x,), (x,)),
+    "hvp": lambda f, x: fd.hvp(f, (x,), (T * x,)),
+    "grad of grad": lambda f, x: fd.grad(lambda y: np.sum(fd.grad(f)(y) * T))(x),
 }
 THEIRS: Final = {
     "grad": lambda f, x: autograd.grad(f)(x),
     "value_and_grad": lambda f, x: autograd.value_and_grad(f)(x),
     "vjp": lambda f, x: autograd.make_vjp(f)(x)[0](1.0),
     "jvp": lambda f, x: autograd.make_jvp(f)(x)(x),
+    "hvp": lambda f, x: autograd.hessian_vector_product(f)(x, T * x),
+    "grad of grad": lambda f, x: autograd.grad(
+        lambda y: autograd_numpy.sum(autograd.grad(f)(y) * T)
+    )(x),
 }
 
 
@@ -117,6 +128,39 @@ ROWS: Final = [
 ]
 
 
+SMALL: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "squares": lambda p, x: p.sum(x**2),
+    "Rosenbrock": lambda p, x: p.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2),
+    "log-sum-exp": lambda p, x: p.log(p.sum(p.exp(x))),
+    "logistic loss": lambda p, x: p.sum(p.log(1 + p.exp(-x))) + 0.1 * p.dot(x, x),
+    "elementwise": lambda p, x: p.sum(p.sin(p.cos(p.tanh(p.exp(-(x**2)))))),
+    "outer product": lambda p, x: p.sum(p.outer(x, x) ** 2),
+    "inner product": lambda p, x: p.dot(x, p.sin(x)),
+    "variance": lambda p, x: p.mean((x - p.mean(x)) ** 2),
+    "standard deviation": lambda p, x: p.std(x) * p.sum(x),
+    "larger of two": lambda p, x: p.sum(p.maximum(x, 0.31) ** 2),
+    "choice": lambda p, x: p.sum(p.where(x > 0.37, x**3, p.sin(x))),
+    "norm": lambda p, x: p.linalg.norm(x) * p.sum(x),
+    "joined": lambda p, x: p.sum(p.concatenate([x**2, p.sin(x)]) ** 2),
+    "reshaped": lambda p, x: p.sum(p.reshape(p.concatenate([x, x]), (2, -1))[0] * x**2),
+    "elements": lambda p, x: x[0] ** 2 * x[1] + p.sin(x[2]) * x[-1],
+    "stacked": lambda p, x: p.sum(p.stack([x, x**2]) ** 2),
+    "cumulated": lambda p, x: p.sum(p.cumsum(x) ** 2),
+    "matrix times vector": lambda p, x: p.sum(p.tanh(p.dot(p.ones((3, len(x))) * 0.3, x))),
+    "quadratic form": lambda p, x: p.dot(x, p.dot(p.eye(len(x)) * 2.0, x)) + p.sum(p.cos(x)),
+    "power": lambda p, x: p.sum((x + 1.0) ** 2.5),
+    "root": lambda p, x: p.sum(p.sqrt(1 + x**2)),
+    "modulus": lambda p, x: p.sum(p.abs(x) * p.exp(x)),
+    "rolled": lambda p, x: p.mean(p.maximum(0.0, 1 - x * p.roll(x, 1)) ** 2),
+    "polynomial": lambda p, x: p.sum(1.0 + x * (2.0 + x * (3.0 + x * (4.0 + x * 5.0)))),
+}
+"""Functions of an array, each of which a call sees at another length."""
+
+_CALLS: Final = 12
+_LATER: Final = 60
+"""Calls until a function is not new any more."""
+
+
 def seconds(derivative: Callable[..., Any], f: Callable[[Any], Any], x: Any) -> float:
     """Return the CPU time of one call."""
     start = time.process_time()
@@ -153,12 +197,47 @@ def results(most: int) -> Iterator[Result]:
             yield Result(row.name, transform, *medians, ours[0], theirs[0])
 
 
+def at_new_lengths(transform: str) -> None:
+    """Print how long small functions take at new lengths, and at a length that they had often.
+
+    Of each, the lower quartile of calls: what else the machine does makes single calls slower.
+    """
+    ratios: dict[str, list[float]] = {"first": [], "later": []}
+    length = 5
+    fd.clear_caches()
+
+    def compare(kind: str, f: Callable[[Any, Any], Any], calls: int, *, grows: bool) -> None:
+        nonlocal length
+        times: list[tuple[float, float]] = []
+        for _ in range(calls):
+            length += grows
+            x = np.random.default_rng(length).uniform(0.1, 0.9, length)
+            ours = seconds(OURS[transform], partial(f, np), x)
+            times.append((ours, seconds(THEIRS[transform], partial(f, autograd_numpy), x)))
+        ours, theirs = (sorted(column)[len(column) // 4] for column in zip(*times, strict=True))
+        ratios[kind].append(ours / theirs)
+
+    for f in SMALL.values():
+        compare("first", f, 1 + _CALLS, grows=True)
+        x = np.random.default_rng(length).uniform(0.1, 0.9, length)
+        for _ in range(_LATER):
+            seconds(OURS[transform], partial(f, np), x)
+        compare("later", f, _CALLS, grows=False)
+    shown = [f"{kind} {statistics.median(found):.2f}" for kind, found in ratios.items()]
+    print(f"{transform:16s} ours / autograd's, median of {len(SMALL)}: {', '.join(shown)}")
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--most", type=int, default=100_000, help="operations of a chain")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
+    parser.add_argument("--lengths", action="store_true", help="small functions at new lengths")
     arguments = parser.parse_args()
+    if arguments.lengths:
+        for transform in OURS:
+            at_new_lengths(transform)
+        return
     print(f"{'milliseconds (the first call)':36s}{'':16s}{'funcdiff':>18s}{'autograd':>18s}  ratio")
     found = []
     with np.errstate(all="ignore"):

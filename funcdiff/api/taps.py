@@ -131,7 +131,7 @@ def _names(params: Params) -> set[str]:
 
 def _program_with_taps(recording: Recording, wanted: Sequence[Named]) -> Program:
     """Return the recorded program with all its taps, and those of checkpoints, in the open."""
-    entries, outputs, origins = recording
+    entries, outputs, origins, _ = recording
     kept = list(outputs)
     for number, (head, *_) in enumerate(entry or (None,) for entry in entries):
         if isinstance(head, Operation) and (isinstance(head.params, Tap) or _names(head.params)):

@@ -28,6 +28,11 @@ class Policy(NamedTuple):
     # functions with rules are called if all their arguments are known.  Else empty.
     on_values: str = ""
 
+    @property
+    def is_of_tape(self) -> bool:
+        """Whether a tape differentiates what is recorded, unless it comes back."""
+        return self.on_values in ("pull", "push")
+
 
 OPEN: Final = Policy()
 """A function of the user's: what comes from outside is captured."""

@@ -25,6 +25,7 @@ class Recorder(Protocol):
     state: Any
     filters: Any
     numbers: dict[tuple[Any, ArrayType], Ref]
+    derivations: list[Any]
 
     def value(self, atom: Ref, /) -> Any:
         """Return the concrete value of an atom, if there is one."""

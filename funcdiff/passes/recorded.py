@@ -19,6 +19,16 @@ LONG: Final = 1000
 """Equations from which loops are looked for: below, what is repeated runs more quickly without."""
 
 
+_ROLLED: Final = 8
+"""Of a long program with that many times fewer equations in loops, each takes some 10 µs."""
+
+
+def is_loop(recording: Recording) -> bool:
+    """Whether a recording is long, and its program with loops in it short."""
+    count = len(recording[0])
+    return count >= LONG and len(recorded(recording).equations) * _ROLLED <= count
+
+
 @memoised
 def recorded(recording: Recording) -> Program:
     """Return the program of a recording: if it is long and nobody reads it, with loops in it."""

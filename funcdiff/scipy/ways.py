@@ -132,7 +132,7 @@ class Ways:
             types=self._types,
             decisions=Decisions,
         )
-        entries, outputs, origins = trace.recording
+        entries, outputs, origins, _ = trace.recording
         decided = tuple(decision.atom for decision in trace.decisions)
         return Way(
             program_of(entries, (*outputs, *decided), origins), trace.captures, trace.structure,

@@ -502,3 +502,15 @@ def test_an_attempt_tells_failures_of_ours_from_others() -> None:
     with np.errstate(all="ignore"):
         assert tape.attempt(lambda: np.exp(np.float64(1e4))) is None
         assert np.exp(np.float64(1e4)) == np.inf  # outside everything is as it was
+
+
+def test_long_derivatives_of_elementwise_operations_serve_arrays_of_all_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FUNCDIFF_CHECK", "1")
+    shapes: list[tuple[int, ...]] = [(n,) for n in range(30)]
+    for shape in [*shapes, (2, 3), (1, 4), (), (3, 0)]:
+        x = np.linspace(0.1, 0.9, int(np.prod(shape))).reshape(shape)
+        found = fd.grad(lambda x: np.sum(np.hypot(x, 2.0 - x)))(x)
+        np.testing.assert_allclose(found, (2 * x - 2) / np.hypot(x, 2 - x), rtol=1e-13)
+        assert found.shape == shape

@@ -119,8 +119,63 @@ def _hessians(total: Callable[..., Any], places: tuple[int, ...]) -> dict[str, C
     }
 
 
+# ---- products of Hessians and vectors ------------------------------------------------------------
+
+
+def assert_products_agree(f: Function, xs: Sequence[Any]) -> None:
+    """Require that all ways to the product of the Hessian of a sum and a vector give the same.
+
+    The arguments and results may be complex: a gradient of theirs is a direction of ascent.
+    """
+    with np.errstate(all="ignore"):
+        ys = [y for y in map(np.asarray, f(*xs)) if y.dtype.kind in "fc"]
+        if not (xs and ys):
+            return
+        ts = tuple([(np.cos(k + np.asarray(x).real) + 0 * x)[()] for k, x in enumerate(xs)])
+        expected = None
+        for name, derive in _products(_weighted(f, weights(ys)), ts).items():
+            fd.clear_caches()
+            for k in range(1, CALLS + 1):
+                found = [np.asarray(g) for g in derive(*xs)]
+                expected = expected or found
+                for g, e, x in zip(found, expected, xs, strict=True):
+                    assert g.dtype == np.asarray(x).dtype
+                    _compare(f"{name}, call {k}", g, e, [*xs, *expected])
+
+
+def _products(total: Callable[..., Any], ts: tuple[Any, ...]) -> dict[str, Callable[..., Any]]:
+    places = tuple(range(len(ts)))
+    gradient, with_value = fd.grad(total, places), fd.value_and_grad(total, places)
+
+    def along(gs: Sequence[Any]) -> Any:
+        return sum(np.sum(np.real(g * np.conj(t))) for g, t in zip(gs, ts, strict=True))
+
+    def many(*xs: Any) -> list[Any]:
+        products = fd.vmap(lambda *us: fd.jvp(gradient, xs, us)[1])
+        return [g[1] for g in products(*[np.stack([x, t]) for x, t in zip(xs, ts, strict=True)])]
+
+    def at_many(*xs: Any) -> list[Any]:
+        products = fd.vmap(lambda *ys: fd.jvp(gradient, ys, ts)[1])
+        return [g[1] for g in products(*[np.stack([x, x]) for x in xs])]
+
+    ways: dict[str, Callable[..., Any]] = {
+        "forward over reverse": lambda *xs: fd.jvp(gradient, xs, ts)[1],
+        "reverse over forward": fd.grad(lambda *xs: np.real(fd.jvp(total, xs, ts)[1]), places),
+        "reverse over reverse": fd.grad(lambda *xs: along(gradient(*xs)), places),
+        "reverse over value": fd.grad(lambda *xs: along(with_value(*xs)[1]), places),
+        "linearized": lambda *xs: fd.linearize(gradient, *xs)[1](*ts),
+        "pulled back": lambda *xs: fd.vjp(gradient, *xs)[1](ts),
+        "many vectors": many,
+        "many points": at_many,
+    }
+    return {**ways, **{f"{way}, jit": fd.jit(ways[way]) for way in list(ways)[:3]}}
+
+
 def _weighted(f: Function, cotangents: Sequence[Any]) -> Callable[..., Any]:
-    return lambda *xs: sum(np.sum(w * y) for w, y in zip(cotangents, f(*xs), strict=True))
+    return lambda *xs: sum(
+        np.sum(np.real(w * y))
+        for w, y in zip(cotangents, (y for y in f(*xs) if y.dtype.kind in "fc"), strict=True)
+    )
 
 
 def _compare_calls(

@@ -10,7 +10,7 @@ import pytest
 
 from funcdiff import pytree
 from funcdiff.numpy.border.promotion import array
-from tests.properties.every_way import assert_every_way_agrees, of_parts
+from tests.properties.every_way import assert_every_way_agrees, assert_products_agree, of_parts
 from tests.rules.sample import PRIMITIVE, Sample
 from tests.rules.test_rules import NAMED
 
@@ -36,3 +36,13 @@ def test_all_ways_to_the_jacobian_and_some_hessians_of_a_sample_agree(
 ) -> None:
     order = entry.order if one_in(8) else 1
     assert_every_way_agrees(*of_parts(*of_floats(entry)), order=order)
+
+
+SMOOTH = {name: entry for name, entry in NAMED.items() if entry.order > 1}
+
+
+@pytest.mark.thinned(160)
+@pytest.mark.sampled(5, kind=PRIMITIVE)
+@pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
+def test_all_ways_to_products_of_the_hessian_of_a_sample_and_a_vector_agree(entry: Sample) -> None:
+    assert_products_agree(*of_floats(entry))

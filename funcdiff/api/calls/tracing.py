@@ -123,6 +123,11 @@ class Trace(NamedTuple):
             self.structure is pytree.LEAF or self.structure.is_labelled
         )
 
+    @property
+    def first_values(self) -> Sequence[Any]:
+        """The values of the first variables, if the program has all of these."""
+        return () if self.recording[3] else self.evaluated
+
     def rebuild(self, values: Sequence[Any]) -> Any:
         """Return the result with these values of its outputs."""
         return rebuild(self.structure, self.numeric, values, self.others)

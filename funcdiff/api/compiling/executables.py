@@ -240,7 +240,7 @@ _WINDOW: Final = 128
 
 def program_of_trace(trace: Trace) -> Program:
     """Return the program of a trace; what it decided by is among its outputs, and comes last."""
-    entries, outputs, origins = trace.recording
+    entries, outputs, origins, _ = trace.recording
     return simplify(program_of(entries, (*outputs, *(d.atom for d in trace.decisions)), origins))
 
 

@@ -6,28 +6,37 @@ is derived, and is faster from then on.  The results are the same, but for round
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
-import numpy as np
-
-from funcdiff.api.calls.inputs import type_of
+from funcdiff.api.calls.inputs import as_tracers, type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run, split_residuals
 from funcdiff.api.derivatives.programs import (
     LinearPrograms,
+    gradient_alone,
     gradient_program,
     jvp_program,
     linearize_programs,
     vjp_programs,
 )
 from funcdiff.backend import checking
+from funcdiff.backend.tape.on_values import ON_VALUES, Arithmetic
+from funcdiff.backend.tape.steps import NeedsProgramError
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite, comes_back
+from funcdiff.backend.tape.traced import TRACED, goes_by_tape
 from funcdiff.core.late import computed
+from funcdiff.core.origins import reader
 from funcdiff.core.program import Program
+from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.recording.entries import Derivation
+from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.running.evaluate import copy_aliased
 from funcdiff.core.running.memo import Memoised
 from funcdiff.core.tracer import any_traced
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import FuncdiffError
+from funcdiff.numpy.memory import views
+from funcdiff.passes.recorded import is_loop
 
 MOST_VECTORS: Final = 32
 """A linear map is applied to so many vectors by a tape, and to others by its program."""
@@ -47,28 +56,73 @@ def gradient(
     None if the program is to be derived: here, and of the functions below.
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
-    if not trace.is_alone or not is_new(gradient_program, trace, operands, count, **kind):
+    if not trace.is_alone:
         return None
     type_ = trace.outputs[0].type
     if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):
         return None
 
-    def by_tape() -> list[Any]:
-        tape = Tape(trace.recording, count, operands)
-        cts = tape.pull([np.ones(type_.shape, type_.dtype)[()]])
-        check_finite(cts)
+    def by_tape(arithmetic: Arithmetic, xs: Sequence[Any]) -> list[Any]:
+        tape = Tape(trace.recording, count, xs, arithmetic)
+        cts = tape.pull([arithmetic.full(1, type_)])
         if not holomorphic:
             cts = list(map(_conjugate, cts))
         return [
-            *fill_zeros(cts, tape.input_types[:count]),
+            *fill_zeros(cts, tape.input_types[:count], arithmetic),
             *(tape.outputs if wants_value else tape.outputs[1:]),
         ]
 
+    of = trace.recording, count, tuple(kind.items())
+    if any_traced(operands):
+        return record_by_tape(trace, operands, by_tape, gradient_alone, of)
+    if not is_new(gradient_program, trace, operands, count, **kind):
+        return None
     return verify_results(
-        attempt(by_tape),
-        lambda: (gradient_program(trace.recording, count, **kind)[0], ()),
+        attempt(_finite, by_tape, operands, slice(count)),
+        lambda: (gradient_alone(*of), ()),
         operands,
     )
+
+
+ByTape: TypeAlias = Callable[[Arithmetic, Sequence[Any]], list[Any]]
+"""What a tape computes of operands with an arithmetic."""
+
+
+def _finite(by_tape: ByTape, operands: Sequence[Any], derivatives: slice) -> list[Any]:
+    """Return what a tape computes of values; derivatives are finite, or the program decides."""
+    results = by_tape(ON_VALUES, operands)
+    check_finite(results[derivatives])
+    return results
+
+
+def record_by_tape(
+    trace: Trace,
+    operands: Sequence[Any],
+    by_tape: ByTape,
+    derive: Callable[..., Program],
+    of: tuple[Hashable, ...],
+) -> list[Any] | None:
+    """Record what a tape computes where a tape will differentiate it: once, that is less work.
+
+    `derive(*of)` is the program of the same results, which counts in all other respects.  None if
+    it has to be used here as well: of a long loop it takes less time to find than all turns do.
+    """
+    builder = current_builder()
+    if builder is None or not builder.policy.is_of_tape or reader.get() is not None:
+        return None
+    if trace.calls or not goes_by_tape(trace.recording[0]) or is_loop(trace.recording):
+        return None
+    xs = as_tracers(operands)
+    refs = tuple(map(builder.ref, xs))
+    start = len(builder.entries)
+    try:
+        results = quiet(by_tape, TRACED, xs)
+    except (NeedsProgramError, FuncdiffError):  # which the program raises, too
+        return None
+    made, stop = tuple(map(builder.ref, results)), len(builder.entries)
+    if stop > start:
+        builder.derivations.append(Derivation(start, stop, refs, made, derive, of))
+    return list(map(views.fresh, results))
 
 
 class _Derived(NamedTuple):
@@ -109,7 +163,7 @@ class LinearMap:
         self._types = types if kind is PULLBACK else [y.type for y in trace.outputs]
         self._tape: Tape | None = None
         self._calls = 0
-        self._evaluated = {"evaluated": len(trace.evaluated)} if trace.evaluated else {}
+        self._evaluated = {"evaluated": len(trace.first_values)} if trace.first_values else {}
         derived = kind.programs.peek(trace.recording, *self._size, **self._evaluated)
         if derived is None and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
@@ -153,7 +207,7 @@ class LinearMap:
     def _programs(self) -> _Derived:
         """The programs, and what the first of them computes."""
         programs = self._kind.programs(self._trace.recording, *self._size, **self._evaluated)
-        known = [self._trace.evaluated[k] for k in programs.known] if self._evaluated else []
+        known = [self._trace.first_values[k] for k in programs.known] if self._evaluated else []
         results = run(programs.primal, [*self._operands, *known], self._trace)
         outputs, residuals = split_residuals(results, self._trace)
         return _Derived(programs, outputs, residuals)
@@ -177,20 +231,22 @@ def pushforward(
     trace: Trace, operands: Sequence[Any], tangents: Sequence[Any], results: int
 ) -> list[Any] | None:
     """Return what `jvp_program` computes: all outputs, and the tangents of the first ones."""
-    if not is_new(jvp_program, trace, [*operands, *tangents], len(tangents), results):
-        return None
+    count, given = len(tangents), [*operands, *tangents]
 
-    def by_tape() -> list[Any]:
-        tape = Tape(trace.recording, len(tangents), operands)
-        pushed = tape.push(tangents)[:results]
-        check_finite(pushed)
+    def by_tape(arithmetic: Arithmetic, xs: Sequence[Any]) -> list[Any]:
+        tape = Tape(trace.recording, count, xs[: len(operands)], arithmetic)
+        pushed = tape.push(xs[len(operands) :])[:results]
         types = [y.type for y in trace.outputs[:results]]
-        return [*tape.outputs, *fill_zeros(pushed, types)]
+        return [*tape.outputs, *fill_zeros(pushed, types, arithmetic)]
 
+    of = trace.recording, count, results
+    if any_traced(given):
+        return record_by_tape(trace, given, by_tape, jvp_program, of)
+    if not is_new(jvp_program, trace, given, count, results):
+        return None
+    tangents_of = slice(len(trace.recording[1]), None)
     return verify_results(
-        attempt(by_tape),
-        lambda: (jvp_program(trace.recording, len(tangents), results), ()),
-        [*operands, *tangents],
+        attempt(_finite, by_tape, given, tangents_of), lambda: (jvp_program(*of), ()), given
     )
 
 
@@ -221,10 +277,12 @@ def verify_results(
     return copy_aliased(results, operands)
 
 
-def fill_zeros(xs: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+def fill_zeros(
+    xs: Sequence[Any], types: Sequence[ArrayType], arithmetic: Arithmetic = ON_VALUES
+) -> list[Any]:
     """Return tangents or cotangents with zeros in the place of None."""
     pairs = zip(xs, types, strict=True)
-    return [np.zeros(t.shape, t.dtype)[()] if x is None else x for x, t in pairs]
+    return [arithmetic.full(0, t) if x is None else x for x, t in pairs]
 
 
 def _conjugate(x: Any) -> Any:

@@ -152,7 +152,7 @@ def gradient_function(
     def compute(call: SplitCall, on_values: str) -> Computed:
         inputs, trace = call.inputs, call.trace(nested_policy(on_values=on_values), has_aux=has_aux)
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
-        asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
+        asked = {**kind, "evaluated": len(trace.first_values)} if trace.first_values else kind
         derived = gradient_program.peek(trace.recording, count, **asked)
         if check is not None and derived is None:
             check(inputs, trace)
@@ -163,7 +163,7 @@ def gradient_function(
                 raise _unsuitable(
                     selection, trace, output, holomorphic=holomorphic, elementwise=bool(check)
                 )
-            operands += [trace.evaluated[k] for k in known]
+            operands += [trace.first_values[k] for k in known]
             results = run(program, operands, trace)
         return Computed(trace, results, slice(count))
 

@@ -49,7 +49,7 @@ def _shape_of(trace: Trace) -> Trace:
     """Return what a trace tells of the result, without what was recorded."""
     outputs: list[Any] = [_Output(y.type) for y in trace.outputs]
     return trace._replace(
-        recording=((), (), None), captures=[], locate=nowhere, outputs=outputs, calls=None,
+        recording=((), (), None, ()), captures=[], locate=nowhere, outputs=outputs, calls=None,
         rule_calls=None, aux=None, decisions=(), evaluated=(),
     )  # fmt: skip
 

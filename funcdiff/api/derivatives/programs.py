@@ -164,6 +164,13 @@ def gradient_program(
         return Gradient(builder.program(outputs), type_, known)
 
 
+def gradient_alone(recording: Recording, count: int, kind: tuple[tuple[str, bool], ...]) -> Program:
+    """Return the program of a gradient that exists; `kind` has the options by name."""
+    program = gradient_program(recording, count, **dict(kind)).program
+    assert program is not None
+    return program
+
+
 @memoised
 def derivative_program(recording: Recording, place: int, n: int, results: int) -> Program:
     """Derive the n-th derivatives of the first `results` outputs by one scalar input.

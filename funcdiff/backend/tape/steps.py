@@ -13,14 +13,15 @@ from itertools import compress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import funcdiff.passes as passes
-from funcdiff.core.atoms import Atom, Literal, Var, literal
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import HOISTING, SHARED
-from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Program, atoms_in_use, equation
+from funcdiff.core.primitive import Operation, Params, Primitive, operation
+from funcdiff.core.program import Program, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
-from funcdiff.core.running.walk import maker, operands_of
+from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.walk import inline, maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import Choice, Directed, Settling
 from funcdiff.space import instantiate
@@ -37,17 +38,21 @@ _MOST: Final = 12
 """Equations of a program that holds on to its values until it returns."""
 
 
-def closure(program: Program) -> Callable[..., Sequence[Any]]:
-    """Return a function that computes what the interpreter does; a long program stays there."""
+def closure(program: Program, shape: tuple[int, ...] | None = None) -> Callable[..., Sequence[Any]]:
+    """Return a function that computes what the interpreter does; a long program stays there.
+
+    With a `shape`, the program is elementwise, and the function is for arrays of that shape.
+    """
     program = as_run(program)
     if len(program.equations) > _MOST:
-        return Executable(program)
+        return Executable(program if shape is None else with_shape(program, shape)).interpret
     constants: list[Any] = []
 
     def name(atom: Atom) -> str:
         if isinstance(atom, Var):
             return f"x{atom.number}"
-        constants.append(atom.array)
+        filled = atom if shape is None else Literal(atom.value, atom.type.with_shape(shape))
+        constants.append(filled.array)
         return f"c{len(constants) - 1}"
 
     lines = [
@@ -87,7 +92,8 @@ class NeedsProgramError(Exception):
 class Step(NamedTuple):
     """The derivative of an operation."""
 
-    # From operands, results, and tangents or cotangents, to the cotangents or tangents.
+    # From operands, results, and tangents or cotangents, to the cotangents or tangents; that of
+    # an elementwise operation is for arrays of another shape (see `with_shape`).
     program: Program
     run: Callable[..., Sequence[Any]]  # computes it
     places: tuple[int, ...]  # indices of operands or results with tangents or cotangents
@@ -98,9 +104,9 @@ class Step(NamedTuple):
     add: Callable[..., Any] | None = None
 
 
-Steps: TypeAlias = dict[tuple[Any, ...], Any]
+Steps: TypeAlias = dict[tuple[Mask, Mask | None], "Step"]
 """The derivatives of an operation, by which operands are active and which results have cotangents,
-None for tangents: steps and, with a third entry, programs of numbers."""
+None for tangents."""
 
 
 def pull_step(op: Operation, active: Mask, present: Mask) -> Step:
@@ -123,41 +129,67 @@ def _steps(op: Operation) -> Steps:
 
 
 def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
-    facts, shape = op.primitive.facts, op.operands[0].shape
-    found = None
-    if op.primitive.pointwise and op.params is NONE and shape:
-        numbers = tuple([t.with_shape(()) for t in op.operands])
-        number = operation(op.primitive, NONE, numbers)  # whose derivative serves for all shapes
-        steps, key = _steps(number), (active, present, "numbers")
-        derived: Derived | None = steps.get(key)
-        if derived is None:
-            derived = steps[key] = _derive(number, active, present)
-        found = _step(derived._replace(program=_spread(derived.program, shape)))
-    elif facts.model is not None:
-        model = operation(op.primitive, facts.model(op.params), op.operands)
-        if model is not op:
-            step = _steps(model).get((active, present)) or _keep(model, active, present)
-            found = _move(step, model.params, op.params)
+    model, found = _model(op), None
+    if model is not op:
+        step = _steps(model).get((active, present)) or _keep(model, active, present)
+        found = _fit(step, model, op)
     if found is None:
-        found = _step(_derive(op, active, present))
+        program, places, adds = _derive(op, active, present)
+        found = _step(program, closure(program), places, adds)
     _steps(op)[active, present] = found
     return found
 
 
-def _spread(program: Program, shape: tuple[int, ...]) -> Program:
-    """Return a program of elementwise operations for arrays, given that for numbers."""
-    atoms = atoms_in_use(program).union(program.inputs, *[eq.results for eq in program.equations])
-    wide: dict[Atom, Any] = {
-        x: Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
-        else literal(x.value, x.type.with_shape(shape))
-        for x in atoms
-    }  # fmt: skip
+def _step(
+    program: Program,
+    run: Callable[..., Sequence[Any]],
+    places: tuple[int, ...],
+    adds: tuple[Primitive[Any], Params] | None,
+) -> Step:
+    if adds is None:
+        return Step(program, run, places)
+    in_place = adds[0].implementation.in_place
+    assert in_place is not None
+    return Step(program, run, places, adds, in_place(adds[1]))
+
+
+def _model(op: Operation) -> Operation:
+    """Return the operation from whose derivative that of this one follows: itself, or another."""
+    primitive, params, types = op.primitive, op.params, op.operands
+    if primitive.pointwise and types[0].shape != ():
+        types = tuple([t.with_shape((3,)) for t in types])  # of one element a sum is no equation
+    elif primitive.facts.model is not None:
+        params = primitive.facts.model(params)
+    return operation(primitive, params, types)
+
+
+def _fit(step: Step, model: Operation, op: Operation) -> Step | None:
+    """Return the derivative of an operation, given that of its model; None if it is another."""
+    if op.operands == model.operands:
+        return _move(step, model.params, op.params)
+    equations = step.program.equations
+    if step.adds or not all(eq.primitive.pointwise for eq in equations):
+        return None
+    if not any(isinstance(x, Literal) for eq in equations for x in eq.operands):
+        return step
+    return step._replace(run=closure(step.program, op.operands[0].shape))
+
+
+@memoised
+def with_shape(program: Program, shape: tuple[int, ...]) -> Program:
+    """Return the program of a step for arrays of a shape, given that for another."""
+    if program.inputs[0].type.shape == shape:
+        return program
 
     def of(atoms: Sequence[Atom]) -> tuple[Any, ...]:
-        return tuple(map(wide.__getitem__, atoms))
+        return tuple([
+            Var(x.number, x.type.with_shape(shape)) if isinstance(x, Var)
+            else Literal(x.value, x.type.with_shape(shape))
+            for x in atoms
+        ])  # fmt: skip
 
     equations = [
-        equation(eq.operation.primitive, eq.operation.params, of(eq.operands), of(eq.results))
+        equation(eq.primitive, eq.params, of(eq.operands), of(eq.results))
         for eq in program.equations
     ]
     return Program(of(program.inputs), tuple(equations), of(program.outputs))
@@ -179,11 +211,9 @@ def _move(step: Step, model: Params, params: Params) -> Step | None:
         ]
         program = Program(program.inputs, tuple(moved), program.outputs)
         run = closure(program)
-    if head is None:
-        return Step(program, run, step.places)
-    if head[1] == model:
+    if head is not None and head[1] == model:
         head = head[0], params
-    return Step(program, run, step.places, head, _in_place(*head))
+    return _step(program, run, step.places, head)
 
 
 def is_of_arrays(op: Operation) -> bool:
@@ -207,12 +237,13 @@ class Derived(NamedTuple):
 
 def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
     """Linearize the operation in its operands and results, and transpose that for cotangents."""
-    if not is_of_arrays(op) or op.primitive.facts.spectral:
-        raise NeedsProgramError
+    _check(op)
+    found = _one_equation(op, active) if present is None and _is_linear(op, active) else None
+    if found is not None:
+        return found
     with Builder("step", SHARED) as builder:
-        linear, residuals = _linearize(op, active, builder)
-        if any(_asks(eq.params, forward=present is None) for eq in linear.equations):
-            raise NeedsProgramError
+        xs = _operands(op, builder)
+        linear, residuals = linear_part(op, active, xs, forward=present is None)
         moving, known = (True,) * sum(active), (False,) * len(residuals)
         if present is None:
             ts = map(builder.input, compress(op.operands, active))
@@ -221,30 +252,67 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
             linear = transpose.__wrapped__(linear, moving + known, present)
             cts = map(builder.input, compress(op.results, present))
             flags, operands = known + (True,) * sum(present), [*residuals, *cts]
-        outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
+        if len(linear.equations) == 1 and _is_linear(op, active):
+            outputs = inline(linear, operands)
+        else:
+            outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
         places = range(len(outputs)) if present is None else compress(range(len(active)), active)
         return _drop_zeros(builder, outputs, places, adds_up=present is not None)
 
 
-def _asks(params: Params, *, forward: bool) -> bool:
-    """Whether a derivative may have to ask the other mode, which takes the whole program."""
-    if forward:
-        return isinstance(params, Choice)
-    return isinstance(params, Settling) or (isinstance(params, Directed) and params.checks)
+def _check(op: Operation) -> None:
+    """Raise NeedsProgramError for an operation whose derivative the whole program decides."""
+    if not is_of_arrays(op) or op.primitive.facts.spectral:
+        raise NeedsProgramError
 
 
-def _linearize(op: Operation, active: Mask, builder: Builder) -> tuple[Program, list[Tracer]]:
-    """Return ``(*tangents, *residuals) -> tangents``, and the residuals.
-
-    Operands and results become inputs of the builder, which records what is computed of them.
-    """
+def _operands(op: Operation, builder: Builder) -> list[Tracer]:
+    """Return inputs for the operands; those for the results are found when it is recorded."""
     xs = [builder.input(t) for t in op.operands]
     builder.know(op, [x.atom for x in xs])
+    return xs
+
+
+def _one_equation(op: Operation, active: Mask) -> Derived | None:
+    """Return the tangents if they take one equation, as of most linear operations."""
+    with Builder("step", SHARED) as builder:
+        xs = _operands(op, builder)
+        ts = [builder.input(t) if on else None for t, on in zip(op.operands, active, strict=True)]
+        tangents = push_operation(op, xs, ts, split=True)[1]
+        program = _check_settled(
+            builder.program(map(instantiate, tangents, op.results)), forward=True
+        )
+    places = tuple(range(op.result_count))
+    return Derived(program, places, None) if len(program.equations) == 1 else None
+
+
+def linear_part(
+    op: Operation, active: Mask, xs: Sequence[Tracer], *, forward: bool
+) -> tuple[Program, Sequence[Tracer]]:
+    """Return ``(*tangents, *residuals) -> tangents``, and the residuals, computed of operands."""
+    _check(op)
     with Builder("step", HOISTING) as inner:
         ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         tangents = push_operation(op, xs, ts, split=True)[1]
         linear = inner.program(map(instantiate, tangents, op.results))
-    return linear, inner.captures
+    return _check_settled(linear, forward=forward), inner.captures
+
+
+def _check_settled(program: Program, *, forward: bool) -> Program:
+    """Return a linear program if it does not ask the other mode, which takes the whole program.
+
+    See `passes.choices`; and how equal eigenvalues are used is known of all of their uses.
+    """
+    for p in [eq.params for eq in program.equations if isinstance(eq.params, Choice)]:
+        if forward or isinstance(p, Settling) or (isinstance(p, Directed) and p.checks):
+            raise NeedsProgramError
+    return program
+
+
+def _is_linear(op: Operation, active: Mask) -> bool:
+    """Whether an operation is linear in its active operands together."""
+    linear, places = op.primitive.facts.linear, range(len(active))
+    return linear is not None and tuple(compress(places, active)) == tuple(places[linear])
 
 
 def _drop_zeros(
@@ -256,21 +324,17 @@ def _drop_zeros(
         if not (isinstance(y.atom, Literal) and y.atom.value == 0)
     ]  # fmt: skip
     ys, adds = [y for _, y in kept], None
-    head = maker(ys[0]) if adds_up and len(ys) == 1 else None
-    if head is not None and head.primitive.facts.elements == "added":
-        base, *values = operands_of(ys[0], head)
-        if isinstance(base.atom, Literal) and base.atom.value == 0:
-            ys, adds = values, (head.primitive, head.params)
+    parts = sum_parts(ys[0]) if adds_up and len(ys) == 1 else None
+    if parts is not None:
+        head, ys = parts
+        adds = head.primitive, head.params
     return Derived(builder.program(ys), tuple([place for place, _ in kept]), adds)
 
 
-def _step(derived: Derived) -> Step:
-    program, places, adds = derived
-    return Step(program, closure(program), places, adds, None if adds is None else _in_place(*adds))
-
-
-def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:
-    variant = primitive.implementation.in_place
-    assert variant is not None
-    function: Callable[..., Any] = variant(params)
-    return function
+def sum_parts(y: Tracer) -> tuple[Operation, list[Tracer]] | None:
+    """Return the operation and the values that it adds to zeros, if that is what makes `y`."""
+    head = maker(y)
+    if head is None or head.primitive.facts.elements != "added":
+        return None
+    base, *values = operands_of(y, head)
+    return (head, values) if isinstance(base.atom, Literal) and base.atom.value == 0 else None

@@ -16,12 +16,8 @@ import numpy as np
 
 import funcdiff.passes as passes
 from funcdiff.backend import checking
-from funcdiff.backend.tape.steps import (
-    NeedsProgramError,
-    is_of_arrays,
-    pull_step,
-    push_step,
-)
+from funcdiff.backend.tape.on_values import ON_VALUES, Arithmetic
+from funcdiff.backend.tape.steps import NeedsProgramError, is_of_arrays
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.entries import Recording, live_variables
@@ -49,11 +45,20 @@ _ALONE: Final = (True,)
 
 
 class Tape:
-    """The values of a recording, and the operations that its derivative by `count` inputs needs."""
+    """The values of a recording, and the operations that its derivative by `count` inputs needs.
 
-    def __init__(self, recording: Recording, count: int, inputs: Sequence[Any]) -> None:
-        self._entries, self._outputs, _ = recording
-        self._count = count
+    The values are those of an arithmetic: numbers, or what another trace records.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        count: int,
+        inputs: Sequence[Any],
+        arithmetic: Arithmetic = ON_VALUES,
+    ) -> None:
+        self._entries, self._outputs = recording[:2]
+        self._count, self._arithmetic = count, arithmetic
         # By variable; None where the outputs do not need it.
         self.values: list[Any] = [None] * len(self._entries)
         self._is_active = [False] * len(self._entries)
@@ -62,7 +67,8 @@ class Tape:
         self._tape: list[_Entry] = []
         self._run(inputs)
         self.outputs = [
-            r.array if isinstance(r, Literal) else self.values[r] for r in self._outputs
+            arithmetic.constant(r) if isinstance(r, Literal) else self.values[r]
+            for r in self._outputs
         ]
         # Which outputs depend on the differentiated inputs.
         self.depends = [type(r) is int and self._is_active[r] for r in self._outputs]
@@ -70,7 +76,8 @@ class Tape:
     def _run(self, inputs: Sequence[Any]) -> None:
         values, is_active = self.values, self._is_active
         given = iter(inputs)
-        needed = live_variables(self._entries, self._outputs)
+        needed, arithmetic = live_variables(self._entries, self._outputs), self._arithmetic
+        constant, run = arithmetic.constant, arithmetic.run
         operands: Sequence[Any]
         active: Mask
         for number, entry in enumerate(self._entries):
@@ -92,9 +99,9 @@ class Tape:
                 operands = (values[ref],)
                 active = _ALONE if is_active[ref] else ()
             else:
-                operands = [values[r] if type(r) is int else r.array for r in entry[1:]]
+                operands = [values[r] if type(r) is int else constant(r) for r in entry[1:]]
                 active = tuple([type(r) is int and is_active[r] for r in entry[1:]])
-            results = op.run(*operands)
+            results = run(op, operands)
             if op.result_count == 1:
                 values[number] = results
                 if True in active and op.result.differentiable:
@@ -113,10 +120,11 @@ class Tape:
         `cotangents` are those of the first outputs; None for an output without one.
         """
         gathered: list[Any] = [None] * len(self.values)
+        pull, add = self._arithmetic.pull, self._arithmetic.add
         for output, ct, depends in zip(self._outputs, cotangents, self.depends, strict=False):
             if depends and ct is not None and isinstance(output, int):
                 before = gathered[output]
-                gathered[output] = ct if before is None else before + ct
+                gathered[output] = ct if before is None else add(before, ct)
         ours: set[int] = set()  # whose cotangents are in memory of our own
         for entry, number, active, operands, results in reversed(self._tape):
             op: Operation = entry[0]
@@ -125,7 +133,7 @@ class Tape:
                 if ct is None:
                     continue
                 gathered[number] = None
-                step = pull_step(op, active, _ALONE)
+                step = pull(op, active, _ALONE)
                 cts = step.run(*operands, *results, ct)
             else:
                 after = number + op.result_count
@@ -134,7 +142,7 @@ class Tape:
                 if True not in present:
                     continue
                 gathered[number:after] = [None] * op.result_count
-                step = pull_step(op, active, present)
+                step = pull(op, active, present)
                 cts = step.run(*operands, *results, *(ct for ct in given if ct is not None))
             if step.add is not None:
                 number, type_ = entry[1 + step.places[0]], op.operands[step.places[0]]
@@ -149,12 +157,13 @@ class Tape:
             for place, ct in zip(step.places, cts, strict=True):
                 number = entry[1 + place]
                 before = gathered[number]
-                gathered[number] = ct if before is None else before + ct
+                gathered[number] = ct if before is None else add(before, ct)
         return [gathered[number] for number in self._inputs[: self._count]]
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of the outputs for those of the inputs; None is a zero."""
         moving: list[Any] = [None] * len(self.values)
+        push = self._arithmetic.push
         for number, t in zip(self._inputs, tangents, strict=False):
             moving[number] = t
         # what depends on the inputs has tangents, up to here
@@ -164,7 +173,7 @@ class Tape:
                 active = tuple([type(r) is int and moving[r] is not None for r in entry[1:]])
                 if True not in active:
                     continue
-            step = push_step(entry[0], active)
+            step = push(entry[0], active)
             if len(active) == 1:
                 ts = step.run(*operands, *results, moving[entry[1]])
             else:
@@ -219,10 +228,7 @@ def are_finite(values: Sequence[Any]) -> bool:
 
 
 _SIGHTS_OF_A_LOOP: Final = 6
-_ROLLED: Final = 8
-"""A long program is derived after so many sights if, with loops, it has that many times fewer
-equations: of those it has without them, each then takes some 10 µs.
-"""
+"""A long program of few equations with loops is derived after so many sights."""
 
 _NEW: Final = 128
 """Operations that may be new: the derivative of one takes some 250 µs, until it is known."""
@@ -243,11 +249,7 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
     if _has_new_operations(entries):
         return True
     often = runs_before([entry[0].size for entry in entries if entry], len(entries))
-    if seen > often:
-        return True
-    if seen <= _SIGHTS_OF_A_LOOP or len(entries) < passes.recorded.LONG:
-        return False
-    return len(passes.recorded.recorded(recording).equations) * _ROLLED <= len(entries)
+    return seen > often or (seen > _SIGHTS_OF_A_LOOP and passes.recorded.is_loop(recording))
 
 
 def _has_new_operations(entries: Sequence[Entry]) -> bool:

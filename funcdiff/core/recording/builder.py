@@ -21,7 +21,7 @@ from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import snapshot
 from funcdiff.core.recording.concrete import Calls, Values
-from funcdiff.core.recording.entries import Recording, first_result, program_of
+from funcdiff.core.recording.entries import Derivation, Recording, first_result, program_of
 from funcdiff.core.recording.quiet import error_state, errors_are_heard, without_warnings
 from funcdiff.core.recording.snapshot import Lent, Snapshots
 from funcdiff.core.scope import current, innermost
@@ -102,6 +102,7 @@ class Builder:
         self.refused: tuple[type[Exception], str] | None = None
         self.layouts: list[tuple[Ref, int, Any]] = []
         self.exports = False
+        self.derivations: list[Derivation] = []
         self._captured: dict[tuple[Any, Ref], Ref] = {}
         self._outside: dict[int, Any] = {}
         self.values = Values(name, self.entries)
@@ -308,12 +309,12 @@ class Builder:
     def recording(self, outputs: Iterable[Tracer]) -> Recording:
         """Return the entries and outputs as one hashable value."""
         refs = tuple(map(self.ref, outputs))  # first: an output from outside becomes an input
-        return tuple(self.entries), refs, self._origins()
+        return tuple(self.entries), refs, self._origins(), tuple(self.derivations)
 
     def program(self, outputs: Iterable[Tracer]) -> Program:
         """Return the program that computes `outputs`, without what they do not need."""
         refs = tuple(map(self.ref, outputs))
-        return program_of(tuple(self.entries), refs, self._origins())
+        return program_of(tuple(self.entries), refs, self._origins(), self.derivations)
 
     def _origins(self) -> Origins | None:
         entries = self.entries

@@ -14,13 +14,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.atoms import Entry, Literal, Ref
+from funcdiff.core.late import late
 from funcdiff.core.origins import LocatedEntries, Place
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording.entries import operands_needed
+from funcdiff.core.recording.entries import Derivation, operands_needed
 from funcdiff.core.scope import setting
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
+
+executable: Final = late("funcdiff.core.running.evaluate", "executable")
 
 
 class _Call(NamedTuple):
@@ -174,8 +177,12 @@ class Values:
         if atom in self.results:
             return self.results[atom]
         values = self._values
+        derivations = {d.start: d for d in builder.derivations}
         for number in range(len(values), atom + 1):
             if number < len(values):  # a further result of the equation before
+                continue
+            if number in derivations:
+                self._compute(derivations[number])
                 continue
             op, *refs = self._entries[number]
             if isinstance(op, ArrayType):
@@ -200,6 +207,19 @@ class Values:
                 "or leave jit out."
             )
         return found
+
+    def _compute(self, derivation: Derivation) -> None:
+        """Compute the results of a derivative by its program, not by its entries."""
+        values = self._values
+        for number in range(derivation.start, derivation.stop):
+            is_input = self._entries[number] and isinstance(self._entries[number][0], ArrayType)
+            values.append(self._input_value(number) if is_input else _UNKNOWN)
+        operands = list(map(self._value_of, derivation.operands))
+        if not any(x is _UNKNOWN for x in operands):
+            found = executable(derivation.program)(*operands)
+            for ref, y in zip(derivation.results, found, strict=True):
+                if type(ref) is int and ref >= derivation.start:
+                    values[ref] = y
 
     def constant(self, atom: Ref, builder: Recorder) -> Any:
         """Return the value of an atom that is computed from no argument; None of another.

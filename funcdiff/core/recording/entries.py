@@ -7,29 +7,59 @@ Entry ``i`` of the list defines variable ``i`` and is
   variable or a `Literal`,
 - ``()`` for each further result.
 
+A derivative that was taken within the trace may have been recorded operation by operation, as a
+tape: a `Derivation` says which entries these are, and what program computes the same.
+
 So a finished recording is compared and hashed in the time it takes to walk it; only one not seen
 before becomes a `Program`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, TypeAlias
 
-from funcdiff.core.atoms import Entry, Literal, Ref, Var
+from funcdiff.core.atoms import Atom, Entry, Literal, Ref, Var
 from funcdiff.core.origins import Origins
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 
-Recording: TypeAlias = tuple[tuple[Entry, ...], tuple[Ref, ...], Origins | None]
-"""Entries, outputs, and where the entries come from, if somebody reads that."""
+Recording: TypeAlias = tuple[
+    tuple[Entry, ...], tuple[Ref, ...], Origins | None, "tuple[Derivation, ...]"
+]
+"""Entries, outputs, where the entries come from, if somebody reads that, and derivations: these
+only if nobody does."""
+
+
+class Derivation(NamedTuple):
+    """The entries of a derivative that was recorded operation by operation."""
+
+    start: int  # the number of the first
+    stop: int
+    operands: tuple[Ref, ...]
+    results: tuple[Ref, ...]  # what is used of these entries, with which inputs among them
+    derive: Callable[..., Program]  # the program of the same results, of what it is derived from
+    of: tuple[Hashable, ...]
+
+    @property
+    def program(self) -> Program:
+        """The program that computes the results of the operands."""
+        return self.derive(*self.of)
 
 
 def program_of(
-    entries: tuple[Entry, ...], outputs: tuple[Ref, ...], origins: Origins | None = None
+    entries: tuple[Entry, ...],
+    outputs: tuple[Ref, ...],
+    origins: Origins | None = None,
+    derivations: Sequence[Derivation] = (),
 ) -> Program:
-    """Return the recorded program in canonical form: inputs first, dead equations dropped."""
+    """Return the recorded program in canonical form: inputs first, dead equations dropped.
+
+    What derivations have recorded is replaced by their programs.
+    """
+    if derivations:
+        entries, outputs = _with_programs(entries, outputs, derivations)
     new = tuple.__new__  # the constructor of a NamedTuple takes twice as long
     variables: dict[int, Var] = {}
     for number, entry in enumerate(entries):
@@ -53,6 +83,47 @@ def program_of(
     atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
     kept = None if origins is None else tuple([origins[number] for number in variables])
     return Program(inputs, tuple(equations), tuple(atoms), kept)
+
+
+def _with_programs(
+    entries: Sequence[Entry], outputs: Sequence[Ref], derivations: Sequence[Derivation]
+) -> tuple[tuple[Entry, ...], tuple[Ref, ...]]:
+    """Return a recording with the programs of derivations in the place of their entries."""
+    made: list[Entry] = []
+    moved: dict[int, Ref] = {}
+
+    def refs(old: Sequence[Ref]) -> list[Ref]:
+        return [moved[ref] if type(ref) is int else ref for ref in old]
+
+    def append(op: Operation, operands: Sequence[Ref]) -> range:
+        made.extend([(op, *operands), *(() for _ in op.results[1:])])
+        return range(len(made) - op.result_count, len(made))
+
+    pending, stop = {d.start: d for d in derivations}, 0
+    for number, entry in enumerate(entries):
+        if number in pending:
+            found = pending[number]
+            program, stop = found.program, found.stop
+            known = refs(found.operands)
+            for eq in program.equations:
+                known += append(eq.operation, [_ref(x, known) for x in eq.operands])
+            results = [_ref(x, known) for x in program.outputs]
+            moved.update(
+                (old, ref) for old, ref in zip(found.results, results, strict=True)
+                if type(old) is int and old >= number
+            )  # fmt: skip
+        if not entry or (number < stop and type(entry[0]) is Operation):
+            continue
+        if type(entry[0]) is ArrayType:
+            moved[number] = len(made)
+            made.append(entry)
+        else:
+            moved.update(enumerate(append(entry[0], refs(entry[1:])), number))
+    return tuple(made), tuple(refs(outputs))
+
+
+def _ref(atom: Atom, known: Sequence[Ref]) -> Ref:
+    return known[atom.number] if isinstance(atom, Var) else atom
 
 
 def first_result(entries: Sequence[Entry], number: int) -> int:

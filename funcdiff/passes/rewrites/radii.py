@@ -14,7 +14,7 @@ take what is computed for other than 0 would halve the code of many Hessians, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.access import Labels
+from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
 from funcdiff.core.recording.builder import Builder, bind, constant
@@ -309,6 +310,19 @@ _SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
 
 MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
 """Operations without which there is no radius in a program."""
+
+
+def may_have_radii(entries: Iterable[Entry]) -> bool:
+    """Whether there may be a radius in what was recorded; integer powers make none."""
+    ops = [x for x in entries if x and type(x[0]) is Operation]
+    others = [x[0].primitive for x in ops if not _is_integer(x[-1])]
+    made = [x[0].primitive for x in ops]
+    return not (MAKERS.isdisjoint(others) and _SQUARES.keys().isdisjoint(made))
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether an operand is a literal without a fraction or an imaginary part."""
+    return isinstance(x, Literal) and x.value.imag == 0 and float(x.value.real).is_integer()
 
 
 class Radius(NamedTuple):

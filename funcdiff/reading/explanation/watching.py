@@ -67,7 +67,7 @@ class Watching(Notes):
         if outer is None:
             self._outermost = marks
             return
-        entries, _, origins = recording
+        entries, _, origins, _ = recording
         if builder.policy.pending > outer.policy.pending:
             self._note_differentiated(marks, recording, len(operands))
         program = program_of(entries, _results(entries), origins)
@@ -120,7 +120,7 @@ def join_with_derivative(recording: Recording, derivative: Program | None) -> Pr
 
     While a reader looks on, it has names and lines.
     """
-    entries, outputs, origins = recording
+    entries, outputs, origins, _ = recording
     whole = as_run(program_of(entries, (*outputs, *_results(entries)), origins))
     with Builder("explained", SHARED) as builder:
         inputs = [builder.input(t) for t in whole.input_types]
@@ -134,7 +134,7 @@ def join_with_derivative(recording: Recording, derivative: Program | None) -> Pr
 @memoised
 def active_values(recording: Recording, count: int) -> tuple[frozenset[int], tuple[str, ...]]:
     """Return what a derivative by the first inputs goes through, and which of them are unused."""
-    entries, _, origins = recording
+    entries, _, origins, _ = recording
     numbers = [*_inputs(entries), *_results(entries)]
     program = program_of(entries, tuple(numbers), origins)
     by = [k < count for k in range(len(program.inputs))]
@@ -146,7 +146,7 @@ def active_values(recording: Recording, count: int) -> tuple[frozenset[int], tup
 
 def _names_of_unused(recording: Recording, count: int) -> tuple[str, ...]:
     """Return what the user calls those of the first inputs that the outputs do not need."""
-    entries, outputs, origins = recording
+    entries, outputs, origins, _ = recording
     needed = live_variables(entries, outputs)
     return tuple(
         (origins[number].name if origins else "") or f"number {number + 1}"
