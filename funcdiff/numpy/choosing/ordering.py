@@ -241,7 +241,6 @@ def isin(
     if tests.type.size == 0:
         return np.full(x.shape, invert)
     points: Any = stop_gradient(x)
-    ordered: Any = ravel(stop_gradient(tests))
-    ordered = np.sort(ordered)
+    ordered: Any = sort(ravel(stop_gradient(tests)))
     places = np.minimum(np.searchsorted(ordered, points), tests.type.size - 1)
     return ordered[places] != points if invert else ordered[places] == points
