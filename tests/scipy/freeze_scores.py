@@ -140,7 +140,7 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("gennorm", 1, (0.5, 1e8)), ("halfgennorm", 1, (0.7, 1e6)), ("invgauss", 0, (2660393.0, 1e-3)),
     ("recipinvgauss", 1, (368528.5, 368528.5)), ("recipinvgauss", 0, (5e11, 1e-4)),
     ("pareto", 0, (1.0000000001, 1e9)), ("pareto", 1, (100.0, 100.0)),
-    ("lognorm", 0, (10.0, 1e275)), ("lognorm", 1, (4e-211, 374.0)), ("vonmises", 1, (2e-3, 1e6)),
+    ("lognorm", 0, (10.0, 1e150)), ("lognorm", 1, (4e-211, 374.0)), ("vonmises", 1, (2e-3, 1e6)),
     ("vonmises", 1, (0.0, 1e12)), ("rice", 1, (3.0, 3e-13)), ("rice", 1, (1e4, 1e4)),
     ("johnsonsu", 0, (7e11, 0.01, 1.25)), ("poisson", 1, (1e10 + 1, 1e10)),
     ("poisson", 1, (1.0, 1e15)), ("nbinom", 1, (1e10, 1e10, 0.5)), ("nbinom", 1, (1.0, 1e15, 0.3)),
