@@ -126,6 +126,20 @@ def test_a_layout_that_numpy_may_choose_otherwise_is_never_guessed(
         fd.grad(f)(MATRIX)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_numpy_selects_lies_in_memory_as_its_own_code_lays_it(order: Any) -> None:
+    def f(x: Any) -> Any:
+        y = np.select([x.T > -1], [x.T])
+        r = y.reshape(-1)
+        r *= 2
+        return y
+
+    x = np.array(MATRIX, order=order)
+    plain = f(x.copy(order="K"))
+    for found in (fd.vjp(f, x)[0], fd.jit(f)(x), fd.vmap(f)(np.stack([x, x]))[1]):
+        np.testing.assert_array_equal(found, plain)
+
+
 def test_an_array_is_changed_in_place_under_vmap_of_grad() -> None:
     def f(x: Any) -> Any:
         y = x * 1
