@@ -19,8 +19,7 @@ LONG: Final = 1000
 """Equations from which loops are looked for: below, what is repeated runs more quickly without."""
 
 
-_ROLLED: Final = 8
-"""Of a long program with that many times fewer equations in loops, each takes some 10 µs."""
+_ROLLED: Final = 8  # equations for one in a loop, which takes some 10 µs
 
 
 def is_loop(recording: Recording) -> bool:

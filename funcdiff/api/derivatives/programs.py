@@ -132,7 +132,8 @@ def gradient_program(
 
     The first `evaluated` variables of the recording have values that need not be computed.
     """
-    program = passes.recorded.recorded.__wrapped__(recording)
+    recorded = passes.recorded.recorded
+    program = recorded.peek(recording) or recorded.__wrapped__(recording)
     if not program.outputs:
         return Gradient(None, None)
     type_ = program.output_types[0]
