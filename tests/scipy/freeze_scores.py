@@ -78,6 +78,13 @@ DENSITIES: dict[str, Callable[..., Any]] = {
     "halfgennorm": _gennorm,
     "invgauss": lambda x, u: -3 * mp.log(x) / 2 - (x / u - 1) ** 2 / (2 * x),
     "recipinvgauss": lambda x, u: -mp.log(x) / 2 - (1 / u - x) ** 2 / (2 * x),
+    "argus": lambda x, c: (
+        3 * mp.log(c)
+        - mp.log(mp.gammainc(1.5, 0, c * c / 2))
+        + mp.log(x)
+        + mp.log1p(-x * x) / 2
+        + c * c * (x * x - 1) / 2
+    ),
     "pareto": lambda x, b: mp.log(b) - (b + 1) * mp.log(x),
     "lognorm": lambda x, s: -mp.log(s * x) - (mp.log(x) / s) ** 2 / 2,
     "vonmises": lambda x, k: k * mp.cos(x) - mp.log(mp.besseli(0, k)),
@@ -139,6 +146,8 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("genhalflogistic", 0, (1e-15, 1e-15)), ("genextreme", 0, (-3e-3, 1e-9)),
     ("gennorm", 1, (0.5, 1e8)), ("halfgennorm", 1, (0.7, 1e6)), ("invgauss", 0, (2660393.0, 1e-3)),
     ("recipinvgauss", 1, (368528.5, 368528.5)), ("recipinvgauss", 0, (5e11, 1e-4)),
+    ("argus", 1, (0.5, 1e-6)), ("argus", 1, (0.7, 1e-2)), ("argus", 1, (0.3, 1.4)),
+    ("argus", 1, (0.6, 3.0)), ("argus", 1, (0.9, 40.0)), ("argus", 0, (0.4, 1e-3)),
     ("pareto", 0, (1.0000000001, 1e9)), ("pareto", 1, (100.0, 100.0)),
     ("lognorm", 0, (10.0, 1e150)), ("lognorm", 1, (4e-211, 374.0)), ("vonmises", 1, (2e-3, 1e6)),
     ("vonmises", 1, (0.0, 1e12)), ("rice", 1, (3.0, 3e-13)), ("rice", 1, (1e4, 1e4)),

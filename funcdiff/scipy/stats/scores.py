@@ -28,8 +28,10 @@ from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.scipy.primitives.special import gamma as gammas
 from funcdiff.scipy.primitives.special.gamma import LARGE, psi_difference, psi_excess, psi_fall
+from funcdiff.scipy.primitives.special.incomplete import gammainc
 from funcdiff.scipy.primitives.special.losses import expit, log_ratio, ratio_less_one, xlogy
 from funcdiff.scipy.primitives.special.normal import erfcx
+from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp1f1
 from funcdiff.scipy.primitives.special.powers import exprel, exprel_derivatives
 from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives as log1p_ratios
 from funcdiff.scipy.stats.leaf_programs import along, evaluate
@@ -164,6 +166,20 @@ def _of_genhalflogistic(x: Any, c: Any) -> tuple[Any, ...]:
 
 
 _Scores = Callable[..., tuple[Any, ...]]
+
+
+def _of_argus(x: Any, chi: Any) -> tuple[Any, ...]:
+    """By Kummer's M(1, 5/2, u) of u = χ²/2, times u√u·exp(-u) the incomplete gamma function."""
+    u = chi * chi / 2
+    near, one = u < 1, np.ones_like(u)
+    z: Any = np.where(near, u, 0.0)
+    v: Any = np.where(near, 1.0, u)
+    ratio = hyp1f1(2 * one, 3.5 * one, z) / hyp1f1(one, 2.5 * one, z) / 2.5
+    height = 2 / math.sqrt(math.pi) * np.sqrt(v) * np.exp(-v) / gammainc(1.5 * one, v)
+    far = 3 / chi - chi * (height + (1 - x) * (1 + x))
+    return None, np.where(near, chi * (x * x - ratio), far)
+
+
 scores: Final[dict[str, _Scores]] = {
     **dict.fromkeys(("gamma", "erlang"), _of_gamma),
     "chi2": lambda x, k: tuple(slope / 2 for slope in _of_gamma(x / 2, k / 2)),
@@ -206,6 +222,7 @@ scores: Final[dict[str, _Scores]] = {
         (np.expm1(-x * log1p_ratios((0,), -c * x)) + c) / (1 - c * x), None),
     **dict.fromkeys(("gennorm", "halfgennorm"), lambda x, b: (
         None, gammas.psi(1 + 1 / b) / (b * b) - xlogy(np.abs(x) ** b, np.abs(x)))),
+    "argus": _of_argus,
     "invgauss": lambda x, mu: (
         (1 / (x * x) - 1 / (mu * mu) - 3 / x) / 2, (x - mu) / mu / mu / mu),
     "recipinvgauss": lambda x, mu: (
