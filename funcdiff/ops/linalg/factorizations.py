@@ -33,6 +33,7 @@ from funcdiff.ops.linalg.degeneracy import (
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
+    commutator,
     diagonal,
     in_basis,
     lower_half,
@@ -242,16 +243,15 @@ class HermitianTurn(Turn):
 
 def _in_basis(p: HermitianTurn, point: Tracers, t: Tracer) -> Tracer:
     a, v = point
-    inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
-    return matrix_transpose(inner) if p.transposed else inner
+    return in_basis(v, symmetric_tangent(a, t, lower=p.lower))
 
 
-def _commutator(_p: HermitianTurn, y: Tracer, split: Tracer) -> Tracer:
+def _equations(p: HermitianTurn, y: Tracer, split: Tracer) -> Tracer:
     """Return Y·Λ - Λ·Y; the transpose by Y of that is the one with the transpose of Λ."""
-    return add(matmul(y, split), neg(matmul(split, y)))
+    return commutator(y, matrix_transpose(split) if p.transposed else split)
 
 
-hermitian_turn_p: Final = turning("hermitian_turn", HermitianTurn, _in_basis, _commutator)
+hermitian_turn_p: Final = turning("hermitian_turn", HermitianTurn, _in_basis, _equations)
 """The Y with Y·Λ - Λ·Y = X outside of the blocks of equal eigenvalues, Λ = Vᴴ·A·V, 0 in them."""
 
 

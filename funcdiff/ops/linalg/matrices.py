@@ -19,7 +19,7 @@ from funcdiff.ops.families import constant_op, symmetric, unary
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, iota, permute, select
-from funcdiff.space import add, broadcast, mul, reduce_sum, zeros
+from funcdiff.space import add, broadcast, mul, neg, reduce_sum, zeros
 
 
 def matmul(x: Tracer, y: Tracer) -> Tracer:
@@ -47,6 +47,11 @@ def hermitian(t: Tracer) -> Tracer:
 def in_basis(v: Tracer, x: Tracer) -> Tracer:
     """Return Vᴴ·X·V."""
     return matmul(matmul(adjoint(v), x), v)
+
+
+def commutator(x: Tracer, y: Tracer) -> Tracer:
+    """Return X·Y - Y·X."""
+    return add(matmul(x, y), neg(matmul(y, x)))
 
 
 def scale_columns(x: Tracer, values: Tracer) -> Tracer:

@@ -48,6 +48,7 @@ from funcdiff.ops.linalg.matrices import (
     adjoint,
     block_matrix,
     columns,
+    commutator,
     diagonal,
     factorizable,
     hermitian,
@@ -271,21 +272,17 @@ def _equations(p: Turn, y: Tracer, split: Tracer) -> Tracer:
     (j, g, z), (h, k, e) = _parts(y), _parts(split)
     if not p.transposed:
         beside = matmul(adjoint(z), e)
-        top = [_commutator(j, h), _anticommutator(g, k), neg(hermitian(beside))]
-        middle = [_commutator(j, k), _anticommutator(g, h), neg(_skew(beside))]
+        top = [commutator(j, h), _anticommutator(g, k), neg(hermitian(beside))]
+        middle = [commutator(j, k), _anticommutator(g, h), neg(_skew(beside))]
         inner = add(j, neg(g))
     else:
         h, k = matrix_transpose(h), matrix_transpose(k)
         beside = matmul(matrix_transpose(e), z)
-        top = [_commutator(j, h), _commutator(g, k), neg(beside)]
+        top = [commutator(j, h), commutator(g, k), neg(beside)]
         middle = [_anticommutator(j, k), _anticommutator(g, h), beside]
         inner, e = add(hermitian(j), neg(_skew(g))), conj(e)
     below = [matmul(z, add(h, k)), neg(matmul(e, inner))]
     return concatenate([reduce(add, terms) for terms in (top, middle, below)], y.ndim - 2)
-
-
-def _commutator(x: Tracer, y: Tracer) -> Tracer:
-    return add(matmul(x, y), neg(matmul(y, x)))
 
 
 def _anticommutator(x: Tracer, y: Tracer) -> Tracer:
@@ -303,11 +300,10 @@ def turn(a: Tracer, u: Tracer, s: Tracer, v: Tracer, known: Ties, x: Tracer) -> 
     inverse = convert(reciprocal(s, known.zero), x.dtype)
     sums = _reciprocal_sums(s, known.zero, x.dtype)
     gaps = [reciprocal_gaps(s, known.same, x.dtype), sums, per_column(inverse, shape)]
-    ties = [known.same, pairs(known.zero), per_column(known.zero, shape)]
-    factors, mask = (concatenate(parts, x.ndim - 2) for parts in (gaps, ties))
-    return bind(singular_turn_p, Turn(transposed=False), x, stop_gradient(factors), mask, a, u, v)[
-        0
-    ]
+    masks = [known.same, pairs(known.zero), per_column(known.zero, shape)]
+    factors, mask = (concatenate(parts, x.ndim - 2) for parts in (gaps, masks))
+    operands = (x, stop_gradient(factors), mask, a, u, v)
+    return bind(singular_turn_p, Turn(transposed=False), *operands)[0]
 
 
 def _mark_the_rest(zero: Tracer, size: int) -> Tracer:
