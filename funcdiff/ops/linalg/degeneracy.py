@@ -326,8 +326,7 @@ def mean_over_ties(x: Tracer, same: Tracer) -> Tracer:
 
 def _mean_jvp(_p: Averaging, xs: Tracers, ts: Tangents) -> Pushed:
     """Require that what is averaged agrees, which may meet a factor that parts, and its tangent."""
-    x, same = xs
-    t = ts[0]
+    (x, same), t = xs, ts[0]
     if t is None:
         return [mean_over_ties(x, same)], [None]
     return [agreement(x, same)], [agreement(t, same)]
