@@ -420,13 +420,22 @@ _CONTAINERS: Final = (None, type(None), list, tuple, dict)
 _LOCATE: Final = Trace._fields.index("locate")
 
 
-class _Call:
-    """What was seen and recorded, None if it may not be kept, and the misses in a row."""
+class _Kept(NamedTuple):
+    """A trace, what could be seen when it was recorded, and how many bytes these are, roughly."""
 
-    __slots__ = ("kept", "misses")
+    seen: Surroundings
+    trace: Trace
+    nbytes: int
+
+
+class _Call:
+    """What was seen of a call, None if it may not be kept, what is kept, and misses in a row."""
+
+    __slots__ = ("kept", "misses", "seen")
 
     def __init__(self) -> None:
-        self.kept: tuple[Surroundings, Trace] | None = None
+        self.seen: Surroundings | None = None
+        self.kept: _Kept | None = None
         self.misses = 0
 
 
@@ -469,42 +478,53 @@ def find_call(
 
 def trace_again(call: _Call, objects: list[Any], traced: Callable[[], Trace]) -> Trace:
     """Return ``traced()``, which calls and traces the function, or its result of before."""
-    kept = call.kept  # which another thread may forget
-    if kept is not None and kept[0].are_unchanged(objects):
-        call.misses, trace = 0, kept[1]
+    kept, seen = call.kept, call.seen  # which another thread may forget
+    if kept is not None and kept.seen.are_unchanged(objects):
+        call.misses, trace = 0, kept.trace
         # an error is located where the function runs again
         locate = lambda *how: traced().locate(*how)  # noqa: E731
         return Trace._make((*trace[:_LOCATE], locate, *trace[_LOCATE + 1 :]))
     if call.misses >= _MOST_MISSES:
         return traced()
-    return _trace_and_keep(call, objects, traced)
+    if seen is not None and seen.are_unchanged(objects):
+        return _trace_and_keep(call, seen, objects, traced)
+    return _trace_and_look(call, objects, traced)
 
 
-def _trace_and_keep(call: _Call, objects: list[Any], traced: Callable[[], Trace]) -> Trace:
-    """Trace, and keep the trace if all that decides it can be seen."""
-    call.kept, misses, call.misses = None, call.misses, _MOST_MISSES
+def _trace_and_look(call: _Call, objects: list[Any], traced: Callable[[], Trace]) -> Trace:
+    """Trace, and note what could be seen if that is all that decides the trace."""
+    call.kept = call.seen = None
+    misses, call.misses = call.misses, _MOST_MISSES
     try:
         before = Surroundings(objects)
     except OpenError:
         return traced()
     trace = traced()
-    if (
-        not _is_decided(trace)
-        or before.nbytes > _BYTES_AN_ENTRY * (len(trace.recording[0]) + 32)
-        or not before.are_unchanged(objects)
-    ):
-        return trace
-    # what has changed nothing may run again, to tell whether it warns, which it has to do each time
+    if _may_be_kept(before, objects, trace):
+        call.seen, call.misses = before, misses + 1
+    return trace
+
+
+def _trace_and_keep(
+    call: _Call, seen: Surroundings, objects: list[Any], traced: Callable[[], Trace]
+) -> Trace:
+    """Trace what changed nothing the last time, and keep the trace if it is silent, too.
+
+    What warns has to do so in each call: it may hear the first warning only.
+    """
+    misses, call.misses = call.misses, _MOST_MISSES
     with listening, warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         trace = traced()
-    if not heard:
-        outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
-        call.kept = before, trace._replace(outputs=outputs, locate=nowhere)
-        call.misses = misses + 1
-        kept = [c.kept for c in _calls.copy().values()]  # at once: other threads may add some
-        if sum(_size(*x) for x in kept if x) > _MOST_BYTES_KEPT:
-            _calls.clear()
+    if heard or not _may_be_kept(seen, objects, trace):
+        return trace if not heard else traced()
+    outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
+    nbytes = sum([seen.nbytes, *[x.nbytes for x in trace.captures], 100 * len(trace.recording[0])])
+    call.kept = _Kept(seen, trace._replace(outputs=outputs, locate=nowhere), nbytes)
+    call.misses = misses
+    kept = [c.kept for c in _calls.copy().values()]  # at once: other threads may add some
+    if sum([k.nbytes for k in kept if k]) > _MOST_BYTES_KEPT:
+        _calls.clear()
     return trace
 
 
@@ -542,6 +562,12 @@ def _is_plain(structure: pytree.Structure) -> bool:
     )
 
 
+def _may_be_kept(before: Surroundings, objects: list[Any], trace: Trace) -> bool:
+    """Whether what could be seen has decided a trace, is unchanged by it, and soon compared."""
+    is_small = before.nbytes <= _BYTES_AN_ENTRY * (len(trace.recording[0]) + 32)
+    return is_small and _is_decided(trace) and before.are_unchanged(objects)
+
+
 def _is_decided(trace: Trace) -> bool:
     """Whether types have decided all of a trace, and nothing else has happened."""
     return not (
@@ -554,8 +580,3 @@ def _is_decided(trace: Trace) -> bool:
         or trace.decisions
         or trace.evaluated
     )
-
-
-def _size(seen: Surroundings, trace: Trace) -> int:
-    """Return how many bytes are kept, roughly."""
-    return sum([seen.nbytes, *[x.nbytes for x in trace.captures], 100 * len(trace.recording[0])])

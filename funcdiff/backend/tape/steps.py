@@ -21,11 +21,11 @@ from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline, maker, operands_of
+from funcdiff.core.running.walk import maker, operands_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import Choice, Directed, Settling
-from funcdiff.space import instantiate
-from funcdiff.transforms.jvp import Mask, push_operation
+from funcdiff.space import Maybe, instantiate
+from funcdiff.transforms.jvp import Mask, push_operation, spread
 from funcdiff.transforms.transpose import transpose
 
 # ---- Makes Python functions of programs of a few equations: one call after the other, no loop ----
@@ -236,28 +236,62 @@ class Derived(NamedTuple):
 
 
 def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
-    """Linearize the operation in its operands and results, and transpose that for cotangents."""
     _check(op)
-    found = _one_equation(op, active) if present is None and _is_linear(op, active) else None
+    return _tangents(op, active) if present is None else _cotangents(op, active, present)
+
+
+def _tangents(op: Operation, active: Mask) -> Derived:
+    """Linearize the operation in its operands and results."""
+    found = _one_equation(op, active) if _is_linear(op, active) else None
     if found is not None:
         return found
     with Builder("step", SHARED) as builder:
+        linear, residuals = linear_part(op, active, _operands(op, builder), forward=True)
+        operands = [*map(builder.input, compress(op.operands, active)), *residuals]
+        flags = (True,) * sum(active) + (False,) * len(residuals)
+        outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
+        return _drop_zeros(builder, outputs, range(len(outputs)), adds_up=False)
+
+
+def _cotangents(op: Operation, active: Mask, present: Mask) -> Derived:
+    """Transpose what the operation is linear in; else linearize it, and transpose that."""
+    with Builder("step", SHARED) as builder:
         xs = _operands(op, builder)
-        linear, residuals = linear_part(op, active, xs, forward=present is None)
-        moving, known = (True,) * sum(active), (False,) * len(residuals)
-        if present is None:
-            ts = map(builder.input, compress(op.operands, active))
-            flags, operands = moving + known, [*ts, *residuals]
-        else:
+        cts = [builder.input(t) for t in compress(op.results, present)]
+        outputs = transposed(op, active, xs, spread(cts, present))
+        if outputs is None:
+            linear, residuals = linear_part(op, active, xs, forward=False)
+            moving, known = (True,) * sum(active), (False,) * len(residuals)
             linear = transpose.__wrapped__(linear, moving + known, present)
-            cts = map(builder.input, compress(op.results, present))
-            flags, operands = known + (True,) * sum(present), [*residuals, *cts]
-        if len(linear.equations) == 1 and _is_linear(op, active):
-            outputs = inline(linear, operands)
-        else:
+            operands, flags = [*residuals, *cts], known + (True,) * len(cts)
             outputs = passes.simplify.inline_simplified_linear(linear, operands, flags)
-        places = range(len(outputs)) if present is None else compress(range(len(active)), active)
-        return _drop_zeros(builder, outputs, places, adds_up=present is not None)
+        places = compress(range(len(active)), active)
+        return _drop_zeros(builder, outputs, places, adds_up=True)
+
+
+def transposed(
+    op: Operation, active: Mask, xs: Sequence[Tracer], cts: Sequence[Maybe]
+) -> list[Tracer] | None:
+    """Emit the cotangents of the active operands by the operation's own transpose.
+
+    None unless it is linear in them together, or in each of them alone, as a product is.
+    """
+    emit, types = op.primitive.transpose, op.operands
+    places = tuple(compress(range(len(active)), active))
+    if emit is None or isinstance(op.params, Choice):
+        return None
+    if _is_linear(op, active):
+        groups = [places]
+    elif op.primitive.facts.elements == "multiplied":
+        groups = [(k,) for k in places]
+    else:
+        return None
+    found = []
+    for group in groups:
+        known = [None if k in group else x for k, x in enumerate(xs)]
+        incoming = emit(op.params, types, cts, known)
+        found += [instantiate(incoming[k], types[k]) for k in group]
+    return found
 
 
 def _check(op: Operation) -> None:

@@ -18,6 +18,7 @@ from funcdiff.backend.tape.steps import (
     pull_step,
     push_step,
     sum_parts,
+    transposed,
     with_shape,
 )
 from funcdiff.core.atoms import Entry, Literal
@@ -88,6 +89,8 @@ def _pull(op: Operation, active: Mask, present: Mask, *values: Tracer) -> list[T
     """Emit the cotangents of the active operands, of operands, results and cotangents."""
     count = len(op.operands)
     cts = spread(values[count + op.result_count :], present)
-    linear, residuals = linear_part(op, active, values[:count], forward=False)
-    found = pull(linear, [*(None for _ in range(sum(active))), *residuals], cts)
+    found = transposed(op, active, values[:count], cts)
+    if found is None:
+        linear, residuals = linear_part(op, active, values[:count], forward=False)
+        found = pull(linear, [*(None for _ in range(sum(active))), *residuals], cts)
     return [None if isinstance(ct.atom, Literal) and is_zero(ct.atom) else ct for ct in found]
