@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -76,6 +77,7 @@ def is_matrix_product(p: Contraction) -> bool:
     return len(p.left) <= 2 and len(p.right) <= 2 and len(at.inner) == 1 and not at.stack
 
 
+@lru_cache(maxsize=1024)
 def _impl(p: Contraction) -> Callable[..., Any]:
     """Reach BLAS by viewing the contraction as a stack of matrix products."""
     at = arrangement(p)
