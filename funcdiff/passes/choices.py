@@ -19,6 +19,7 @@ answer is known, and neither asks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import compress
 from typing import Final, NamedTuple
@@ -26,10 +27,10 @@ from typing import Final, NamedTuple
 from funcdiff.core.atoms import Atom, literal
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline, nested, rearrange
+from funcdiff.core.running.walk import inline, map_nested, nested, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType, real_dtype
 from funcdiff.ops.axes.reductions import reduce_any
@@ -37,7 +38,16 @@ from funcdiff.ops.control.cond import cond
 from funcdiff.ops.elementwise.complex import join, real_part
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import cos
-from funcdiff.ops.linalg.degeneracy import Choice, Directed, Gauge, Sharing, checked
+from funcdiff.ops.linalg.degeneracy import (
+    Averaging,
+    Choice,
+    Directed,
+    Gauge,
+    Sharing,
+    Turn,
+    agreement_p,
+    checked,
+)
 from funcdiff.ops.linalg.matrices import on_diagonal
 from funcdiff.ops.structure.structural import convert, iota, reshape, stop_gradient
 from funcdiff.passes.simplify import simplify, simplify_linear
@@ -85,6 +95,30 @@ def refuse_choices(program: Program, active: Mask, results: int, *, forward: boo
         return simplify(builder.program(ys))  # the factorization is there already
 
 
+def require_agreement(pulled: Program) -> Program:
+    """Return a pullback in which equal values have to be used alike if vectors are used at all.
+
+    Values alone may be used in different ways: equal ones share their cotangents.  The vectors may
+    be those of another equation, as of V·diag(w)·Vᴴ with w = eigvalsh(2·A), where the rule of
+    neither sees what is missing.
+    """
+    found = [op.params for op in _operations(pulled)]
+    turns = any(isinstance(p, Turn) for p in found)
+    if not (turns and any(isinstance(p, Averaging) for p in found)):
+        return pulled
+    return _with_agreement(pulled)
+
+
+def _with_agreement(program: Program) -> Program:
+    found = [
+        equation(agreement_p, Sharing(checked=True), eq.operands, eq.results)
+        if isinstance(eq.params, Averaging)
+        else equation(eq.primitive, map_nested(_with_agreement, eq.params), eq.operands, eq.results)
+        for eq in program.equations
+    ]
+    return replace(program, equations=tuple(found))
+
+
 def _may_offer(op: Operation) -> bool:
     return op.primitive.facts.raises
 
@@ -115,7 +149,7 @@ def _pulled(split: Linearized, count: int) -> Iterator[_Question]:
     places = [k for k, moves in enumerate(split.mask) if moves]
     for k in places:
         present = tuple([k == j for j in places])
-        pulled = transpose(split.linear, (True,) * count + known, present)
+        pulled = require_agreement(transpose(split.linear, (True,) * count + known, present))
         yield _Question(simplify_linear(pulled, (*known, True)), (k,))
 
 

@@ -7,12 +7,15 @@ which would observe nothing does not pass.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import funcdiff as fd
 from tests.numpy_suite import observing
 from tests.numpy_suite.run import PACKAGES, assert_stated, outcomes, run
+from tests.numpy_suite.tracing import DerivativeError, differentiated
 
 EXPECTED = {"_core": 15_000, "lib": 8_000, "linalg": 3_000, "fft": 500}
 """Observed calls that there are at least, by package."""
@@ -36,6 +39,15 @@ def test_numpys_tests_hold_in_other_ways(
 ) -> None:
     record = tmp_path / "calls.jsonl"
     assert_stated(run(modules, record, way=way), record, least)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("package", "least"), [("fft", 1_200), ("polynomial", 1_600)])
+def test_calls_of_numpys_tests_have_the_derivatives_that_differences_show(
+    package: str, least: int, tmp_path: Path
+) -> None:
+    record = tmp_path / "calls.jsonl"
+    assert_stated(run((), record, packages=(package,), way="differentiated"), record, least)
 
 
 def test_a_rewritten_test_still_does_what_it_did(tmp_path: Path) -> None:
@@ -72,3 +84,18 @@ def test_what_differs_is_noted_as_what_it_is() -> None:
         (ValueError(), ones, "accepted"),
     ):
         assert observing.classified(expected, found)[0] == kind
+
+
+def test_a_wrong_derivative_is_noted() -> None:
+    @fd.custom_jvp
+    def shifted(x: Any) -> Any:
+        return x**2
+
+    shifted.defjvp(lambda xs, ts: (xs[0] ** 2, 3.0 * xs[0] * ts[0]))
+    x = np.array([0.5, 2.0])
+    differentiated(np.multiply, [[x, x + 1.0], {}])
+    with pytest.raises(DerivativeError):
+        differentiated(shifted, [[x], {}])
+    # at ties there is no derivative to compare with
+    differentiated(np.median, [[np.ones(3)], {}])
+    differentiated(np.maximum, [[np.ones(3), 1.0], {}])

@@ -93,15 +93,17 @@ def _value(x: Any) -> Any:
     return concrete_value(x) if isinstance(x, Tracer) else x
 
 
-def _of_arrays(function: Any, given: Any) -> tuple[list[Any], Callable[..., Any], list[Any]]:
+def _of_arrays(
+    function: Any, given: Any, wanted: Callable[[Any], bool] = lambda _x: True
+) -> tuple[list[Any], Callable[..., Any], list[Any]]:
     """Return the arrays of a call, the call as a function of them, and where it leaves the rest."""
     arrays: dict[int, Any] = {}
-    mapped(each_once(lambda x: arrays.setdefault(id(x), x)), given)
+    mapped(each_once(lambda x: arrays.setdefault(id(x), x) if wanted(x) else x), given)
     rest: list[Any] = []
 
     def call(*xs: Any) -> list[Any]:
         traced = dict(zip(arrays, xs, strict=True))
-        args, kwargs = mapped(each_once(lambda x: traced[id(x)]), given)
+        args, kwargs = mapped(each_once(lambda x: traced.get(id(x), x.copy())), given)
         results: list[Any] = []
 
         def taken(x: Any) -> Any:
@@ -140,6 +142,99 @@ def batched(function: Any, given: Any) -> Call:
     return _filled(rest, [np.asarray(y)[1] for y in results])
 
 
+class DerivativeError(AssertionError):
+    """A derivative of a call is not what its values say, or differs between the modes."""
+
+
+def differentiated(function: Any, given: Any) -> Call:
+    """Do a call in `jvp`, and compare the tangents with differences and with `vjp`.
+
+    Only floats of 64 bits move: the other arrays are what they are.
+    """
+    moving, call, rest = _of_arrays(function, given, lambda x: x.dtype in (float, complex))
+    if not moving or not all(np.isfinite(x).all() for x in moving):
+        return eagerly(function, given)
+    random = np.random.default_rng(sum(x.size for x in moving))
+    ts = [_direction(random, x) for x in moving]
+    values, tangents = fd.jvp(call, tuple(moving), tuple(ts))
+    done = _filled(rest, values)
+    slots = [x for x in leaves_of(rest[0]) if isinstance(x, _Slot)]
+    pairs = [(k, x.place) for k, x in enumerate(leaves_of(rest[0])) if isinstance(x, _Slot)]
+    shown = [tangents[place] for _, place in pairs]
+    if slots:
+        _compare_with_differences(function, given, moving, ts, [k for k, _ in pairs], shown)
+    _compare_with_pullback(call, moving, ts, random)
+    return done
+
+
+def _direction(random: np.random.Generator, x: Any) -> Any:
+    t = random.normal(size=x.shape)
+    t = t + 1j * random.normal(size=x.shape) if x.dtype.kind == "c" else t
+    return t if isinstance(x, np.ndarray) else x.dtype.type(t)
+
+
+def _compare_with_differences(
+    function: Any, given: Any, moving: list[Any], ts: list[Any], places: list[int], found: list[Any]
+) -> None:
+    """Compare tangents with differences, where those say that there is a derivative.
+
+    That is, where they agree on both sides and are additive: at ties they may do one of both.
+    """
+    random, h = np.random.default_rng(7), 1e-5
+    others = [_direction(random, x) for x in moving]
+    both = [t + other for t, other in zip(ts, others, strict=True)]
+
+    def at(step: float, ts: list[Any]) -> list[Any]:
+        moved = {id(x): x + step * t for x, t in zip(moving, ts, strict=True)}
+        args, kwargs = mapped(each_once(lambda x: moved.get(id(x), x.copy())), given)
+        leaves = leaves_of([listed(function(*args, **kwargs)), [args, kwargs]])
+        return [np.asarray(leaves[k]) for k in places]
+
+    ways = [(0.0, ts), (h, ts), (-h, ts), (h / 4, ts), (h, others), (h, both)]
+    try:
+        points = [at(*way) for way in ways]
+    except Exception:  # next to the point it is not defined
+        return
+    for place, t in enumerate(found):
+        y, *moved = [values[place] for values in points]
+        if {x.shape for x in moved} != {y.shape} or y.dtype not in (float, complex):
+            continue
+        with np.errstate(all="ignore"):
+            ahead, back, short, other, sum_ = [
+                (x - y) / step for x, step in zip(moved, (h, -h, h / 4, h, h), strict=True)
+            ]
+            scale = 1 + np.max(np.abs(ahead), initial=0, where=np.isfinite(ahead))
+            scale += np.max(np.abs(y), initial=0, where=np.isfinite(y))
+            smooth = np.abs(ahead - back) < 1e-3 * scale
+            smooth &= np.abs(ahead - short) < 1e-3 * scale
+            smooth &= np.abs(ahead + other - sum_) < 1e-3 * scale
+            wrong = smooth & ~(np.abs((ahead + back) / 2 - np.asarray(t)) < 1e-4 * scale)
+        if wrong.any():
+            raise DerivativeError(
+                f"{np.asarray(t)[wrong][:3]} for {((ahead + back) / 2)[wrong][:3]} of {place}"
+            )
+
+
+def _compare_with_pullback(call: Any, moving: list[Any], ts: list[Any], random: Any) -> None:
+    def differentiable(*xs: Any) -> list[Any]:
+        return [y for y in call(*xs) if y.dtype.kind in "fc"]
+
+    values, pull = fd.vjp(differentiable, *moving)
+    if not values:
+        return
+    _, tangents = fd.jvp(differentiable, tuple(moving), tuple(ts))
+    cts = [np.asarray(_direction(random, np.asarray(y))).astype(y.dtype)[()] for y in values]
+    if not all(np.isfinite(t).all() for t in tangents):
+        return
+    pulled = pull(cts)
+    ahead = sum(np.sum((np.conj(c) * t).real) for c, t in zip(cts, tangents, strict=True))
+    back = sum(np.sum((np.conj(c) * t).real) for c, t in zip(pulled, ts, strict=True))
+    scale = sum(np.sum(np.abs(c * t)) for c, t in zip(cts, tangents, strict=True))
+    if not abs(ahead - back) <= 1e-6 * (1 + scale):
+        raise DerivativeError(f"forward mode gives {ahead}, reverse mode {back}")
+
+
 WAYS: Final[dict[str, Callable[[Any, Any], Call]]] = {
     "eagerly": eagerly, "with scalars": eagerly, "compiled": compiled, "batched": batched,
+    "differentiated": differentiated,
 }  # fmt: skip

@@ -61,7 +61,7 @@ def select_outputs(program: Program, outputs: slice) -> Program:
 def pullback(split: Linearized, count: int, present: Mask) -> Program:
     """Return the transposed linear part: of residuals and cotangents, to cotangents."""
     linear = (True,) * count + (False,) * split.residuals
-    pulled = transpose(split.linear, linear, present)
+    pulled = passes.choices.require_agreement(transpose(split.linear, linear, present))
     return passes.simplify.simplify_linear(
         pulled, (False,) * split.residuals + (True,) * sum(present)
     )
@@ -156,6 +156,7 @@ def gradient_program(
             fixed = (False,) * split.residuals
             present = (True,) + (False,) * (sum(split.mask) - 1)
             pulled = transpose.__wrapped__(split.linear, (True,) * count + fixed, present)
+            pulled = passes.choices.require_agreement(pulled)
             cts = passes.simplify.inline_simplified_linear(
                 pulled, [*residuals, constant(1, type_)], (*fixed, True)
             )

@@ -40,7 +40,6 @@ from funcdiff.ops.linalg.degeneracy import (
     gauge,
     generic_rotation,
     is_significant,
-    mean_over_ties,
     reciprocal_gaps,
     turning,
 )
@@ -61,10 +60,9 @@ from funcdiff.ops.linalg.matrices import (
     rows,
 )
 from funcdiff.ops.linalg.routines import routine
-from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select, stop_gradient
-from funcdiff.space import add, neg, zeros
+from funcdiff.space import Maybe, add, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
 
@@ -152,44 +150,6 @@ def _reciprocal_sums(s: Tracer, zero: Tracer, dtype: np.dtype[Any]) -> Tracer:
     return convert(reciprocal(sums, pairs(zero)), dtype)
 
 
-# ---- the values ----------------------------------------------------------------------------------
-
-
-def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
-    rank = min(factorizable(a).shape[-2:])
-    return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
-
-
-def _svdvals_tangent(_p: Params, a: Tracer, _y: Tracer, t: Tracer) -> Tracer:
-    """ds = Re diag(Uᴴ·dA·V), in both modes: equal values share it, and those of zero are zero.
-
-    The last because ±s are eigenvalues alike, of opposite slopes.
-    """
-    u, s, vh = svd(a, full=False)
-    *stack, row, column = range(a.ndim)
-    axes = (*stack, row, column)
-    slopes = real_part(contract(conj(u), matmul(t, adjoint(vh)), axes, axes, (*stack, column)))
-    known = ties(s)
-    signed = select(known.zero, zeros(slopes.type), slopes)
-    return mean_over_ties(signed, known.same)
-
-
-svdvals_p: Final = unary(
-    "svdvals",
-    Params,
-    abstract=_abstract_svdvals,
-    impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
-    tangent=_svdvals_tangent,
-    access=signature("...??->...?"),
-    facts=Facts(raises=True, spectral=True),
-)
-
-
-def svdvals(a: Tracer) -> Tracer:
-    """Return the singular values, descending."""
-    return bind(svdvals_p, NONE, a)[0]
-
-
 # ---- values and vectors --------------------------------------------------------------------------
 
 
@@ -201,6 +161,11 @@ class Vectors(Params):
 
     full: bool
     driver: str
+
+
+def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
+    rank = min(factorizable(a).shape[-2:])
+    return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
 
 
 def _abstract_svd(p: Vectors, a: ArrayType) -> Types:
@@ -395,3 +360,28 @@ svd_p: Final = Primitive(
 def svd(a: Tracer, *, full: bool, driver: str = "") -> tuple[Tracer, ...]:
     """Return U, s and Vᴴ with A = U·s·Vᴴ, s descending; `full` U and V are square."""
     return bind(svd_p, Vectors(full, driver), a)
+
+
+# ---- the values alone ----------------------------------------------------------------------------
+
+
+def _svdvals_tangent(_p: Params, a: Tracer, _y: Tracer, t: Tracer) -> Maybe:
+    """As with the vectors: a derivative that uses both has to use equal values alike."""
+    _, (_, slopes, _) = _rule(generic=False)(Vectors(full=False, driver=""), [a], [t])
+    return slopes
+
+
+svdvals_p: Final = unary(
+    "svdvals",
+    Params,
+    abstract=_abstract_svdvals,
+    impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
+    tangent=_svdvals_tangent,
+    access=signature("...??->...?"),
+    facts=Facts(raises=True, spectral=True),
+)
+
+
+def svdvals(a: Tracer) -> Tracer:
+    """Return the singular values, descending."""
+    return bind(svdvals_p, NONE, a)[0]

@@ -195,9 +195,19 @@ def _sort(xs: list[Traced], w: Any) -> tuple[Any, Any]:
 
 
 def _nearest(values: Any, w: Any) -> Any:
-    """Return which of the numbers w each value is."""
+    """Return which of the numbers w each value is, each of them once.
+
+    Of numbers that are equal to rounding the first one is that of the first value, and so on.
+    """
     numbers: Any = stop_gradient(w)
-    return np.argmin(np.abs(values[..., :, None] - numbers[..., None, :]), axis=-1)
+    sizes = np.abs(numbers)
+    tolerance = 100 * w.shape[-1] * np.finfo(w.dtype).eps * np.max(sizes, axis=-1, initial=0)
+    gaps = np.abs(numbers[..., :, None] - numbers[..., None, :])
+    classes = np.argmax(gaps <= tolerance[..., None, None], axis=-1)
+    nearest = np.argmin(np.abs(values[..., :, None] - numbers[..., None, :]), axis=-1)
+    found = np.take_along_axis(classes, nearest, -1)
+    ranks = np.argsort(np.argsort(found, axis=-1, stable=True), axis=-1)
+    return np.take_along_axis(np.argsort(classes, axis=-1, stable=True), ranks, -1)
 
 
 def _unit(v: Any) -> Any:
