@@ -34,11 +34,16 @@ SECOND: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
     "grad of grad": lambda f, x: fd.grad(lambda y: fd.grad(f)(y) @ T)(x),
     "grad of value": lambda f, x: fd.grad(lambda y: fd.value_and_grad(f)(y)[1] @ T)(x),
     "grad of jvp": lambda f, x: fd.grad(lambda y: fd.jvp(f, (y,), (T,))[1])(x),
+    "grad of vjp": lambda f, x: fd.grad(lambda y: fd.vjp(f, y)[1](1.0)[0] @ T)(x),
+    "grad of linearize": lambda f, x: fd.grad(lambda y: fd.linearize(f, y)[1](T))(x),
     "linearize": lambda f, x: fd.linearize(fd.grad(f), x)[1](T),
     "auxiliary": lambda f, x: fd.grad(
         lambda y: fd.grad(lambda z: (f(z), (z, "z")), has_aux=True)(y)[0] @ T
     )(x),
 }
+
+
+NO_PROGRAM = ["hvp", *(name for name in SECOND if name.startswith("grad of "))]
 
 
 @pytest.mark.parametrize("second", SECOND.values(), ids=SECOND)
@@ -55,7 +60,7 @@ def test_the_first_call_is_the_tenth_and_that_of_jit(
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["hvp", "grad of grad", "grad of value", "grad of jvp"])
+@pytest.mark.parametrize("name", NO_PROGRAM)
 def test_the_first_derivative_of_a_derivative_derives_no_program(name: str) -> None:
     SECOND[name](smooth, X)
     assert derived() == 0
@@ -184,3 +189,70 @@ def test_a_third_derivative_is_that_of_the_program() -> None:
 
     first = third(X)
     np.testing.assert_allclose(first, fd.jit(third)(X), rtol=1e-10)
+
+
+def several(x: Any) -> Any:
+    y = np.concatenate([np.sin(x) * x, x[::-1] / (1 + x**2)])
+    return {"a": np.tanh(y.reshape(2, 3) @ x), "b": np.cos(x * (1 + 0.5j)) * x}
+
+
+CT = {"a": np.array([0.4, -1.1]), "b": np.array([0.3 - 1j, 0.2j, 1.0])}
+
+
+def pulled(f_vjp: Any, scale: Any = 1.0) -> Any:
+    return f_vjp({name: scale * ct for name, ct in CT.items()})[0]
+
+
+PULLBACKS: dict[str, Callable[[Any], Any]] = {
+    "at the point": lambda x: fd.grad(lambda z: pulled(fd.vjp(several, z)[1]) @ T)(x),
+    "in the cotangent": lambda x: fd.grad(lambda s: pulled(fd.vjp(several, x)[1], s) @ T)(0.7),
+    "in both": lambda x: fd.grad(lambda z: pulled(fd.vjp(several, z)[1], np.sum(z)) @ T)(x),
+    "with the value": lambda x: fd.grad(
+        lambda z: (lambda y, p: np.sum(y["a"]) + pulled(p) @ T)(*fd.vjp(several, z))
+    )(x),
+    "twice": lambda x: fd.grad(
+        lambda z: (lambda p: pulled(p) @ pulled(p, 2.0 + z[0]))(fd.vjp(several, z)[1])
+    )(x),
+    "in a trace within": lambda x: fd.grad(
+        lambda z: (lambda p: fd.grad(lambda s: pulled(p, s) @ z)(z[0]))(fd.vjp(several, z)[1])
+    )(x),
+    "three times": lambda x: fd.grad(
+        lambda q: fd.grad(lambda z: pulled(fd.vjp(several, z)[1]) @ T)(q) @ T
+    )(x),
+    "forwards": lambda x: fd.jvp(lambda z: pulled(fd.vjp(several, z)[1]), (x,), (T,))[1],
+    "tangents": lambda x: fd.grad(
+        lambda z: np.sum(np.real(fd.linearize(several, z)[1](T)["b"] * CT["b"]))
+    )(x),
+}
+
+
+@pytest.mark.parametrize("way", PULLBACKS.values(), ids=PULLBACKS)
+def test_linear_maps_of_traces_are_those_of_their_programs(way: Callable[[Any], Any]) -> None:
+    expected = fd.jit(way)(X)
+    fd.clear_caches()
+    for _ in range(12):
+        np.testing.assert_allclose(way(X), expected, rtol=1e-11, atol=1e-13)
+
+
+def test_one_pullback_serves_several_traces() -> None:
+    _, f_vjp = fd.vjp(several, X)
+    first, second = (fd.grad(lambda s, k=k: pulled(f_vjp, s) @ T * k)(0.5) for k in (1.0, 2.0))
+    np.testing.assert_allclose(second, 2 * first, rtol=1e-12)
+    np.testing.assert_allclose(first, pulled(f_vjp) @ T, rtol=1e-12)
+
+
+def test_a_pullback_keeps_the_point_that_its_arguments_had() -> None:
+    weights = np.array([1.0, 2.0, 3.0])
+
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        value, f_vjp = fd.vjp(lambda y: y**3 * weights, y)
+        value *= 0.0
+        y += 1.0
+        weights[:] = 7.0
+        found = f_vjp(np.ones(3))[0]
+        weights[:] = [1.0, 2.0, 3.0]
+        return found @ T
+
+    found = fd.grad(f)(X)
+    np.testing.assert_allclose(found, 6 * np.sin(X) * np.cos(X) * weights * T, rtol=1e-12)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import funcdiff.passes as passes
 from funcdiff.api.calls.inputs import as_tracers, type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run, split_residuals
 from funcdiff.api.derivatives.programs import (
     LinearPrograms,
     gradient_alone,
     gradient_program,
+    image_program,
     jvp_program,
     linearize_programs,
     vjp_programs,
@@ -27,16 +29,15 @@ from funcdiff.backend.tape.traced import TRACED, goes_by_tape
 from funcdiff.core.late import computed
 from funcdiff.core.origins import reader
 from funcdiff.core.program import Program
-from funcdiff.core.recording.builder import current_builder
+from funcdiff.core.recording.builder import Builder, current_builder
 from funcdiff.core.recording.entries import Derivation
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.running.evaluate import copy_aliased
 from funcdiff.core.running.memo import Memoised
-from funcdiff.core.tracer import any_traced
+from funcdiff.core.tracer import Tracer, any_traced
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError
 from funcdiff.numpy.memory import views
-from funcdiff.passes.recorded import is_loop
 
 MOST_VECTORS: Final = 32
 """A linear map is applied to so many vectors by a tape, and to others by its program."""
@@ -110,7 +111,11 @@ def record_by_tape(
     builder = current_builder()
     if builder is None or not builder.policy.is_of_tape or reader.get() is not None:
         return None
-    if trace.calls or not goes_by_tape(trace.recording[0]) or is_loop(trace.recording):
+    if (
+        trace.calls
+        or not goes_by_tape(trace.recording[0])
+        or passes.recorded.is_loop(trace.recording)
+    ):
         return None
     xs = as_tracers(operands)
     refs = tuple(map(builder.ref, xs))
@@ -162,14 +167,26 @@ class LinearMap:
         types = [type_of(x) for x in operands[:count]]
         self._types = types if kind is PULLBACK else [y.type for y in trace.outputs]
         self._tape: Tape | None = None
+        self._recorded: tuple[Builder | None, Tape] | None = None
         self._calls = 0
         self._evaluated = {"evaluated": len(trace.first_values)} if trace.first_values else {}
-        derived = kind.programs.peek(trace.recording, *self._size, **self._evaluated)
-        if derived is None and is_new(kind.programs, trace, operands, *self._size):
+        # for vectors of a trace, and if the operands are those of one
+        self._is_recorded = (
+            kind.programs.peek(trace.recording, *self._size, **self._evaluated) is None
+        )
+        if self._is_recorded and any_traced(operands):
+            own = [views.fresh(x) if isinstance(x, Tracer) else x for x in operands]
+            self._operands = copy_arrays(own)
+            recorded = (passes.recorded.recorded, (trace.recording,))
+            outputs = record_by_tape(trace, self._operands, self._results, *recorded)
+            if outputs is not None:
+                self.outputs = outputs
+                return
+        elif self._is_recorded and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
-            self.outputs = self._programs.outputs
+            self._is_recorded, self.outputs = False, self._programs.outputs
             return
         self._evaluated = {}  # they may be views of what has changed when programs are asked for
         self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
@@ -181,8 +198,13 @@ class LinearMap:
     def __call__(self, vectors: Sequence[Any]) -> list[Any]:
         """Return the image of cotangents of all results, or of tangents of the inputs."""
         found, self._calls = None, self._calls + 1
-        is_traced = any_traced(vectors)
-        if self._tape is not None and not is_traced and self._calls <= MOST_VECTORS:
+        if self._calls > MOST_VECTORS:
+            pass
+        elif any_traced([*self._operands, *vectors]):
+            found = self._record(vectors) if self._is_recorded else None
+            if found is not None:
+                return found
+        elif self._tape is not None:
             found = attempt(self._by_tape, self._tape, vectors)
         if found is not None and not checking.is_asked_for():
             return found
@@ -191,6 +213,26 @@ class LinearMap:
             return run(program, [*residuals, *vectors], self._trace)
         checking.compare(program, found, [*residuals, *vectors], exact=False)
         return found
+
+    def _results(self, arithmetic: Arithmetic, xs: Sequence[Any]) -> list[Any]:
+        builder = current_builder()
+        if self._recorded is None or self._recorded[0] is not builder:
+            tape = Tape(self._trace.recording, self._size[0], xs[: len(self._operands)], arithmetic)
+            self._recorded = builder, tape
+        return self._recorded[1].outputs
+
+    def _record(self, vectors: Sequence[Any]) -> list[Any] | None:
+        """Record the image; None if the programs are to be run."""
+
+        def by_tape(arithmetic: Arithmetic, xs: Sequence[Any]) -> list[Any]:
+            self._results(arithmetic, xs)
+            assert self._recorded is not None
+            found = self._kind.by_tape(self._recorded[1], xs[len(self._operands) :])
+            found = found[: len(self._types)]
+            return fill_zeros(found, self._types[: len(found)], arithmetic)
+
+        of = self._trace.recording, *self._size, self._kind.programs
+        return record_by_tape(self._trace, [*self._operands, *vectors], by_tape, image_program, of)
 
     def __reduce__(self) -> tuple[Any, ...]:
         programs, _, residuals = self._programs

@@ -13,7 +13,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.recording.entries import Recording, program_of
 from funcdiff.core.running.dataflow import dependent
-from funcdiff.core.running.memo import memoised
+from funcdiff.core.running.memo import Memoised, memoised
 from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -256,6 +256,20 @@ def linearize_programs(recording: Recording, count: int, results: int) -> Linear
     linear = passes.simplify.simplify_linear(split.linear, flags)
     order = [*range(count, len(flags)), *range(count)]
     return LinearPrograms(_primal(split)[0], rearrange(linear, order, range(results)))
+
+
+@memoised
+def image_program(
+    recording: Recording, count: int, results: int, programs: Memoised[..., LinearPrograms]
+) -> Program:
+    """Return the program of inputs and vectors whose results are the images of the vectors."""
+    primal, linear, _ = programs(recording, count, results)
+    with Builder("image", SHARED) as builder:
+        xs = [builder.input(t) for t in primal.input_types]
+        known = inline(primal, xs)[len(recording[1]) :]
+        vectors = [builder.input(t) for t in linear.input_types[len(known) :]]
+        outputs = inline(linear, [*known, *vectors])
+        return passes.simplify.simplify(builder.program(outputs))
 
 
 @memoised
