@@ -242,17 +242,18 @@ def test_one_pullback_serves_several_traces() -> None:
 
 
 def test_a_pullback_keeps_the_point_that_its_arguments_had() -> None:
-    weights = np.array([1.0, 2.0, 3.0])
+    seen, weights = [], np.array([1.0, 2.0, 3.0])
 
     def f(x: Any) -> Any:
-        y = np.sin(x)
-        value, f_vjp = fd.vjp(lambda y: y**3 * weights, y)
+        y, w = np.sin(x), weights.copy()
+        value, f_vjp = fd.vjp(lambda y, w: y**3 * w, y, w)
         value *= 0.0
         y += 1.0
-        weights[:] = 7.0
+        w[:] = 7.0
         found = f_vjp(np.ones(3))[0]
-        weights[:] = [1.0, 2.0, 3.0]
+        seen.append([float(v) for v in fd.stop_gradient(found)])  # its program computes these
         return found @ T
 
     found = fd.grad(f)(X)
     np.testing.assert_allclose(found, 6 * np.sin(X) * np.cos(X) * weights * T, rtol=1e-12)
+    np.testing.assert_allclose(seen[0], 3 * np.sin(X) ** 2 * weights, rtol=1e-12)

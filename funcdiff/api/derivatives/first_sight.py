@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import funcdiff.passes as passes
 from funcdiff.api.calls.inputs import as_tracers, type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run, split_residuals
 from funcdiff.api.derivatives.programs import (
@@ -34,10 +33,11 @@ from funcdiff.core.recording.entries import Derivation
 from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.running.evaluate import copy_aliased
 from funcdiff.core.running.memo import Memoised
-from funcdiff.core.tracer import Tracer, any_traced
+from funcdiff.core.tracer import any_traced
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError
 from funcdiff.numpy.memory import views
+from funcdiff.passes.recorded import is_loop, recorded
 
 MOST_VECTORS: Final = 32
 """A linear map is applied to so many vectors by a tape, and to others by its program."""
@@ -111,11 +111,7 @@ def record_by_tape(
     builder = current_builder()
     if builder is None or not builder.policy.is_of_tape or reader.get() is not None:
         return None
-    if (
-        trace.calls
-        or not goes_by_tape(trace.recording[0])
-        or passes.recorded.is_loop(trace.recording)
-    ):
+    if trace.calls or not goes_by_tape(trace.recording[0]) or is_loop(trace.recording):
         return None
     xs = as_tracers(operands)
     refs = tuple(map(builder.ref, xs))
@@ -170,15 +166,13 @@ class LinearMap:
         self._recorded: tuple[Builder | None, Tape] | None = None
         self._calls = 0
         self._evaluated = {"evaluated": len(trace.first_values)} if trace.first_values else {}
+        derived = kind.programs.peek(trace.recording, *self._size, **self._evaluated)
         # for vectors of a trace, and if the operands are those of one
-        self._is_recorded = (
-            kind.programs.peek(trace.recording, *self._size, **self._evaluated) is None
-        )
+        self._is_recorded = derived is None
         if self._is_recorded and any_traced(operands):
-            own = [views.fresh(x) if isinstance(x, Tracer) else x for x in operands]
-            self._operands = copy_arrays(own)
-            recorded = (passes.recorded.recorded, (trace.recording,))
-            outputs = record_by_tape(trace, self._operands, self._results, *recorded)
+            self._operands = copy_arrays(operands)
+            program = recorded, (trace.recording,)
+            outputs = record_by_tape(trace, self._operands, self._results, *program)
             if outputs is not None:
                 self.outputs = outputs
                 return
