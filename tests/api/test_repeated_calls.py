@@ -1,7 +1,7 @@
 """Calls that are not traced again, and what a function can see that changes between them.
 
-The second call that is like one before looks whether anything warns: there, what only computes is
-called twice.
+The second call that is like one before notes what can be seen, the third looks whether anything
+warns; from then on what only computes is not called.
 """
 
 from __future__ import annotations
