@@ -283,7 +283,7 @@ def has_scores(distribution: str, leaf: str) -> bool:
     return is_logarithm and (distribution in scores or not has_own(distribution, leaf))
 
 
-def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any) -> Any:
+def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any = None) -> Any:
     """Return the derivative of a leaf, whose value is y, along tangents, None for zero.
 
     It is that of scores, where there are.  That of a logarithm of a density f which SciPy takes is
