@@ -132,9 +132,7 @@ def shape_slope(
     return None if found is None else np.where(_is_inside(distribution, xs), found, 0.0)
 
 
-def _of_lesser(
-    distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any], y: Any
-) -> Any:
+def _of_lesser(distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any], y: Any) -> Any:
     """Return the derivative of a leaf; of F and 1 - F, by that which is less and has its digits."""
     found = slope(distribution, name, xs, ts, y)
     other = {"_cdf": "_sf", "_sf": "_cdf"}.get(name)

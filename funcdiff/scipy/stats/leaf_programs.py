@@ -7,7 +7,7 @@ follows from the density stands in its place, or nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +32,7 @@ from funcdiff.scipy.stats.moments import (
     raw_moment,
     statistic,
 )
+from funcdiff.scipy.stats.sharpening import sharpened
 from funcdiff.transforms.jvp import push
 
 _FLOAT: Final = np.dtype(FLOAT)
@@ -75,6 +76,14 @@ def is_program(distribution: str, name: str, xs: Sequence[Tracer]) -> bool:
     return _program(distribution, name, 0, tuple(x.type for x in xs)) is not None
 
 
+@cache
+def is_sharpened(distribution: str, name: str) -> bool:
+    """Return whether a leaf has another formula for its derivatives, which keeps more digits."""
+    count = 1 + len(scipys(distribution)._shape_info())
+    found = _program(distribution, name, 0, (ArrayType((), _FLOAT),) * count)
+    return found is not None and sharpened(found[0]) != found[0]
+
+
 def no_derivative(distribution: str, name: str, ts: Tangents) -> NotDifferentiableError:
     """Return the error of a leaf that has no known derivative in some parameter."""
     shapes = [info.name for info in scipys(distribution)._shape_info()]
@@ -102,6 +111,8 @@ def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, orde
     if found is None:
         raise no_derivative(distribution, name, ts)
     program, constants = found
+    if name not in _OF_SHAPES:
+        program = sharpened(program)
     operands = [*xs, *map(_constant, constants)]
     return push(program, operands, [*ts, *(None for _ in constants)])[1][0]
 

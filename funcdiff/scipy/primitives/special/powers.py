@@ -17,6 +17,7 @@ from funcdiff.scipy.primitives.numerics.derivative_integrals import (
     log1p_ratio_derivative,
 )
 from funcdiff.scipy.primitives.special.family import Op, by_order, special
+from funcdiff.scipy.primitives.special.losses import xlogy
 
 exprel_derivatives: Op = by_order(
     "exprel_derivatives",
@@ -75,7 +76,7 @@ inv_boxcox1p: Op = special(
     lambda y, lmbda, x: _inverse_slope(y, lmbda, 1 + x),
     lambda y, lmbda, x: _inverse_exponent(y, lmbda, 1 + x),
 )
-powm1: Op = special("powm1", lambda x, y, z: y * x ** (y - 1), lambda x, y, z: x**y * np.log(x))
+powm1: Op = special("powm1", lambda x, y, z: y * x ** (y - 1), lambda x, y, z: xlogy(x**y, x))
 
 # ---- exponentials and roots, as NumPy has them ---------------------------------------------------
 
