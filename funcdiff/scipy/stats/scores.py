@@ -279,13 +279,8 @@ log_density_p: Final = Primitive(
 
 def has_scores(distribution: str, leaf: str) -> bool:
     """Return whether derivatives of a leaf, a density, are not those of its own formula."""
-    return (
-        distribution in scores
-        and "log" in leaf
-        or not has_own(distribution, leaf)
-        and "log" in leaf
-        or is_sharpened(distribution, leaf)
-    )
+    is_stated = "log" in leaf and (distribution in scores or not has_own(distribution, leaf))
+    return is_stated or is_sharpened(distribution, leaf)
 
 
 def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any = None) -> Any:
@@ -295,7 +290,7 @@ def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y:
     f'·exp(-y), which has a derivative where that of 1/f overflows.
     """
     is_stated = distribution in scores
-    if "log" not in leaf or not is_stated and has_own(distribution, leaf):
+    if "log" not in leaf or (has_own(distribution, leaf) and not is_stated):
         return along(distribution, leaf, xs, ts)
     if not is_stated:
         density = leaf.replace("log", "")
