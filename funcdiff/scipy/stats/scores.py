@@ -277,10 +277,13 @@ log_density_p: Final = Primitive(
 )
 
 
+_LOGARITHMS: Final = ("_logpdf", "_logpmf")
+
+
 def has_scores(distribution: str, leaf: str) -> bool:
     """Return whether derivatives of a leaf, a density, are not those of its own formula."""
-    is_stated = "log" in leaf and (distribution in scores or not has_own(distribution, leaf))
-    return is_stated or is_sharpened(distribution, leaf)
+    is_stated = distribution in scores or not has_own(distribution, leaf)
+    return (leaf in _LOGARITHMS and is_stated) or is_sharpened(distribution, leaf)
 
 
 def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any = None) -> Any:
@@ -290,7 +293,7 @@ def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y:
     f'·exp(-y), which has a derivative where that of 1/f overflows.
     """
     is_stated = distribution in scores
-    if "log" not in leaf or (has_own(distribution, leaf) and not is_stated):
+    if leaf not in _LOGARITHMS or (has_own(distribution, leaf) and not is_stated):
         return along(distribution, leaf, xs, ts)
     if not is_stated:
         density = leaf.replace("log", "")

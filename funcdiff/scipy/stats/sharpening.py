@@ -69,9 +69,13 @@ def _difference(look: _Look, a: Any, b: Any) -> Any:
     p, q = look(a), look(b)
     if not (p and q and p.exponent and q.exponent and p.sign == q.sign):
         return a - b
-    exponent = _difference(look, q.exponent(), p.exponent())
-    # an exponential that is zero is flat, however fast its exponent falls
-    return -a * np.expm1(np.where(exponent == -np.inf, -800.0, exponent))
+    step = _difference(look, q.exponent(), p.exponent())
+    return np.where(step < 0, -a * _less_one(step), b * _less_one(-step))
+
+
+def _less_one(exponent: Any) -> Any:
+    """Return eˣ - 1 of x <= 0, flat at minus infinity, however fast the exponent falls."""
+    return np.expm1(np.where(exponent > 0, 0.0, np.where(exponent == -np.inf, -800.0, exponent)))
 
 
 def _sum(look: _Look, a: Any, b: Any) -> _Known:
