@@ -56,13 +56,9 @@ def _vonmises_munp(self: Any, n: int, kappa: Any) -> Any:
     return integral(lambda t: t**n * self._pdf(t, kappa), -end, end, 0.0, 1.0)
 
 
-def _vonmises_sf(self: Any, x: Any, kappa: Any) -> Any:
-    return 1 - self._cdf(x, kappa)
-
-
 VONMISES: Final[dict[str, Callable[..., Any]]] = {
     "_logpdf": _vonmises_logpdf, "_cdf": _vonmises_cdf,
-    "_sf": _vonmises_sf, "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
+    "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
 }  # fmt: skip
 """Leaf -> what computes it, with the distribution in front."""
 
