@@ -188,4 +188,42 @@ def _real_if_close(a: Traced, found: Traced) -> Any:
     return found.real if may_hold(lambda: np.all(np.abs(found.imag) <= tolerance)) else found
 
 
-borrow_functions("scipy.linalg", "cosm sinm tanm coshm sinhm tanhm expm_cond expm_frechet")
+borrow_functions("scipy.linalg", "cosm sinm tanm coshm sinhm tanhm")
+
+
+# ---- derivatives of the exponential --------------------------------------------------------------
+
+
+@covers("scipy.linalg")
+def expm_frechet(
+    A: Any, E: Any, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
+) -> Any:
+    """Return the exponential and its derivative along E, linear in E, which have derivatives.
+
+    Both methods are one here: a block of the exponential of a larger matrix.
+    """
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise ValueError(f"Unknown implementation {method}")
+    a, e = map(_wide, squares(A, E))
+    if a.shape != e.shape:
+        raise ValueError("expected A and E to be the same shape")
+    along = general_function("expm", a, e)[0]
+    return (expm(a), along) if compute_expm else along
+
+
+@covers("scipy.linalg")
+def expm_cond(A: Any, check_finite: bool = True) -> Any:
+    """Return the relative condition number of the exponential in the Frobenius norm."""
+    (a,) = squares(A)
+    a = _wide(a)
+    n = a.shape[-1]
+    units = np.eye(n * n).reshape(n, n, n, n)
+    columns: list[Any] = [
+        general_function("expm", a, array(np.broadcast_to(unit, a.shape).astype(a.dtype)))[0]
+        for row in units
+        for unit in row
+    ]
+    kronecker: Any = np.stack(columns, axis=-1).reshape(*a.shape[:-2], n * n, n * n)
+    norm = np.linalg.norm
+    ratio = norm(a, axis=(-2, -1)) / norm(expm(a), axis=(-2, -1))
+    return norm(kronecker, 2, axis=(-2, -1)) * ratio

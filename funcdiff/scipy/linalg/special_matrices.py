@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
+from funcdiff.numpy.border.masks import refuse_where
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_shapes, broadcast_to
 from funcdiff.ops.structure.structural import reshape
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.linalg.matrix_stacks import stacks
+from funcdiff.scipy.linalg.matrix_stacks import inexact, stacks
 from funcdiff.scipy.primitives.linalg.structured import toeplitz_solve
 
 
@@ -88,7 +90,7 @@ def bandwidth(a: Any) -> Any:
 borrow_functions(
     "scipy.linalg",
     "block_diag companion convolution_matrix diagsvd fiedler fiedler_companion khatri_rao kron "
-    "leslie matmul_toeplitz solve_circulant",
+    "leslie matmul_toeplitz",
 )
 
 
@@ -116,3 +118,33 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     elements: Any = np.concatenate([row[..., :0:-1], column], axis=-1)
     x = toeplitz_solve(elements, right)
     return reshape(x, x.shape[:-1]) if is_vector else x
+
+
+@covers("scipy.linalg")
+def solve_circulant(
+    c: Any,
+    b: Any,
+    singular: str = "raise",
+    tol: float | None = None,
+    caxis: int = -1,
+    baxis: int = 0,
+    outaxis: int = 0,
+) -> Any:
+    """Solve a circulant system by Fourier transforms, least squares of a singular one if asked."""
+    column, right = (np.atleast_1d(inexact(x)) for x in (c, b))
+    column, right = np.moveaxis(column, caxis, -1), np.moveaxis(right, baxis, -1)
+    if column.shape[-1] != right.shape[-1]:
+        raise ValueError(f"Shapes of c {column.shape} and b {right.shape} are incompatible")
+    is_real = column.dtype.kind != "c" and right.dtype.kind != "c"
+    divisor = np.fft.fft(column, axis=-1)
+    size = np.abs(divisor)
+    if tol is None:
+        eps = np.finfo(np.float64).eps
+        tol = np.max(size, axis=-1, keepdims=True) * column.shape[-1] * eps
+    near_zero = size <= tol
+    if singular == "raise":
+        error = LinAlgError("near singular circulant matrix.")
+        divisor = refuse_where(near_zero, error, divisor)
+    quotient = np.fft.fft(right, axis=-1) / np.where(near_zero, 1, divisor)
+    x = np.fft.ifft(np.where(near_zero, 0, quotient), axis=-1)
+    return np.moveaxis(x.real if is_real else x, -1, outaxis)

@@ -35,9 +35,7 @@ borrow_functions(
     "oaconvolve wiener",
 )
 borrow_functions(
-    "scipy.signal",
-    "decimate detrend filtfilt lfilter_zi lfiltic savgol_coeffs savgol_filter sosfilt_zi "
-    "sosfiltfilt",
+    "scipy.signal", "decimate detrend filtfilt savgol_coeffs savgol_filter sosfilt_zi sosfiltfilt"
 )
 borrow_functions("scipy.signal", "czt envelope hilbert hilbert2 resample resample_poly zoom_fft")
 borrow_functions(

@@ -18,6 +18,7 @@ from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.primitives.signal.recursion import convolve_causally, recursion
+from funcdiff.scipy.signal.transfer_functions import without_leading_zeros
 
 
 @covers("scipy.signal")
@@ -125,6 +126,48 @@ def _filter(b: Any, a: Any, x: Any, start: Any) -> tuple[Traced, Any]:
 
 def _sums(c: Any, x: Any, lag: int, length: int) -> Tracer:
     return convolve_causally(array(c), array(x), lag, length)
+
+
+@covers("scipy.signal")
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """Return the state in which `lfilter` stays if its input is 1 throughout.
+
+    It solves ``(I - A)·zi = b[1:] - a[1:]·b[0]`` with the companion matrix, transposed, for A, and
+    is differentiable in `b` and `a`, also where ``a[0] = 1``.
+    """
+    b, a = (np.atleast_1d(x) for x in _floating("lfilter_zi", b, a))
+    for name, polynomial in (("Numerator b", b), ("Denominator a", a)):
+        if polynomial.ndim != 1:
+            raise ValueError(f"{name} must be 1-D, at {user_location()}.")
+    a = without_leading_zeros(a)
+    order = max(len(a), len(b))
+    b, a = (np.pad(x / a[0], (0, order - len(x))) for x in (b, a))
+    matrix = np.eye(order - 1) - np.eye(order - 1, k=1)
+    first = (np.arange(order - 1) == 0).astype(a.dtype)
+    return np.linalg.solve(matrix.astype(a.dtype) + a[1:, None] * first, b[1:] - a[1:] * b[0])
+
+
+@covers("scipy.signal")
+def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
+    """Return the state of `lfilter` behind these outputs and inputs, the latest first.
+
+    ``zi[m] = Σ_k b[m+1+k]·x[k] - a[m+1+k]·y[k]``, over ``a[0]``: differentiable in all of them.
+    """
+    b, a, y, *rest = _floating("lfiltic", b, a, y, *([] if x is None else [x]))
+    b, a = np.atleast_1d(b), np.atleast_1d(a)
+    for name, polynomial in (("b", b), ("a", a)):
+        if polynomial.ndim > 1:
+            raise ValueError(f"Filter coefficients `{name}` must be 1-D, at {user_location()}.")
+    order = max(len(a), len(b)) - 1
+
+    def sums(c: Any, past: Any) -> Any:
+        # an entry stands for lag k, where it meets the coefficients from k + 1 on
+        found = np.zeros(order, a.dtype)
+        for k in range(min(len(past), len(c) - 1)):
+            found = found + np.pad(c[k + 1 :], (0, order - len(c) + k + 1)) * past[k]
+        return found
+
+    return (sums(b, rest[0] if rest else ()) - sums(a, y)) / a[0]
 
 
 # ---- Comb filters, of few coefficients among many zeros ------------------------------------------
