@@ -23,6 +23,9 @@ def _function(name: str, k: int, point: list[float], *, traced: bool = True) -> 
     if name in DENSITIES:
         found = getattr(stats if traced else plain_stats, name)
         function = found.logpmf if hasattr(found, "logpmf") else found.logpdf
+    elif "." in name:
+        distribution, method = name.split(".")
+        function = getattr(getattr(stats if traced else plain_stats, distribution), method)
     elif name == "airye":
         airye = (special if traced else plain_special).airye
         return lambda z: airye(z)[int(point[0])]

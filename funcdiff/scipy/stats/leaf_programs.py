@@ -32,7 +32,7 @@ from funcdiff.scipy.stats.moments import (
     raw_moment,
     statistic,
 )
-from funcdiff.scipy.stats.sharpening import sharpened
+from funcdiff.scipy.stats.sharpening import sharpen
 from funcdiff.transforms.jvp import push
 
 _FLOAT: Final = np.dtype(FLOAT)
@@ -81,7 +81,7 @@ def is_sharpened(distribution: str, name: str) -> bool:
     """Return whether a leaf has another formula for its derivatives, which keeps more digits."""
     count = 1 + len(scipys(distribution)._shape_info())
     found = _program(distribution, name, 0, (ArrayType((), _FLOAT),) * count)
-    return found is not None and sharpened(found[0]) != found[0]
+    return found is not None and sharpen(found[0]) != found[0]
 
 
 def no_derivative(distribution: str, name: str, ts: Tangents) -> NotDifferentiableError:
@@ -112,7 +112,7 @@ def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, orde
         raise no_derivative(distribution, name, ts)
     program, constants = found
     if name not in _OF_SHAPES:
-        program = sharpened(program)
+        program = sharpen(program)
     operands = [*xs, *map(_constant, constants)]
     return push(program, operands, [*ts, *(None for _ in constants)])[1][0]
 

@@ -1,4 +1,4 @@
-"""Formulas rewritten so that numbers near 1 keep the digits of what they differ by from it.
+"""Formulas in which numbers near 1 are written by their distance from it, to all its digits.
 
 Of 1 + u little is left of a small u, and nothing of ln(1 + u), which is what powers of 1 + u have
 for a derivative by their exponents.  While a program is recorded anew, numbers ±(1 + u) are
@@ -145,8 +145,8 @@ _RULES: Final[dict[str, Callable[..., _Known]]] = {
 
 
 @memoised
-def sharpened(program: Program) -> Program:
-    """Return the program with numbers near 1 written by what they differ by from it."""
+def sharpen(program: Program) -> Program:
+    """Return the program with numbers near 1 written by their distance from it."""
     known: dict[Any, Near] = {}
 
     def look(x: Any) -> Near | None:
@@ -166,6 +166,6 @@ def sharpened(program: Program) -> Program:
             known[ys[0].atom] = near
         return ys
 
-    with Builder("sharpened") as builder:
+    with Builder("sharpen") as builder:
         xs = [builder.input(v.type) for v in program.inputs]
         return builder.program(walk(program, xs, rule))
