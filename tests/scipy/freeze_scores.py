@@ -148,6 +148,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
     "ive": lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)),
     "kve": lambda v, x: mp.besselk(v, x) * mp.exp(x),
+    "hankel1e": lambda v, x: mp.hankel1(v, x) * mp.exp(-1j * x),
+    "hankel2e": lambda v, x: mp.hankel2(v, x) * mp.exp(1j * x),
     "airye": lambda k, z: (
         (mp.airyai if k < 2 else mp.airybi)(z, derivative=int(k) % 2)
         * _airy_factor(z, 1 if k < 2 else -1)
@@ -157,7 +159,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "rel_entr": lambda x, y: x * mp.log(x / y),
     "powm1": lambda x, y: mp.expm1(y * mp.log(x)),
 }
-"""Functions of ``scipy.special``; of `airye`, the number of the result comes first."""
+"""Functions of ``scipy.special``, or their real parts; of `airye`, the number of the result comes
+first."""
 
 CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("gamma", 1, (1e10, 1e10)), ("gamma", 0, (1e10, 1e10)), ("gamma", 1, (3.0, 2.3)),
@@ -208,7 +211,9 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("truncexpon.sf", 1, (1.5, 27.8)), ("fatiguelife.pdf", 1, (1.3, 1e-2)),
     ("planck.logsf", 1, (0.0, 2665.0)), ("f.cdf", 2, (1e19, 9.0, 0.34)),
     ("f.sf", 1, (1e19, 9.0, 0.34)), ("f.sf", 2, (1e6, 2.0, 1.5)),
-    ("betaln", 1, (0.7, 1e-9)), ("betaln", 0, (3.0, 1e-6)), ("kl_div", 0, (1e10 + 1, 1e10)),
+    ("hankel1e", 1, (2.0, 400.0)), ("hankel1e", 1, (0.0, 1e4)), ("hankel2e", 1, (30.0, 350.0)),
+    ("hankel2e", 1, (-1.7, 1e8)), ("betaln", 1, (0.7, 1e-9)), ("betaln", 0, (3.0, 1e-6)),
+    ("kl_div", 0, (1e10 + 1, 1e10)),
     ("kl_div", 1, (1e10 + 1, 1e10)), ("rel_entr", 0, (1e-200, 1e200)), ("powm1", 1, (1e12, -1.7)),
 )  # fmt: skip
 """Name, number of the argument, and arguments."""

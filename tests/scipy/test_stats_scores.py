@@ -31,7 +31,7 @@ def _function(name: str, k: int, point: list[float], *, traced: bool = True) -> 
         return lambda z: airye(z)[int(point[0])]
     else:
         function = getattr(special if traced else plain_special, name)
-    return lambda x: function(*point[:k], x, *point[k + 1 :])
+    return lambda x: np.real(function(*point[:k], x, *point[k + 1 :]))
 
 
 @pytest.mark.thinned(12)
