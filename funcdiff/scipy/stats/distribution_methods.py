@@ -123,25 +123,13 @@ def shape_slope(
     """
     stated = slopes.get(distribution, {}).get(name)
     if stated is None:
-        found = _of_lesser(distribution, name, xs, [None, *ts[1:]], y)
+        found = slope(distribution, name, xs, [None, *ts[1:]], y)
     else:
         partials = stated(partial(method, distribution), *xs)
         found = sum_tangents(
             [None if t is None else p * t for p, t in zip(partials, ts[1:], strict=True)]
         )
     return None if found is None else np.where(_is_inside(distribution, xs), found, 0.0)
-
-
-def _of_lesser(distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any], y: Any) -> Any:
-    """Return the derivative of a leaf; of F and 1 - F, by that which is less and has its digits."""
-    found = slope(distribution, name, xs, ts, y)
-    other = {"_cdf": "_sf", "_sf": "_cdf"}.get(name)
-    if other is None or found is None or not all(has_own(distribution, n) for n in (name, other)):
-        return found
-    value = evaluate(distribution, name, *xs)
-    if value is None or not is_program(distribution, other, xs):
-        return found
-    return np.where(value <= 0.5, found, -slope(distribution, other, xs, ts))
 
 
 def _is_inside(distribution: str, xs: Sequence[Any]) -> Any:

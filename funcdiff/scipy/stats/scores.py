@@ -286,7 +286,7 @@ def has_scores(distribution: str, leaf: str) -> bool:
     return (leaf in _LOGARITHMS and is_stated) or is_sharpened(distribution, leaf)
 
 
-def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any = None) -> Any:
+def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any) -> Any:
     """Return the derivative of a leaf, whose value is y, along tangents, None for zero.
 
     It is that of scores, where there are.  That of a logarithm of a density f which SciPy takes is
