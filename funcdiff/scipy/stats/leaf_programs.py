@@ -23,6 +23,7 @@ from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.slicing import unknown
+from funcdiff.scipy.primitives.special.sharpening import sharpen
 from funcdiff.scipy.stats.closed_forms import formulas
 from funcdiff.scipy.stats.double_exponential import entropy_integral, probability_integral
 from funcdiff.scipy.stats.leaves import has_own, leaf, scipys
@@ -32,7 +33,6 @@ from funcdiff.scipy.stats.moments import (
     raw_moment,
     statistic,
 )
-from funcdiff.scipy.stats.sharpening import sharpen
 from funcdiff.transforms.jvp import push
 
 _FLOAT: Final = np.dtype(FLOAT)
