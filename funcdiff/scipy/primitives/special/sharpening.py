@@ -19,22 +19,8 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import copy_equation, walk
-from funcdiff.ops.families import elementwise
 from funcdiff.scipy.primitives.special.losses import xlog1py, xlogy
-from funcdiff.scipy.primitives.special.powers import powm1
-
-_pow1p: Any = elementwise(
-    "pow1p",
-    lambda u, p: np.power(1 + u, p),
-    lambda u, p, _y: p * _pow1p(u, p - 1),
-    lambda u, _p, y: xlog1py(y, u),
-)
-_pow1pm1: Any = elementwise(
-    "pow1pm1",
-    lambda u, p: np.expm1(p * np.log1p(u)),
-    lambda u, p, _y: p * _pow1p(u, p - 1),
-    lambda u, p, _y: xlog1py(_pow1p(u, p), u),
-)
+from funcdiff.scipy.primitives.special.powers import pow1p, pow1pm1, powm1
 
 
 class Near(NamedTuple):
@@ -108,9 +94,9 @@ def _power(near: Near | None, x: Any, p: Any) -> _Known:
         return None, None
     if near is None or near.sign < 0 or near.is_one:
         return None, Near(1.0, lambda: powm1(x, p), lambda: p * np.log(x))
-    value = _by_excess(near, x, lambda u: _pow1p(u, p), lambda v: np.power(v, p))
+    value = _by_excess(near, x, lambda u: pow1p(u, p), lambda v: np.power(v, p))
     excess = near.excess
-    return value, Near(1.0, lambda: _pow1pm1(excess(), p), lambda: p * np.log1p(excess()))
+    return value, Near(1.0, lambda: pow1pm1(excess(), p), lambda: p * np.log1p(excess()))
 
 
 def _quotient(p: Near | None, q: Near | None) -> _Known:
