@@ -56,7 +56,8 @@ def _difference(look: _Look, a: Any, b: Any) -> Any:
     if not (p and q and p.exponent and q.exponent and p.sign == q.sign):
         return a - b
     step = _difference(look, q.exponent(), p.exponent())
-    return np.where(step < 0, -a * _less_one(step), b * _less_one(-step))
+    apart = np.where(step < 0, -a * _less_one(step), b * _less_one(-step))
+    return np.where(step == 0, a - b, apart)  # whose logarithm is infinitely steep
 
 
 def _less_one(exponent: Any) -> Any:
