@@ -105,6 +105,38 @@ DENSITIES: dict[str, Callable[..., Any]] = {
 """Log densities, but for what depends on neither their arguments nor parameters."""
 
 
+def _truncweibull_min(x: Any, c: Any, a: Any, b: Any) -> Any:
+    return (mp.exp(-(a**c)) - mp.exp(-(x**c))) / (mp.exp(-(a**c)) - mp.exp(-(b**c)))
+
+
+def _f(x: Any, n: Any, m: Any) -> Any:
+    return 1 - mp.betainc(m / 2, n / 2, 0, m / (m + n * x), regularized=True)
+
+
+PROBABILITIES: dict[str, Callable[..., Any]] = {
+    "mielke.pdf": lambda x, k, s: k * x ** (k - 1) / (1 + x**s) ** (1 + k / s),
+    "mielke.cdf": lambda x, k, s: x**k / (1 + x**s) ** (k / s),
+    "mielke.sf": lambda x, k, s: 1 - x**k / (1 + x**s) ** (k / s),
+    "exponweib.sf": lambda x, a, c: 1 - (1 - mp.exp(-(x**c))) ** a,
+    "exponweib.logsf": lambda x, a, c: mp.log(1 - (1 - mp.exp(-(x**c))) ** a),
+    "genhalflogistic.sf": lambda x, c: 2 * (1 - c * x) ** (1 / c) / (1 + (1 - c * x) ** (1 / c)),
+    "truncweibull_min.cdf": _truncweibull_min,
+    "truncweibull_min.sf": lambda *xs: 1 - _truncweibull_min(*xs),
+    "truncweibull_min.logpdf": lambda x, c, a, b: (
+        mp.log(c) + (c - 1) * mp.log(x) - x**c - mp.log(mp.exp(-(a**c)) - mp.exp(-(b**c)))
+    ),
+    "truncpareto.logpdf": lambda x, b, c: mp.log(b) - (b + 1) * mp.log(x) - mp.log(1 - c**-b),
+    "truncexpon.sf": lambda x, b: (mp.exp(-b) - mp.exp(-x)) / mp.expm1(-b),
+    "fatiguelife.pdf": lambda x, c: (
+        (x + 1) / (2 * c * mp.sqrt(2 * mp.pi * x**3)) * mp.exp(-((x - 1) ** 2) / (2 * x * c * c))
+    ),
+    "planck.logsf": lambda k, rate: -rate * (k + 1),
+    "f.cdf": _f,
+    "f.sf": lambda *xs: 1 - _f(*xs),
+}
+"""Densities and probabilities of distributions."""
+
+
 def _airy_factor(z: Any, sign: int) -> Any:
     return mp.exp(sign * 2 * z * mp.sqrt(z) / 3)
 
@@ -116,6 +148,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "k1e": lambda x: mp.besselk(1, x) * mp.exp(x),
     "ive": lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)),
     "kve": lambda v, x: mp.besselk(v, x) * mp.exp(x),
+    "hankel1e": lambda v, x: mp.hankel1(v, x) * mp.exp(-1j * x),
+    "hankel2e": lambda v, x: mp.hankel2(v, x) * mp.exp(1j * x),
     "airye": lambda k, z: (
         (mp.airyai if k < 2 else mp.airybi)(z, derivative=int(k) % 2)
         * _airy_factor(z, 1 if k < 2 else -1)
@@ -125,7 +159,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "rel_entr": lambda x, y: x * mp.log(x / y),
     "powm1": lambda x, y: mp.expm1(y * mp.log(x)),
 }
-"""Functions of ``scipy.special``; of `airye`, the number of the result comes first."""
+"""Functions of ``scipy.special``, or their real parts; of `airye`, the number of the result comes
+first."""
 
 CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("gamma", 1, (1e10, 1e10)), ("gamma", 0, (1e10, 1e10)), ("gamma", 1, (3.0, 2.3)),
@@ -163,7 +198,22 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("ive", 1, (100.0, 1e5)), ("ive", 1, (-1.7, 1e4)), ("kve", 1, (0.3, 1e8)),
     ("kve", 1, (30.0, 310.0)), ("kve", 1, (1e4, 1e8)), ("airye", 1, (0, 1e6)),
     ("airye", 1, (1, 1e4)), ("airye", 1, (2, 1e6)), ("airye", 1, (3, 1e4)),
-    ("betaln", 1, (0.7, 1e-9)), ("betaln", 0, (3.0, 1e-6)), ("kl_div", 0, (1e10 + 1, 1e10)),
+    ("mielke.pdf", 2, (0.212286842215, 10.4, 50.09)), ("mielke.cdf", 2, (1e-50, 0.14, 0.36)),
+    ("mielke.sf", 2, (0.212286842215, 10.4, 50.09)), ("exponweib.sf", 2, (1e-4, 0.13, 1.95)),
+    ("exponweib.logsf", 1, (1e-13, 0.8, 0.68)), ("exponweib.logsf", 2, (2e-6, 0.13, 1.95)),
+    ("genhalflogistic.sf", 1, (2e-3, 0.77)),
+    ("truncweibull_min.cdf", 1, (0.9997, 2442.0, 0.5, 1.8)),
+    ("truncweibull_min.cdf", 3, (0.9997, 2442.0, 0.5, 1.8)),
+    ("truncweibull_min.sf", 1, (0.15, 5e-2, 0.1456, 0.2412)),
+    ("truncweibull_min.logpdf", 1, (0.993, 2442.0, 0.5, 1.8)),
+    ("truncweibull_min.logpdf", 3, (0.15, 4.9e-3, 0.1456, 0.2412)),
+    ("truncpareto.logpdf", 2, (1.01, 1e-5, 1.03)),
+    ("truncexpon.sf", 1, (1.5, 27.8)), ("fatiguelife.pdf", 1, (1.3, 1e-2)),
+    ("planck.logsf", 1, (0.0, 2665.0)), ("f.cdf", 2, (1e19, 9.0, 0.34)),
+    ("f.sf", 1, (1e19, 9.0, 0.34)), ("f.sf", 2, (1e6, 2.0, 1.5)),
+    ("hankel1e", 1, (2.0, 400.0)), ("hankel1e", 1, (0.0, 1e4)), ("hankel2e", 1, (30.0, 350.0)),
+    ("hankel2e", 1, (-1.7, 1e8)), ("betaln", 1, (0.7, 1e-9)), ("betaln", 0, (3.0, 1e-6)),
+    ("kl_div", 0, (1e10 + 1, 1e10)),
     ("kl_div", 1, (1e10 + 1, 1e10)), ("rel_entr", 0, (1e-200, 1e200)), ("powm1", 1, (1e12, -1.7)),
 )  # fmt: skip
 """Name, number of the argument, and arguments."""
@@ -172,7 +222,7 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
 def derivatives(name: str, k: int, point: tuple[float, ...]) -> tuple[float, float]:
     """Return the first and the second derivative by an argument, as central differences."""
     mp.mp.dps = 220 + 2 * max(abs(math.frexp(v)[1]) for v in point) // 3
-    function = DENSITIES.get(name) or SPECIAL[name]
+    function = DENSITIES.get(name) or PROBABILITIES.get(name) or SPECIAL[name]
     at = [mp.mpf(v) for v in point]
     step = mp.mpf(10) ** -60 * (abs(at[k]) or 1)
 

@@ -214,6 +214,22 @@ def test_mathieus_modified_functions_have_derivatives_by_parameter(entry: tuple[
     np.testing.assert_allclose(turned, slopes[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["cem", "sem", "modcem1", "modsem2"])
+@pytest.mark.parametrize("k", [0, 1])
+def test_mathieus_functions_of_single_precision_are_equal_in_all_modes(name: str, k: int) -> None:
+    """SciPy has no value of some, of which no mode may have a number then."""
+
+    def f(v: Any) -> Any:
+        return getattr(S, f"mathieu_{name}")(np.float32(1), v[0], v[1])[k]
+
+    v = np.array([1.5, 0.7], np.float32)
+    hessian = fd.hessian(f)(v)
+    np.testing.assert_allclose(hessian, hessian.T, rtol=1e-4)
+    assert np.isnan(hessian).all() == np.isnan(f(v))
+    for other in (fd.jacfwd(fd.jacfwd(f)), fd.jacfwd(fd.grad(f)), fd.jacrev(fd.jacfwd(f))):
+        np.testing.assert_allclose(other(v), hessian, rtol=1e-4)
+
+
 @pytest.mark.slow
 def test_mathieus_modified_functions_in_other_modes_and_at_edges() -> None:
     q, x = np.array([0.4, 7.0]), np.array([0.3, 1.0])

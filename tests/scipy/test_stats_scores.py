@@ -23,12 +23,15 @@ def _function(name: str, k: int, point: list[float], *, traced: bool = True) -> 
     if name in DENSITIES:
         found = getattr(stats if traced else plain_stats, name)
         function = found.logpmf if hasattr(found, "logpmf") else found.logpdf
+    elif "." in name:
+        distribution, method = name.split(".")
+        function = getattr(getattr(stats if traced else plain_stats, distribution), method)
     elif name == "airye":
         airye = (special if traced else plain_special).airye
         return lambda z: airye(z)[int(point[0])]
     else:
         function = getattr(special if traced else plain_special, name)
-    return lambda x: function(*point[:k], x, *point[k + 1 :])
+    return lambda x: np.real(function(*point[:k], x, *point[k + 1 :]))
 
 
 @pytest.mark.thinned(12)

@@ -319,9 +319,10 @@ _FORMULAS: Final[dict[str, tuple[str, str]]] = {
         "x lam", f"np.where(lam == 0, np.expm1(x), np.expm1(np.log1p(lam * x) / {_SAFE}))"
     ),
     "log_expit": ("x", "-np.logaddexp(np.zeros_like(x), -x)"),
+    "pow1p": ("u p", "np.power(1.0 + u, p)"),
+    "pow1pm1": ("u p", "np.expm1(p * np.log1p(u))"),
     "powm1": (
-        "x y",
-        "np.where(x > 0, np.expm1(y * np.log(np.where(x > 0, x, 1.0))), np.power(x, y) - 1.0)",
+        "x y", "np.where(x > 0, np.expm1(y * np.log(np.where(x > 0, x, 1.0))), np.power(x, y) - 1)"
     ),
     # circles
     "cosdg": ("x", "np.cos(np.deg2rad(np.remainder(x, 360.0)))"),
@@ -355,8 +356,7 @@ _FORMULAS: Final[dict[str, tuple[str, str]]] = {
         "- scipy.special.gammaln(a + b))",
     ),
     "betaln": (
-        "a b",
-        "scipy.special.gammaln(a) + scipy.special.gammaln(b) - scipy.special.gammaln(a + b)",
+        "a b", "scipy.special.gammaln(a) + scipy.special.gammaln(b) - scipy.special.gammaln(a + b)"
     ),
     "binom": (
         "n k",

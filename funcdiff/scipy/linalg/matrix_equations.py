@@ -14,9 +14,10 @@ import numpy as np
 
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.ops.linalg.matrices import adjoint
+from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.matrix_stacks import squares, stacks
-from funcdiff.scipy.primitives.linalg.riccati import riccati, stein, sylvester
+from funcdiff.scipy.primitives.linalg.riccati import riccati, sylvester
 
 # ---- linear equations ----------------------------------------------------------------------------
 
@@ -41,22 +42,7 @@ def _pair(a: Any, q: Any) -> list[Traced]:
     return [left, right]
 
 
-@covers("scipy.linalg")
-def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
-    """Solve A·X·Aᴴ - X + Q = 0 in double precision, directly or by a bilinear transformation."""
-    left, right = _pair(a, q)
-    n = left.shape[-1]
-    method = (method or ("bilinear" if n >= 10 else "direct")).lower()
-    dtype = np.result_type(left.dtype, np.float64)
-    left, right = left.astype(dtype), right.astype(dtype)
-    if method == "direct":
-        product = np.einsum("...ij,...kl->...ikjl", left, np.conj(left))
-        whole = np.eye(n * n) - product.reshape(*left.shape[:-2], n * n, n * n)
-        flat = right.reshape(*right.shape[:-2], n * n, 1)
-        return np.linalg.solve(whole, flat).reshape(right.shape)
-    if method != "bilinear":
-        raise ValueError(f"Unknown solver {method}")
-    return stein(adjoint(left), right)
+borrow_functions("scipy.linalg", "solve_discrete_lyapunov")
 
 
 # ---- Riccati's equations -------------------------------------------------------------------------

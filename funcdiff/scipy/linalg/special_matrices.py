@@ -49,22 +49,6 @@ def hankel(c: Any, r: Any = None) -> Any:
     return elements[np.arange(len(column))[:, None] + np.arange(len(row))]
 
 
-@covers("scipy.linalg")
-def leslie(f: Any, s: Any) -> Any:
-    """Return the matrix with fecundities in the first row and survivals below the diagonal."""
-    births, survivals = _vectors(f, s)
-    count = births.shape[-1]
-    if count != survivals.shape[-1] + 1:
-        raise ValueError(
-            "Incorrect lengths for f and s. The length of s along the last axis must be one less "
-            "than the length of f."
-        )
-    if count == 1:
-        raise ValueError("The length of s must be at least 1.")
-    below = survivals[..., :, None] * np.eye(count - 1, count, dtype=survivals.dtype)
-    return np.concatenate([births[..., None, :], below], axis=-2)
-
-
 # ---- facts ---------------------------------------------------------------------------------------
 
 _FACT = "It is a fact, which has no derivative."
@@ -105,7 +89,8 @@ def bandwidth(a: Any) -> Any:
 
 borrow_functions(
     "scipy.linalg",
-    "block_diag companion convolution_matrix diagsvd fiedler fiedler_companion khatri_rao kron",
+    "block_diag companion convolution_matrix diagsvd fiedler fiedler_companion khatri_rao kron "
+    "leslie matmul_toeplitz",
 )
 
 
@@ -122,23 +107,6 @@ def _operands(c_or_cr: Any, x: Any) -> tuple[Traced, Traced, Traced, bool]:
     if row.shape[-1] != matrix.shape[-2]:
         raise ValueError("Incompatible dimensions.")
     return column.astype(dtype), row.astype(dtype), matrix.astype(dtype), is_vector
-
-
-@covers("scipy.linalg", joins=False)
-def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """Return the product of a Toeplitz matrix and another one, by a circulant one around it."""
-    column, row, matrix, is_vector = _operands(c_or_cr, x)
-    height, length = column.shape[-1], column.shape[-1] + row.shape[-1] - 1
-    first = np.concatenate([column, row[..., :0:-1]], axis=-1)[..., None]
-    spectrum: Any
-    y: Any
-    if matrix.dtype.kind == "c":
-        spectrum = np.fft.fft(first, axis=-2) * np.fft.fft(matrix, length, axis=-2)
-        y = np.fft.ifft(spectrum, axis=-2)
-    else:
-        spectrum = np.fft.rfft(first, axis=-2) * np.fft.rfft(matrix, length, axis=-2)
-        y = np.fft.irfft(spectrum, length, axis=-2)
-    return y[..., :height, 0] if is_vector else y[..., :height, :]
 
 
 @covers("scipy.linalg", joins=False)

@@ -34,7 +34,9 @@ borrow_functions(
     "choose_conv_method convolve convolve2d correlate correlate2d deconvolve fftconvolve "
     "oaconvolve wiener",
 )
-borrow_functions("scipy.signal", "decimate filtfilt sosfilt_zi sosfiltfilt")
+borrow_functions(
+    "scipy.signal", "decimate detrend filtfilt savgol_coeffs savgol_filter sosfilt_zi sosfiltfilt"
+)
 borrow_functions("scipy.signal", "czt envelope hilbert hilbert2 resample resample_poly zoom_fft")
 borrow_functions(
     "scipy.signal",

@@ -7,6 +7,7 @@ known by a series of elementary steps, and else integrals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import comb
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
 from funcdiff.scipy.stats.double_exponential import grid, integral
 from funcdiff.scipy.stats.noncentral_integrals import NONCENTRAL
+
+_log1p_ratio: Final = partial(log1p_ratio_derivatives, (0,))
 
 # ---- Von Mises' distribution, on the circle and on a line, as formulas in NumPy ------------------
 
@@ -31,10 +34,6 @@ def log_i0e(k: Any) -> Any:
 
 def _vonmises_logpdf(_self: Any, x: Any, kappa: Any) -> Any:
     return -2 * kappa * np.sin(x / 2) ** 2 - np.log(2 * np.pi) - log_i0e(kappa)
-
-
-def _vonmises_pdf(self: Any, x: Any, kappa: Any) -> Any:
-    return np.exp(self._logpdf(x, kappa))
 
 
 def _vonmises_entropy(_self: Any, kappa: Any) -> Any:
@@ -57,13 +56,9 @@ def _vonmises_munp(self: Any, n: int, kappa: Any) -> Any:
     return integral(lambda t: t**n * self._pdf(t, kappa), -end, end, 0.0, 1.0)
 
 
-def _vonmises_sf(self: Any, x: Any, kappa: Any) -> Any:
-    return 1 - self._cdf(x, kappa)
-
-
 VONMISES: Final[dict[str, Callable[..., Any]]] = {
-    "_logpdf": _vonmises_logpdf, "_pdf": _vonmises_pdf, "_cdf": _vonmises_cdf,
-    "_sf": _vonmises_sf, "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
+    "_logpdf": _vonmises_logpdf, "_cdf": _vonmises_cdf,
+    "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
 }  # fmt: skip
 """Leaf -> what computes it, with the distribution in front."""
 
@@ -124,10 +119,6 @@ def _truncnorm_logpdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
     return -(x**2) / 2 - np.log(2 * np.pi) / 2 - _log_gauss_mass(a, b)
 
 
-def _truncnorm_pdf(self: Any, x: Any, a: Any, b: Any) -> Any:
-    return np.exp(self._logpdf(x, a, b))
-
-
 def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     """Return F_a = -f(a)·(1 - F) and F_b = -f(b)·F, which lose no digits at the ends.
 
@@ -164,11 +155,6 @@ def _skewnorm_logpdf(_self: Any, x: Any, a: Any) -> Any:
 
 
 # ---- families with a member in their midst that has another formula ------------------------------
-
-
-def _log1p_ratio(u: Any) -> Any:
-    """ln(1 + u)/u, which is 1 at 0."""
-    return 1 / special.exprel(np.log1p(u))
 
 
 def _genpareto_logpdf(self: Any, x: Any, c: Any) -> Any:
@@ -318,30 +304,32 @@ def _from_logpdf(self: Any, x: Any, *shapes: Any) -> Any:
     return np.exp(self._logpdf(x, *shapes))
 
 
-formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
+_STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
-    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf,
-                 "_pdf": _from_logpdf},
-    "genpareto": {"_logpdf": _genpareto_logpdf, "_pdf": _from_logpdf, "_logsf": _genpareto_logsf},
+    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf},
+    "genpareto": {"_logpdf": _genpareto_logpdf, "_logsf": _genpareto_logsf},
     "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
-                   "_pdf": _from_logpdf, "_stats": _genextreme_stats,
-                   "_munp": _genextreme_munp},
-    "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf, "_pdf": _from_logpdf,
+                   "_stats": _genextreme_stats, "_munp": _genextreme_munp},
+    "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf,
                "_get_support": _kappa4_support},
-    "pearson3": {"_logpdf": _pearson3_logpdf, "_pdf": _from_logpdf},
+    "pearson3": {"_logpdf": _pearson3_logpdf},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
-    "genlogistic": {"_logpdf": _genlogistic_logpdf, "_pdf": _from_logpdf},
-    "geninvgauss": {"_logpdf": _geninvgauss_logpdf, "_pdf": _from_logpdf},
-    "genhyperbolic": {"_logpdf": _genhyperbolic_logpdf, "_pdf": _from_logpdf},
-    "rice": {"_logpdf": _rice_logpdf, "_pdf": _from_logpdf},
-    "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf,
-                  "_munp": _truncnorm_munp, "_stats": nothing_stated},
+    "genlogistic": {"_logpdf": _genlogistic_logpdf},
+    "geninvgauss": {"_logpdf": _geninvgauss_logpdf},
+    "genhyperbolic": {"_logpdf": _genhyperbolic_logpdf},
+    "rice": {"_logpdf": _rice_logpdf},
+    "truncnorm": {"_logpdf": _truncnorm_logpdf, "_munp": _truncnorm_munp,
+                  "_stats": nothing_stated},
     "gennorm": {"_cdf": _gennorm_cdf, "_sf": _gennorm_sf},
     "vonmises": VONMISES, "vonmises_line": VONMISES,
     **COUNTS,
     **NONCENTRAL,
 }  # fmt: skip
+formulas: Final = {
+    name: {"_pdf": _from_logpdf} | leaves if "_logpdf" in leaves else leaves
+    for name, leaves in _STATED.items()
+}
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},

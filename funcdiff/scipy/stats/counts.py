@@ -120,10 +120,6 @@ def _skellam_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return of_mass if method.endswith("pmf") else of_sum
 
 
-def _zipf_cdf(self: Any, k: Any, a: Any) -> Any:
-    return 1 - self._sf(k, a)
-
-
 def _zipf_sf(_self: Any, k: Any, a: Any) -> Any:
     return special.zeta(a, np.floor(k) + 1) / special.zeta(a, 1.0 + 0.0 * k)
 
@@ -167,7 +163,7 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                   "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
     "geom": {"_entropy": _geom_entropy},
     "skellam": {"_logpmf": _skellam_logpmf},
-    "zipf": {"_cdf": _zipf_cdf, "_sf": _zipf_sf, "_entropy": _zipf_entropy},
+    "zipf": {"_sf": _zipf_sf, "_entropy": _zipf_entropy},
     "zipfian": {"_logpmf": _zipfian_logpmf, "_pmf": _from_logarithm, "_cdf": _zipfian_cdf,
                 "_sf": _zipfian_sf, "_munp": _zipfian_munp, "_stats": nothing_stated},
     "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,

@@ -197,7 +197,9 @@ def _of_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
 
 
 def _of_log_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
-    found = shape_slope(p.distribution, f"_{p.method[3:]}", xs, ts)
+    if has_own(p.distribution, name := f"_{p.method}") and is_program(p.distribution, name, xs):
+        return shape_slope(p.distribution, name, xs, ts, y)
+    found = shape_slope(p.distribution, name.replace("log", ""), xs, ts)
     return None if found is None else np.where(y == -np.inf, 0.0, np.exp(-y)) * found
 
 

@@ -7,7 +7,7 @@ follows from the density stands in its place, or nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.slicing import unknown
+from funcdiff.scipy.primitives.special.sharpening import sharpen
 from funcdiff.scipy.stats.closed_forms import formulas
 from funcdiff.scipy.stats.double_exponential import entropy_integral, probability_integral
 from funcdiff.scipy.stats.leaves import has_own, leaf, scipys
@@ -75,6 +76,14 @@ def is_program(distribution: str, name: str, xs: Sequence[Tracer]) -> bool:
     return _program(distribution, name, 0, tuple(x.type for x in xs)) is not None
 
 
+@cache
+def is_sharpened(distribution: str, name: str) -> bool:
+    """Return whether a leaf has another formula for its derivatives, which keeps more digits."""
+    count = 1 + len(scipys(distribution)._shape_info())
+    found = _program(distribution, name, 0, (ArrayType((), _FLOAT),) * count)
+    return found is not None and sharpen(found[0]) != found[0]
+
+
 def no_derivative(distribution: str, name: str, ts: Tangents) -> NotDifferentiableError:
     """Return the error of a leaf that has no known derivative in some parameter."""
     shapes = [info.name for info in scipys(distribution)._shape_info()]
@@ -102,6 +111,8 @@ def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, orde
     if found is None:
         raise no_derivative(distribution, name, ts)
     program, constants = found
+    if name not in _OF_SHAPES:
+        program = sharpen(program)
     operands = [*xs, *map(_constant, constants)]
     return push(program, operands, [*ts, *(None for _ in constants)])[1][0]
 

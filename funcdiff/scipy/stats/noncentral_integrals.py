@@ -68,10 +68,6 @@ def _ncx2_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
     return special.chndtr(x, df, nc)
 
 
-def _ncx2_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return 1 - special.chndtr(x, df, nc)
-
-
 def _ncf_pdf(_self: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> Any:
     odds = dfn * x / dfd
     operands = map(array, np.broadcast_arrays(dfn / 2, nc / 2, odds, dfd / 2))
@@ -101,7 +97,7 @@ def _log_of_pdf(self: Any, x: Any, *shapes: Any) -> Any:
 NONCENTRAL: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
             "_stats": nothing_stated},
-    "ncx2": {"_logpdf": _ncx2_logpdf, "_pdf": _ncx2_pdf, "_cdf": _ncx2_cdf, "_sf": _ncx2_sf},
+    "ncx2": {"_logpdf": _ncx2_logpdf, "_pdf": _ncx2_pdf, "_cdf": _ncx2_cdf},
     "ncf": {"_pdf": _ncf_pdf, "_logpdf": _log_of_pdf, "_munp": _ncf_munp,
             "_stats": nothing_stated},
 }  # fmt: skip

@@ -34,7 +34,7 @@ from funcdiff.scipy.primitives.special.normal import erfcx
 from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp1f1
 from funcdiff.scipy.primitives.special.powers import exprel, exprel_derivatives
 from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives as log1p_ratios
-from funcdiff.scipy.stats.leaf_programs import along, evaluate
+from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_sharpened
 from funcdiff.scipy.stats.leaves import has_own
 from funcdiff.space import align, sum_tangents
 
@@ -277,10 +277,13 @@ log_density_p: Final = Primitive(
 )
 
 
+_LOGARITHMS: Final = ("_logpdf", "_logpmf")
+
+
 def has_scores(distribution: str, leaf: str) -> bool:
-    """Return whether derivatives of a leaf, a log density, are not those of its own formula."""
-    is_logarithm = leaf in ("_logpdf", "_logpmf")
-    return is_logarithm and (distribution in scores or not has_own(distribution, leaf))
+    """Return whether derivatives of a leaf, a density, are not those of its own formula."""
+    is_stated = distribution in scores or not has_own(distribution, leaf)
+    return (leaf in _LOGARITHMS and is_stated) or is_sharpened(distribution, leaf)
 
 
 def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y: Any) -> Any:
@@ -289,9 +292,10 @@ def slope(distribution: str, leaf: str, xs: Sequence[Any], ts: Sequence[Any], y:
     It is that of scores, where there are.  That of a logarithm of a density f which SciPy takes is
     f'·exp(-y), which has a derivative where that of 1/f overflows.
     """
-    if not has_scores(distribution, leaf):
+    is_stated = distribution in scores
+    if leaf not in _LOGARITHMS or (has_own(distribution, leaf) and not is_stated):
         return along(distribution, leaf, xs, ts)
-    if distribution not in scores:
+    if not is_stated:
         density = leaf.replace("log", "")
         found = along(distribution, density, xs, ts)
         return None if found is None else found * np.exp(-y)

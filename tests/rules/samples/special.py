@@ -178,6 +178,10 @@ SAMPLES: dict[str, list[Sample]] = {
     "log1p_ratio_derivatives": [
         sample(lambda w: powers.log1p_ratio_derivatives((2,), w), np.array([-0.5, 0.2, 7.5]))
     ],
+    "pow1p": [sample(powers.pow1p, np.array([-0.4, 1e-3, 0.7]), np.array([1.3, -2.1, 0.6]))],
+    "pow1pm1": [
+        sample(powers.pow1pm1, np.array([-0.4, 1e-3, 0.7]), np.array([1.3, -2.1, 0.6]))
+    ],
     "excess": [sample(losses.excess, real(2, 3), real(2, 3, start=9))],
 }  # fmt: skip
 for _op, _domains in _DOMAINS:

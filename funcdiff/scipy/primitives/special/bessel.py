@@ -144,12 +144,22 @@ kn: Op = special("kn", _k_slope, whole=("n",))
 # ---- any order, times an exponential that is holomorphic -----------------------------------------
 
 kve: Op = _of_order("kve", partial(_slope, -1))
-hankel1e: Op = _of_order(
-    "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
-)
-hankel2e: Op = _of_order(
-    "hankel2e", lambda v, z, y: (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * y
-)
+
+
+def _hankel_slope(turn: complex, v: Any, z: Any, y: Any) -> Any:
+    """Return the slope of a Hankel function times exp(-z·turn), far out that of Kᵥ(-z·turn).
+
+    Those are DLMF 10.27.8.
+    """
+    op: Op = hankel1e if turn.imag > 0 else hankel2e
+    is_far = np.logical_and(np.abs(z) >= np.maximum(_FAR, 2 * np.abs(v)), np.real(z) > 0)
+    drift = _drift(-1, np.where(is_far, v, 0), -turn * np.where(is_far, z, _FAR))
+    near = (op(v - 1, z) - op(v + 1, z)) / 2 - turn * y
+    return np.where(is_far, -turn * y * drift, near)
+
+
+hankel1e: Op = _of_order("hankel1e", partial(_hankel_slope, 1j))
+hankel2e: Op = _of_order("hankel2e", partial(_hankel_slope, -1j))
 
 # ---- any order, times exp(-|Re z|) or exp(-|Im z|), which is not ---------------------------------
 

@@ -102,15 +102,23 @@ def _student_density(df: Any, t: Any, _y: Any) -> Any:
     return np.where(normal, np.exp(-t * t / 2) / math.sqrt(2 * math.pi), density)
 
 
-def _f_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
-    """Return ∂/∂m of I(z; m/2, n/2) with z = m·x/(n + m·x), equation 26.6.2."""
-    total = n + m * x
-    return betainc_first(m / 2, n / 2, m * x / total) / 2 + _f_density(m, n, x, _y) * x / m
+def _f_freedoms(m: Any, n: Any, x: Any) -> tuple[Any, Any]:
+    """Return ∂/∂m and ∂/∂n of I(z; m/2, n/2) with z = m·x/(n + m·x) <= 1/2, equation 26.6.2."""
+    a, b, z = m / 2, n / 2, m * x / (n + m * x)
+    moved = _f_density(m, n, x, None) * x
+    return betainc_first(a, b, z) / 2 + moved / m, betainc_second(a, b, z) / 2 - moved / n
+
+
+def _f_freedom(m: Any, n: Any, x: Any, _y: Any, which: int = 0) -> Any:
+    """Return ∂/∂m; where z > 1/2 of the probability of a greater quotient, that of 1/x."""
+    near = m * x <= n
+    inner = _f_freedoms(m, n, np.where(near, x, n / m))[which]
+    outer = _f_freedoms(n, m, np.where(near, m / n, 1 / x))[1 - which]
+    return np.where(near, inner, -outer)
 
 
 def _f_other_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
-    total = n + m * x
-    return betainc_second(m / 2, n / 2, m * x / total) / 2 - _f_density(m, n, x, _y) * x / n
+    return _f_freedom(m, n, x, _y, 1)
 
 
 def _student_freedom(df: Any, t: Any, _y: Any) -> Any:

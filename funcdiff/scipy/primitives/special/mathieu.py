@@ -156,11 +156,16 @@ mathieu_radial: Op = by_order(
 # ---- the functions -------------------------------------------------------------------------------
 
 
+def _of_value(y: Any, slope: Any) -> Any:
+    """Return the slope, or nan with the value: that of single precision, where SciPy has none."""
+    return np.where(np.isnan(y), y, slope)
+
+
 def _angular(name: str, even: int) -> tuple[Op, Op]:
     """Declare a function and its slope."""
 
     def wave(k: int, slopes: int) -> Op:
-        return lambda m, q, x, y: mathieu_waves((even, k, slopes), m, q, DEGREE * x)
+        return lambda m, q, x, y: _of_value(y, mathieu_waves((even, k, slopes), m, q, DEGREE * x))
 
     def by_place(slopes: int) -> Op:
         return lambda *xs: DEGREE * wave(0, slopes)(*xs)
@@ -176,7 +181,7 @@ def _declare_modified(name: str, characteristic: Op) -> tuple[Op, Op]:
     kind, even = int(name[-1]), int("ce" in name)
 
     def by_parameter(slopes: int) -> Op:
-        return lambda m, q, x, y: mathieu_radial((kind, even, 1, slopes), m, q, x)
+        return lambda m, q, x, y: _of_value(y, mathieu_radial((kind, even, 1, slopes), m, q, x))
 
     def curvature(m: Any, q: Any, x: Any, _y: Any) -> Any:
         return (characteristic(m, q) - 2 * q * np.cosh(2 * x)) * value(m, q, x)

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE, LN2, LN10
+from funcdiff.ops.families import elementwise
 from funcdiff.scipy.primitives.numerics.derivative_integrals import (
     exprel_derivative,
     log1p_ratio_derivative,
 )
 from funcdiff.scipy.primitives.special.family import Op, by_order, special
+from funcdiff.scipy.primitives.special.losses import xlog1py, xlogy
 
 exprel_derivatives: Op = by_order(
     "exprel_derivatives",
@@ -75,7 +77,22 @@ inv_boxcox1p: Op = special(
     lambda y, lmbda, x: _inverse_slope(y, lmbda, 1 + x),
     lambda y, lmbda, x: _inverse_exponent(y, lmbda, 1 + x),
 )
-powm1: Op = special("powm1", lambda x, y, z: y * x ** (y - 1), lambda x, y, z: x**y * np.log(x))
+powm1: Op = special("powm1", lambda x, y, z: y * x ** (y - 1), lambda x, y, z: xlogy(x**y, x))
+
+# ---- powers of 1 + u, and less 1, with the digits of u -------------------------------------------
+
+pow1p: Op = elementwise(
+    "pow1p",
+    lambda u, p: np.power(1 + u, p),
+    lambda u, p, _y: p * pow1p(u, p - 1),
+    lambda u, _p, y: xlog1py(y, u),
+)
+pow1pm1: Op = elementwise(
+    "pow1pm1",
+    lambda u, p: np.expm1(p * np.log1p(u)),
+    lambda u, p, _y: p * pow1p(u, p - 1),
+    lambda u, p, _y: xlog1py(pow1p(u, p), u),
+)
 
 # ---- exponentials and roots, as NumPy has them ---------------------------------------------------
 
