@@ -101,10 +101,16 @@ _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.by
 
 
 def method(function: Any, *args: Any, **keywords: Any) -> Any:
-    """Call a function, or a method; that of a plain array takes traced arguments, too."""
+    """Call a function, or a method; that of a plain array takes traced arguments, too.
+
+    So do ufuncs and their methods lists of these.
+    """
     if current_builder() is None:
         return function(*args, **keywords)
     x, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if isinstance(function, np.ufunc) or isinstance(x, np.ufunc):
+        given = [asarray(a) if type(a) in (list, tuple) and is_traced(a) else a for a in args]
+        return function(*given, **keywords)
     if name == "__array__" and isinstance(x, Tracer):
         return asarray(x, *args, **keywords)
     is_numpys = isinstance(x, np.ndarray) and isinstance(function, BuiltinMethodType)

@@ -102,6 +102,11 @@ def several_targets(x):
 def clipped(x):
     return np.array([1.0, 2.0]).clip(0.0, x).sum() + np.array([1.0, 2.0]).dot(np.array([x, 1.0]))
 
+def lists_of_numbers(x):
+    largest = np.argmax(np.abs([x, -x * x])) + np.maximum.reduce((x, x * x))
+    y = np.hypot([v * x for v in (1.0, 2.0)], [x, 3.0]) + np.multiply.outer([x], (x, 1.0))[0]
+    return y.prod() * largest + abs([x, -2.0][0]) + np.add.accumulate([x, x, 1.0])[1]
+
 def broadcasts(x):
     b = np.broadcast(np.array([x, x]), np.ones((2, 1)))
     return sum(p * q for p, q in b) * b.size * b.shape[1] * b.ndim * b.numiter
