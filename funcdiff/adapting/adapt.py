@@ -25,17 +25,13 @@ from funcdiff.adapting.copies import (
 from funcdiff.adapting.function_code import rewritten
 from funcdiff.adapting.packages import is_of_copy
 from funcdiff.adapting.rewriting import Rewriter
-from funcdiff.adapting.searches import watch
 from funcdiff.api.calls.arguments import suggestion
 from funcdiff.api.calls.repeated import TABLES
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, user_location
-from funcdiff.numpy.border import conversions
 
 _OURS: Final = frozenset({"funcdiff", "numpy", "scipy"})
 """Packages whose functions take traced arrays, whatever they are given by."""
-
-conversions.watching.append(watch)
 
 T = TypeVar("T")
 

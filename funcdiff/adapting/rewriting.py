@@ -2,8 +2,8 @@
 
 A module runs as it is, but for ``float(x)`` and its like, ``type(x)``, ``map(float, xs)``,
 ``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)``, ``np.sqrt([x, y])`` and
-methods of plain arrays with traced arguments.  Lines and columns stay, so that tracebacks and messages name the place in
-the module's file.
+methods of plain arrays with traced arguments.  Lines and columns stay, so that tracebacks and
+messages name the place in the module's file.
 
 A function has both: its code as it was, which runs where no trace is open, and the rewritten one.
 """
@@ -196,7 +196,7 @@ class Rewriter(_Transformer):
         ):
             node.args[0] = self._call("conversion", args[0], args[0])
         has_lists = name in _UFUNCS and any(isinstance(x, _LISTS) for x in args)
-        if has_lists or isinstance(called, ast.Attribute) and (args or name == "__array__"):
+        if has_lists or (isinstance(called, ast.Attribute) and (args or name == "__array__")):
             if has_lists or name in _METHODS:
                 changed = self._call("method", node, called, *args)
             elif name == "__new__":
