@@ -1,4 +1,4 @@
-"""Adapted code that finds a solution by comparisons warns of it; no other code does."""
+"""Adapted code that finds a solution by comparing warns of it; no other code does."""
 
 from __future__ import annotations
 
@@ -53,6 +53,13 @@ def newton(a: Any) -> Any:
     return x
 
 
+def series(a: Any) -> Any:
+    total, term = 0.0, a
+    while term > 1e-9:
+        total, term = total + term, term / 3
+    return total
+
+
 def elements(a: Any) -> Any:
     values = np.sin(np.arange(40.0) ** 2) * a
     return sum(value if value > 0 else 0.1 * value for value in values)
@@ -87,7 +94,7 @@ def test_a_search_is_told_with_its_line(f: Any, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("f", [newton, elements, growing, plain_solution])
+@pytest.mark.parametrize("f", [newton, series, elements, growing, plain_solution])
 def test_other_loops_are_not(f: Any, mode: str) -> None:
     MODES[mode](fd.adapt(f))
 
