@@ -195,19 +195,21 @@ class Rewriter(_Transformer):
             and _last_name(args[0]) in _KINDS
         ):
             node.args[0] = self._call("conversion", args[0], args[0])
-        has_lists = name in _UFUNCS and any(isinstance(x, _LISTS) for x in args)
-        if has_lists or (isinstance(called, ast.Attribute) and (args or name == "__array__")):
-            if has_lists or name in _METHODS:
-                changed = self._call("method", node, called, *args)
-            elif name == "__new__":
-                changed = self._call("new", node, called, *args)
-            elif name == "view":
-                changed = self._call("view", node, called.value, *args)
-            else:
-                return node
-            changed.keywords = node.keywords
-            return changed
-        return node
+        of_object = called if args or name == "__array__" else None
+        if name in _UFUNCS and any(isinstance(x, _LISTS) for x in args):
+            changed = self._call("method", node, called, *args)
+        elif not isinstance(of_object, ast.Attribute):
+            return node
+        elif name in _METHODS:
+            changed = self._call("method", node, called, *args)
+        elif name == "__new__":
+            changed = self._call("new", node, called, *args)
+        elif name == "view":
+            changed = self._call("view", node, of_object.value, *args)
+        else:
+            return node
+        changed.keywords = node.keywords
+        return changed
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """Rewrite ``x[index] = y``, where `x` is a variable of a function."""
