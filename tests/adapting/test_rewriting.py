@@ -263,6 +263,11 @@ def a_long_loop(x):
         y *= 0.99
     return y.sum() + s
 
+def what_a_module_within_hands_on(x):
+    from scipy.special._ufuncs import gammaln
+    from scipy.stats.distributions import norm, rv_frozen
+    return norm.pdf(x) * gammaln(x) * isinstance(norm(), rv_frozen)
+
 def what_nobody_else_looks_into(x):
     y = np.linspace(0.0, 1.0, 6).reshape(2, 3)
     y[0, 1] = x
