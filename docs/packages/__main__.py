@@ -84,7 +84,7 @@ def run_examples() -> None:
     for file in sorted((ROOT / "examples" / "gallery" / "packages").glob("adapt_*.py")):
         print(file.name, file=sys.stderr, flush=True)
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-        command = [sys.executable, "-m", "docs.packages.pictures", file]
+        command = [sys.executable, "-m", "docs.packages.pictures", str(file)]
         subprocess.run(command, env=environment, check=True)
 
 
