@@ -145,6 +145,10 @@ class FrozenValueWarning(UserWarning):
     """A jitted function has a value for good that changes where it is not compiled."""
 
 
+class LostDerivativeWarning(UserWarning):
+    """A package finds a solution by comparisons, as by bisection: these have no derivative."""
+
+
 class SparsityWarning(UserWarning):
     """A sparse Jacobian has hardly any zeros: a dense one, or products with it, cost less."""
 

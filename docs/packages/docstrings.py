@@ -15,6 +15,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -107,7 +108,7 @@ def compared(package: str) -> tuple[int, list[str]]:
             if not test.examples:
                 continue
             first, again = outcome(test, original), outcome(test, original)
-            pairs = zip(first, again, outcome(test, adapted), strict=False)
+            pairs = zip_longest(first, again, outcome(test, adapted), fillvalue=("", "nothing"))
             total += len(test.examples)
             for wanted, same, found in pairs:
                 if wanted == same != found:

@@ -109,7 +109,7 @@ def barriers(rows: Sequence[Row]) -> Iterator[str]:
 
 def kind(reason: str) -> str:
     """Return a reason without what is of one function only: names, places and numbers."""
-    text = reason.partition(", at ")[0].partition(" at /")[0]
+    text = re.split(r",? at '?/|, at ", reason)[0]
     return re.sub(r"%?\d+(\.\d+)?(e[+-]?\d+)?", "#", text)[:110]
 
 
@@ -124,7 +124,7 @@ def line(row: Row) -> str:
 
 def cell(reason: str) -> str:
     """Return a reason as the cell of a table: short, and no markup of its own."""
-    text = reason.partition(" at /")[0].partition(", at /")[0].replace("|", "\\|")
+    text = re.split(r",? at '?/", reason)[0].replace("|", "\\|")
     text = text if len(text) <= 120 else text[:117] + "..."
     return f"`{text.replace('`', chr(39))}`"
 

@@ -136,7 +136,22 @@ def module_for(name: str) -> Any:
     found = _substitute(package)
     for part in rest:
         found = getattr(found, part, None)
+    if package == "scipy" and len(rest) > 1 and (found is plain or found is None):
+        return _with_covered(plain, f"scipy.{rest[0]}")
     return found if isinstance(found, ModuleType) else plain
+
+
+@functools.cache
+def _with_covered(plain: ModuleType, home: str) -> Substitute:
+    """Return a module within a package of SciPy's, in which what the package has, too, is ours."""
+    ours, theirs = module_for(home), import_module(home)
+
+    def find(name: str) -> Any:
+        if name not in vars(plain) or vars(plain)[name] is not vars(theirs).get(name):
+            raise AttributeError(name)
+        return getattr(ours, name)
+
+    return Substitute(plain, {}, find)
 
 
 def _copy_module(name: str) -> Any:

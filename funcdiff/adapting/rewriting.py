@@ -1,9 +1,9 @@
 """Source code in which the few expressions that lose a derivative are calls that keep it.
 
 A module runs as it is, but for ``float(x)`` and its like, ``type(x)``, ``map(float, xs)``,
-``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)`` and methods of plain arrays
-with traced arguments.  Lines and columns stay, so that tracebacks and messages name the place in
-the module's file.
+``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)``, ``np.sqrt([x, y])`` and
+methods of plain arrays with traced arguments.  Lines and columns stay, so that tracebacks and
+messages name the place in the module's file.
 
 A function has both: its code as it was, which runs where no trace is open, and the rewritten one.
 """
@@ -28,6 +28,10 @@ _KINDS: Final = frozenset(
        frozenset(np.sctypeDict.values())}
 )  # fmt: skip
 _METHODS: Final = frozenset({"__array__", "choose", "clip", "compress", "dot", "searchsorted"})
+_UFUNCS: Final = frozenset({"accumulate", "outer", "reduce"}).union(
+    name for name, value in vars(np).items() if isinstance(value, np.ufunc)
+)
+_LISTS: Final = (ast.List, ast.ListComp, ast.Tuple)
 _CHANGES: Final[dict[type[ast.operator], str]] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.Pow: "ipow",
     ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.MatMult: "imatmul",
@@ -176,7 +180,7 @@ class Rewriter(_Transformer):
         return self.visit_FunctionDef(node)
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
-        """Rewrite conversions, and methods that plain arrays have."""
+        """Rewrite conversions, methods that plain arrays have, and ufuncs of lists."""
         self.generic_visit(node)
         called, args = node.func, node.args
         name = _last_name(called)
@@ -191,18 +195,21 @@ class Rewriter(_Transformer):
             and _last_name(args[0]) in _KINDS
         ):
             node.args[0] = self._call("conversion", args[0], args[0])
-        if isinstance(called, ast.Attribute) and (args or name == "__array__"):
-            if name in _METHODS:
-                changed = self._call("method", node, called, *args)
-            elif name == "__new__":
-                changed = self._call("new", node, called, *args)
-            elif name == "view":
-                changed = self._call("view", node, called.value, *args)
-            else:
-                return node
-            changed.keywords = node.keywords
-            return changed
-        return node
+        of_object = called if args or name == "__array__" else None
+        if name in _UFUNCS and any(isinstance(x, _LISTS) for x in args):
+            changed = self._call("method", node, called, *args)
+        elif not isinstance(of_object, ast.Attribute):
+            return node
+        elif name in _METHODS:
+            changed = self._call("method", node, called, *args)
+        elif name == "__new__":
+            changed = self._call("new", node, called, *args)
+        elif name == "view":
+            changed = self._call("view", node, of_object.value, *args)
+        else:
+            return node
+        changed.keywords = node.keywords
+        return changed
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """Rewrite ``x[index] = y``, where `x` is a variable of a function."""

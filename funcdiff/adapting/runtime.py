@@ -101,10 +101,16 @@ _ARRAYS: Final = frozenset(np.sctypeDict.values()) - {np.object_, np.str_, np.by
 
 
 def method(function: Any, *args: Any, **keywords: Any) -> Any:
-    """Call a function, or a method; that of a plain array takes traced arguments, too."""
+    """Call a function, or a method; that of a plain array takes traced arguments, too.
+
+    So do ufuncs and their methods lists of these.
+    """
     if current_builder() is None:
         return function(*args, **keywords)
     x, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if isinstance(function, np.ufunc) or isinstance(x, np.ufunc):
+        given = [asarray(a) if type(a) in (list, tuple) and is_traced(a) else a for a in args]
+        return function(*given, **keywords)
     if name == "__array__" and isinstance(x, Tracer):
         return asarray(x, *args, **keywords)
     is_numpys = isinstance(x, np.ndarray) and isinstance(function, BuiltinMethodType)
@@ -127,16 +133,21 @@ def view(x: Any, *args: Any, **keywords: Any) -> Any:
 
 
 def new(make: Any, *args: Any, **keywords: Any) -> Any:
-    """Return ``make(kind, shape, dtype, buffer)``, where `make` may be ``super().__new__``."""
-    if getattr(make, "__self__", None) is not np.ndarray or not is_traced(
-        [*args, *keywords.values()]
-    ):
+    """Return ``make(kind, shape, dtype, buffer)``, where `make` may be ``super().__new__``.
+
+    That of a class derived from `float` is ``make(kind, x)``.
+    """
+    parent = getattr(make, "__self__", None)
+    if parent not in (float, np.ndarray) or not is_traced([*args, *keywords.values()]):
         return make(*args, **keywords)
 
     def of_traced(kind: Any, shape: Any, dtype: Any = float, buffer: Any = None) -> Any:
         return as_subclass(asarray(buffer, dtype).reshape(shape), kind)
 
-    return of_traced(*args, **keywords)
+    def of_number(kind: Any, x: Any) -> Any:
+        return as_subclass(convert(float, x), kind)
+
+    return (of_number if parent is float else of_traced)(*args, **keywords)
 
 
 def change(name: str, x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Traced arrays of classes that packages derive from `numpy.ndarray` in Python.
+"""Traced arrays of classes that packages derive from `numpy.ndarray` or `float` in Python.
 
 Such an object has the methods and attributes of the class, and the values of a traced array.  What
 NumPy's functions, operators and methods make of it is of the class, too, where NumPy's result is:
@@ -21,15 +21,20 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import deferring
 from funcdiff.numpy.memory.views import as_array, view
 from funcdiff.numpy.traced.array import NDArray
+from funcdiff.numpy.traced.python_numbers import Number
 
 _NOT_COPIED: Final = frozenset(
     {"__array_finalize__", "__dict__", "__doc__", "__new__", "__weakref__"}
 )
-_classes: Final[WeakKeyDictionary[type[Any], type[OfSubclass]]] = WeakKeyDictionary()
+_PLAIN: Final = (float, np.ndarray, object)
+_classes: Final[WeakKeyDictionary[type[Any], type[Any]]] = WeakKeyDictionary()
 
 
 def as_subclass(x: Any, kind: type[Any], parent: Any = None) -> Any:
-    """Return ``x.view(kind)`` of a traced array and a subclass of `numpy.ndarray`."""
+    """Return ``x.view(kind)`` of a traced array and a subclass of `numpy.ndarray`.
+
+    Of one of `float` it is ``kind(x)``.
+    """
     found = _class(kind)(x.builder, x.atom, x.type)
     if isinstance(x, NDArray):  # and not a number
         view(x, found, lambda base: base[...])
@@ -39,16 +44,17 @@ def as_subclass(x: Any, kind: type[Any], parent: Any = None) -> Any:
     return found
 
 
-def _class(kind: type[Any]) -> type[OfSubclass]:
+def _class(kind: type[Any]) -> type[Any]:
     """Return the class of traced arrays that stand for arrays of a class."""
     if kind not in _classes:
         members: dict[str, Any] = {"_kind": kind, "_stands_for": kind, "_claimed": (kind,)}
         own = CellType()
-        for base in reversed(kind.__mro__[: kind.__mro__.index(np.ndarray)]):
+        for base in [b for b in reversed(kind.__mro__) if b not in _PLAIN]:
             names = {k: v for k, v in vars(base).items() if k not in _NOT_COPIED}
             members |= {k: _member(v, own) for k, v in names.items()}
         metaclass: Any = type(NDArray)
-        _classes[kind] = own.cell_contents = metaclass(kind.__name__, (OfSubclass,), members)
+        parents = (OfNumber if issubclass(kind, float) else OfSubclass,)
+        _classes[kind] = own.cell_contents = metaclass(kind.__name__, parents, members)
     return _classes[kind]
 
 
@@ -148,6 +154,16 @@ class OfSubclass(NDArray):
         given, named = _plain((args, kwargs))
         y = func(*given, **named)
         return _of_class(self, func, args, kwargs, y)
+
+
+class OfNumber(Number):
+    """A traced number of a class that is derived from `float`; what it gives are numbers."""
+
+    _kind: ClassVar[type[Any]] = float
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return OfNumber if deferring.asks_for_class() else type(self)._kind
 
 
 def _method(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:

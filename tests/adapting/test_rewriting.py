@@ -102,6 +102,11 @@ def several_targets(x):
 def clipped(x):
     return np.array([1.0, 2.0]).clip(0.0, x).sum() + np.array([1.0, 2.0]).dot(np.array([x, 1.0]))
 
+def lists_of_numbers(x):
+    largest = np.argmax(np.abs([x, -x * x])) + np.maximum.reduce((x, x * x))
+    y = np.hypot([v * x for v in (1.0, 2.0)], [x, 3.0]) + np.multiply.outer([x], (x, 1.0))[0]
+    return y.prod() * largest + abs([x, -2.0][0]) + np.add.accumulate([x, x, 1.0])[1]
+
 def broadcasts(x):
     b = np.broadcast(np.array([x, x]), np.ones((2, 1)))
     return sum(p * q for p, q in b) * b.size * b.shape[1] * b.ndim * b.numiter
@@ -257,6 +262,11 @@ def a_long_loop(x):
         y[k % 3] += s
         y *= 0.99
     return y.sum() + s
+
+def what_a_module_within_hands_on(x):
+    from scipy.special._ufuncs import gammaln
+    from scipy.stats.distributions import norm, rv_frozen
+    return norm.pdf(x) * gammaln(x) * isinstance(norm(), rv_frozen)
 
 def what_nobody_else_looks_into(x):
     y = np.linspace(0.0, 1.0, 6).reshape(2, 3)

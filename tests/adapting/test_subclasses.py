@@ -1,4 +1,7 @@
-"""Traced arrays of classes derived from ndarray have the class where NumPy's results have it."""
+"""Traced arrays of classes derived from ndarray have the class where NumPy's results have it.
+
+Numbers of classes derived from float have it where they are made.
+"""
 
 from __future__ import annotations
 
@@ -183,3 +186,50 @@ def test_a_function_of_which_the_class_is_not_known_is_refused() -> None:
 
     with pytest.raises(UnsupportedNumPyError, match="Tagged"):
         fd.grad(f)(np.array([2.0, 0.0, 0.0, 1.0]))
+
+
+class Named:
+    """Something with a label, which a class may have behind `float`."""
+
+    label = ""
+
+    def described(self) -> str:
+        return f"{self.label}!"
+
+
+class Celsius(float, Named):
+    """A number with a label, a property, and an operator of its own."""
+
+    def __new__(cls, value: Any, label: str = "none") -> Any:
+        found = new(super().__new__, cls, value)
+        found.label = label
+        return found
+
+    @property
+    def kelvin(self) -> Any:
+        return Celsius(self + 273.15, self.label)
+
+    def __mul__(self, other: Any) -> Any:
+        return Celsius(super().__mul__(other), "product")
+
+
+def numbers(x: Any) -> Any:
+    c = Celsius(x, "outside")
+    warm = c.kelvin * np.sin(c)
+    kept = (c.described(), warm.label, c.kelvin.label) == ("outside!", "product", "outside")
+    kinds = isinstance(c, float) and isinstance(warm, Celsius) and c.__class__ is Celsius
+    sums = (c + c, 2.0 * c, -c)
+    plain = not any(isinstance(s, Celsius) for s in sums)
+    return warm * c * (kept + kinds + plain) + sum(sums) ** 2 + max(c, 0.5)
+
+
+@pytest.mark.parametrize("x", [0.1, 1.3])
+def test_numbers_of_a_class_keep_it_and_their_attributes(x: float) -> None:
+    slope = (numbers(x + 1e-6) - numbers(x - 1e-6)) / 2e-6
+    ways = fd.grad(numbers), fd.jit(fd.grad(numbers)), lambda x: fd.jvp(numbers, (x,), (1.0,))[1]
+    for derive in ways:
+        np.testing.assert_allclose(derive(x), slope, 1e-6)
+    bend = (fd.grad(numbers)(x + 1e-6) - fd.grad(numbers)(x - 1e-6)) / 2e-6
+    np.testing.assert_allclose(fd.hessian(numbers)(x), bend, 1e-6)
+    found, value = fd.value_and_grad(numbers)(x)[0], numbers(x)
+    np.testing.assert_allclose(found, value, 1e-15)

@@ -320,6 +320,12 @@ def _compiled_for_numbers(x: Any) -> Any:
     raise TypeError("bad argument type for built-in operation")
 
 
+def _compiled_by_cython(x: Any) -> Any:
+    raise TypeError(
+        f"Argument 'M' has incorrect type (expected numpy.ndarray, got {type(x).__name__})"
+    )
+
+
 NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nditer": (lambda x: sum(v for v in np.nditer(x)), r"for v in x\.flat"),
     "flat": (_flat, r"np\.zeros_like\(x\)"),
@@ -328,6 +334,8 @@ NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "json of a number": (lambda x: json.dumps(x[0], indent=1), "has_aux=True"),
     "struct": (lambda x: struct.pack("d", x[0]), r"stop_gradient\(x\)\)\.item\(\)"),
     "SuperLU": (lambda x: splu(sparse.csc_array(np.eye(3))).solve(x), r"funcdiff\.scipy \("),
+    "Cython": (_compiled_by_cython, r"plain arrays alone: .* fd\.primitive"),
+    "a method of a class": (lambda x: list.__len__(x), r"plain arrays alone: .* fd\.primitive"),
     "a number for numba": (_compiled_for_numbers, r"f\.py_func"),
     "decimal": (lambda x: decimal.Decimal(x[0]), "go on with x itself"),
     "fractions": (lambda x: fractions.Fraction(x[0]), "go on with x itself"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import pkgutil
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -20,6 +22,7 @@ import scipy.spatial
 import scipy.stats
 
 import funcdiff as fd
+import funcdiff.scipy
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 from funcdiff.scipy import interpolate, signal, stats
 from funcdiff.scipy.covered import UncoveredNameError, public_names, refused, table
@@ -191,3 +194,14 @@ def test_a_pickle_of_a_frozen_distribution_has_its_seed() -> None:
     np.testing.assert_array_equal(found.rvs(3), scipy.stats.norm(1.0, 2.0).rvs(3, random_state=3))
     np.testing.assert_array_equal(found.rvs(3), [given.rvs(3), given.rvs(3)][1])
     assert pickle.loads(pickle.dumps(stats.norm)) is stats.norm
+
+
+def test_no_module_of_ours_hides_names_of_one_of_scipys() -> None:
+    hidden = []
+    for found in pkgutil.walk_packages(funcdiff.scipy.__path__, "funcdiff.scipy."):
+        with suppress(ImportError):
+            plain = import_module(found.name.removeprefix("funcdiff."))
+            ours = import_module(found.name)
+            names = [n for n in getattr(plain, "__all__", dir(plain)) if not n.startswith("_")]
+            hidden += [f"{found.name}.{name}" for name in names if not hasattr(ours, name)]
+    assert not hidden

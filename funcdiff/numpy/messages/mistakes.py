@@ -480,7 +480,8 @@ _CURES_OF_OUTSIDERS: Final = {
         "compiled from (f.py_func of numba's), or declare it with fd.primitive, whose rule may "
         "call compiled code"
     ),
-    r"must be numpy\.ndarray, not \w+": (
+    r"must be numpy\.ndarray, not \w+|(got|received a) '?(NDArray|Number|Scalar)\b"
+    r"|incompatible function arguments": (
         "compiled code takes plain arrays alone: make the object by the function of that name "
         "in funcdiff.scipy (scipy.sparse.linalg.splu, say), or declare the call with fd.primitive"
     ),

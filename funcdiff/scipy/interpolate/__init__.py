@@ -6,11 +6,11 @@ from funcdiff.scipy.interpolate import (  # noqa: F401 (they cover)
     clough_tocher,
     cross_validation,
     cubic,
-    fitpack,
     grids,
     piecewise,
     polynomial_interpolation,
     scattered,
+    spline_functions,
 )
 
 __getattr__, __dir__ = namespace(

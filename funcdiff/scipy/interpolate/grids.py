@@ -14,7 +14,7 @@ from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow_classes, copy_of, method_of
 from funcdiff.scipy.covered import covers, load
-from funcdiff.scipy.interpolate import fitpack  # noqa: F401 (interpn asks for it)
+from funcdiff.scipy.interpolate import spline_functions  # noqa: F401 (interpn asks for it)
 from funcdiff.scipy.interpolate.bsplines import design
 
 _GRIDS = "scipy.interpolate._rgi_cython"

@@ -1,12 +1,12 @@
 """``scipy.linalg`` for traced arrays: ``from funcdiff.scipy import linalg``."""
 
 import funcdiff.scipy.linalg.banded
+import funcdiff.scipy.linalg.constructed_matrices
 import funcdiff.scipy.linalg.eigenvalues
 import funcdiff.scipy.linalg.factors
 import funcdiff.scipy.linalg.functions
 import funcdiff.scipy.linalg.linear_systems
-import funcdiff.scipy.linalg.matrix_equations
-import funcdiff.scipy.linalg.special_matrices  # noqa: F401
+import funcdiff.scipy.linalg.matrix_equations  # noqa: F401
 from funcdiff.scipy.covered import namespace
 
 __getattr__, __dir__ = namespace(

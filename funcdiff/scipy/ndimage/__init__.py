@@ -1,7 +1,7 @@
 """``scipy.ndimage`` for traced arrays: ``from funcdiff.scipy import ndimage``."""
 
 from funcdiff.scipy.covered import namespace
-from funcdiff.scipy.ndimage import interpolation, measurements, window_filters  # noqa: F401
+from funcdiff.scipy.ndimage import regions, resampling, window_filters  # noqa: F401
 
 __getattr__, __dir__ = namespace(
     "scipy.ndimage",

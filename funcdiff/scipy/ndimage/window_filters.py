@@ -19,8 +19,8 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.products.convolution import Convolution, convolve
 from funcdiff.scipy.borrowed import borrow_functions, copy_of
 from funcdiff.scipy.covered import covers, load
-from funcdiff.scipy.ndimage.interpolation import extend
 from funcdiff.scipy.ndimage.outputs import write
+from funcdiff.scipy.ndimage.resampling import extend
 from funcdiff.scipy.places import place
 
 _COMPILED = "scipy.ndimage._nd_image"

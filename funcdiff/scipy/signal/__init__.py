@@ -21,10 +21,10 @@ import funcdiff.scipy.linalg
 import funcdiff.scipy.signal.convolutions
 import funcdiff.scipy.signal.filters
 import funcdiff.scipy.signal.peaks
+import funcdiff.scipy.signal.periodic_waves
 import funcdiff.scipy.signal.ranks
 import funcdiff.scipy.signal.segments
 import funcdiff.scipy.signal.transfer_functions
-import funcdiff.scipy.signal.waveforms
 import funcdiff.scipy.signal.windows  # noqa: F401
 from funcdiff.scipy.borrowed import borrow_classes, borrow_functions
 from funcdiff.scipy.covered import namespace
