@@ -159,9 +159,9 @@ def eig(
             "How pairs (α, β) are scaled is up to an algorithm: leave it out, for their ratios.",
         )
     xs = squares(a) if b is None else squares(a, b)
-    whole = xs[0] if b is None else np.linalg.solve(xs[1], xs[0])
-    decomposed: Any = general_eigen.eig(whole)
-    w, v = decomposed
+    whole: Any = xs[0] if b is None else np.linalg.solve(xs[1], xs[0])
+    found: Any = general_eigen.eig(whole)
+    w, v = found
     if whole.size == 0:
         return (w, *[v.real if xs[0].dtype.kind != "c" else v] * (left + right))
     types = ((w.shape[-1:], w.dtype.str), *((v.shape[-2:], v.dtype.str),) * (left + right))
