@@ -102,11 +102,8 @@ def require_agreement(pulled: Program) -> Program:
     be those of another equation, as of V·diag(w)·Vᴴ with w = eigvalsh(2·A), where the rule of
     neither sees what is missing.
     """
-    found = [op.params for op in _operations(pulled)]
-    turns = any(isinstance(p, Turn) for p in found)
-    if not (turns and any(isinstance(p, Averaging) for p in found)):
-        return pulled
-    return _with_agreement(pulled)
+    turns = any(isinstance(op.params, Turn) for op in _operations(pulled))
+    return _with_agreement(pulled) if turns else pulled
 
 
 def _with_agreement(program: Program) -> Program:

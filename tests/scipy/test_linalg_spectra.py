@@ -157,3 +157,29 @@ def test_null_spaces_of_a_stack_are_those_of_its_matrices() -> None:
     np.testing.assert_allclose(a @ basis, 0.0, atol=1e-14)
     with pytest.raises(ValueError, match="one rank"):
         fd.vjp(lambda a: linalg.null_space(a), np.stack([np.eye(2), np.zeros((2, 2))]))
+
+
+@pytest.mark.parametrize("values", [
+    [1.0, 1.0], [2.0, -1.0, 2.0], [2.0, 2.0, 2.0, 2.0], [1.0, 3.0, 1.0, 3.0, 0.0],
+])  # fmt: skip
+@pytest.mark.parametrize("pair", [False, True])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_vectors_of_equal_eigenvalues_are_a_basis_where_they_are_traced(
+    values: Any, pair: bool, dtype: Any
+) -> None:
+    """One vector may not be found for two values: the recomposed matrix is the matrix."""
+    n = len(values)
+    random = np.random.default_rng(n)
+    basis, b = random.normal(size=(2, n, n)) + 2 * np.eye(n)
+    if dtype is complex:
+        basis = basis * (1 + 0.2j * random.normal(size=(n, n)))
+    for v in (np.eye(n), basis):
+        a = (v * values) @ np.linalg.inv(v)
+
+        def recomposed(a: Any) -> Any:
+            w, v = LINALG.eig(b @ a, b) if pair else LINALG.eig(a)
+            return (v * w) @ np.linalg.inv(v)
+
+        for f in (recomposed, fd.jit(recomposed)):
+            np.testing.assert_allclose(f(a), a, atol=1e-8)
+        np.testing.assert_allclose(fd.vmap(recomposed)(np.stack([a, 2 * a])), [a, 2 * a], atol=1e-8)

@@ -62,7 +62,7 @@ from funcdiff.ops.linalg.matrices import (
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select, stop_gradient
-from funcdiff.space import Maybe, add, neg, zeros
+from funcdiff.space import add, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
 
@@ -365,18 +365,15 @@ def svd(a: Tracer, *, full: bool, driver: str = "") -> tuple[Tracer, ...]:
 # ---- the values alone ----------------------------------------------------------------------------
 
 
-def _svdvals_tangent(_p: Params, a: Tracer, _y: Tracer, t: Tracer) -> Maybe:
-    """As with the vectors: a derivative that uses both has to use equal values alike."""
-    _, (_, slopes, _) = _rule(generic=False)(Vectors(full=False, driver=""), [a], [t])
-    return slopes
-
+_THIN: Final = Vectors(full=False, driver="")
 
 svdvals_p: Final = unary(
     "svdvals",
     Params,
     abstract=_abstract_svdvals,
     impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
-    tangent=_svdvals_tangent,
+    # as with the vectors: a derivative that uses both has to use equal values alike
+    tangent=lambda _p, a, _y, t: _rule(generic=False)(_THIN, [a], [t])[1][1],
     access=signature("...??->...?"),
     facts=Facts(raises=True, spectral=True),
 )

@@ -159,17 +159,18 @@ def eig(
             "How pairs (α, β) are scaled is up to an algorithm: leave it out, for their ratios.",
         )
     xs = squares(a) if b is None else squares(a, b)
-    whole = xs[0] if b is None else np.linalg.solve(xs[1], xs[0])
-    w, v = _eig(whole)
+    whole: Any = xs[0] if b is None else np.linalg.solve(xs[1], xs[0])
+    found: Any = general_eigen.eig(whole)
+    w, v = found
     if whole.size == 0:
         return (w, *[v.real if xs[0].dtype.kind != "c" else v] * (left + right))
-    if not (left or right):
-        return _sort(xs, w)[0]
     types = ((w.shape[-1:], w.dtype.str), *((v.shape[-2:], v.dtype.str),) * (left + right))
     depths = (2,) * len(xs)
     found = scipy_constant("eig", types, *xs, depths=depths, left=bool(left), right=bool(right))
     order = _nearest(found[0], w)
     w = np.take_along_axis(w, order, -1)
+    if not (left or right):
+        return w
     v = np.take_along_axis(v, order[..., None, :], -1)
     vectors = []
     if left:
@@ -179,19 +180,6 @@ def eig(
         vectors.append(align(v, found[-1]))
     is_real = xs[0].dtype.kind != "c" and is_known_to_hold(lambda: np.all(w.imag == 0))
     return (w, *(x.real if is_real else x for x in vectors))
-
-
-def _eig(x: Any) -> Any:
-    return general_eigen.eig(x)
-
-
-def _sort(xs: list[Traced], w: Any) -> tuple[Any, Any]:
-    """Return eigenvalues in SciPy's order."""
-    types = ((w.shape[-1:], w.dtype.str),)
-    options = {"left": False, "right": False}
-    (found,) = scipy_constant("eig", types, *xs, depths=(2,) * len(xs), **options)
-    order = _nearest(found, w)
-    return np.take_along_axis(w, order, -1), order
 
 
 def _nearest(values: Any, w: Any) -> Any:
