@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
-from funcdiff.adapting.subclasses import as_subclass
+from funcdiff.adapting.subclasses import as_subclass, note_subclass, traced_like
 from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.scope import innermost
@@ -115,15 +115,15 @@ def method(function: Any, *args: Any, **keywords: Any) -> Any:
         return asarray(x, *args, **keywords)
     is_numpys = isinstance(x, np.ndarray) and isinstance(function, BuiltinMethodType)
     if is_numpys and any(map(is_traced, (*args, *keywords.values()))):
-        traced = array(np.asarray(x))
-        given = traced if type(x) is np.ndarray else as_subclass(traced, type(x), x)
-        return getattr(given, name)(*args, **keywords)
+        return getattr(traced_like(x), name)(*args, **keywords)
     return function(*args, **keywords)
 
 
 def view(x: Any, *args: Any, **keywords: Any) -> Any:
     """Return ``x.view(kind)``; of a traced array one of the same class, with its attributes."""
     if not isinstance(x, Tracer) or keywords or len(args) != 1:
+        if len(args) == 1:
+            note_subclass(args[0])
         return x.view(*args, **keywords)
     given: Any = x
     (kind,) = args
@@ -138,6 +138,8 @@ def new(make: Any, *args: Any, **keywords: Any) -> Any:
     That of a class derived from `float` is ``make(kind, x)``.
     """
     parent = getattr(make, "__self__", None)
+    if parent is np.ndarray:
+        note_subclass(args[0])
     if parent not in (float, np.ndarray) or not is_traced([*args, *keywords.values()]):
         return make(*args, **keywords)
 

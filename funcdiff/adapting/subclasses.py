@@ -19,6 +19,7 @@ from funcdiff import pytree
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import deferring
+from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.memory.views import as_array, view
 from funcdiff.numpy.traced.array import NDArray
 from funcdiff.numpy.traced.python_numbers import Number
@@ -44,6 +45,24 @@ def as_subclass(x: Any, kind: type[Any], parent: Any = None) -> Any:
     return found
 
 
+def traced_like(x: Any) -> Any:
+    """Return a traced array of the class of an array, and with its attributes."""
+    traced = array(np.asarray(x))
+    return traced if type(x) is np.ndarray else as_subclass(traced, type(x), x)
+
+
+def note_subclass(kind: Any) -> None:
+    """Let plain arrays of a class, unless it is NumPy's, meet traced ones as traced ones do."""
+    is_own = isinstance(kind, type) and issubclass(kind, np.ndarray)
+    if is_own and not kind.__module__.startswith("numpy"):
+        deferring.derived[kind] = _meet
+
+
+def _meet(_x: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    given = [traced_like(x) if type(x) in deferring.derived else x for x in inputs]
+    return getattr(ufunc, method)(*given, **kwargs)
+
+
 def _class(kind: type[Any]) -> type[Any]:
     """Return the class of traced arrays that stand for arrays of a class."""
     if kind not in _classes:
@@ -54,7 +73,9 @@ def _class(kind: type[Any]) -> type[Any]:
             members |= {k: _member(v, own) for k, v in names.items()}
         metaclass: Any = type(NDArray)
         parents = (OfNumber if issubclass(kind, float) else OfSubclass,)
-        _classes[kind] = own.cell_contents = metaclass(kind.__name__, parents, members)
+        made = _classes[kind] = own.cell_contents = metaclass(kind.__name__, parents, members)
+        if issubclass(made, OfSubclass):
+            deferring.derived[made] = made.__array_ufunc__
     return _classes[kind]
 
 

@@ -54,6 +54,8 @@ class Copied(np.ndarray):
 CALLS: dict[str, Callable[[Any], Any]] = {
     "a product": lambda x: x * 2 + 1,
     "from the right": lambda x: np.ones(3) + x,
+    "an element from the left": lambda x: x[1] * x,
+    "an element in a ufunc": lambda x: np.arctan2(x[1], x),
     "with a plain array": lambda x: fnp.asarray(x) + x,
     "a ufunc": np.sin,
     "a comparison": lambda x: x > 0.1,
@@ -89,11 +91,17 @@ X = np.array([0.1, 0.2, 0.3])
 METHODS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a product": (lambda x: method(Tagged([2.0, 1.0, 3.0], tag="t").dot, x), ""),
     "bounds": (lambda x: method(Tagged([2.0, 0.0, 0.1], tag="t").clip, max=x), "t"),
+    "an operator": (lambda x: Tagged([2.0, 0.0, 0.1], tag="t") * x, "t"),
+    "an operator from the right": (lambda x: x - Tagged([2.0, 0.0, 0.1], tag="t"), "t"),
+    "a number": (lambda x: x[0] * Tagged([2.0, 0.0, 0.1], tag="t"), "t"),
+    "a ufunc": (lambda x: np.arctan2(x, Tagged([2.0, 0.0, 0.1], tag="t")), "t"),
+    "its own product": (lambda x: Tagged(np.ones((3, 3)), tag="t") @ x, "t"),
+    "what is made plain": (lambda x: Copied(np.array([2.0, 0.0, 0.1])) * np.sin(x), ""),
 }
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_of_plain_arrays_of_a_class_take_traced_ones(name: str) -> None:
+def test_plain_arrays_of_a_class_meet_traced_ones(name: str) -> None:
     f, tag = METHODS[name]
     seen = []
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from numbers import Number
 from types import FrameType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -119,6 +120,11 @@ tables: Final[list[Callable[..., Any]]] = []
 """``tables(ufunc, method, inputs, kwargs)`` of `funcdiff.labelled`, once pandas is met."""
 
 
+derived: Final[WeakKeyDictionary[type, Callable[..., Any]]] = WeakKeyDictionary()
+"""Subclasses of ndarray in adapted packages, traced ones among them, and what is `__array_ufunc__`
+of theirs where one meets a traced array."""
+
+
 COLUMN: Final = ("_typ", "_values")
 """What pandas asks of what a column is to be made of."""
 
@@ -163,6 +169,8 @@ def _stance(kind: Any) -> Stance:
 
     Subclasses of ndarray that compute in a way of their own are refused elsewhere.
     """
+    if kind in derived:
+        return Stance.OVERRIDES
     if issubclass(kind, np.ndarray | np.generic | Tracer):
         return Stance.NONE
     if is_sparse(kind):
@@ -274,8 +282,9 @@ def ask_operands(
         kind: Any = type(x)
         if stance_of(kind) is not Stance.OVERRIDES:
             continue
+        override = derived.get(kind) or kind.__array_ufunc__
         with _asking(kind, "__array_ufunc__", ufunc):
-            result = kind.__array_ufunc__(x, ufunc, method, *inputs, **kwargs)
+            result = override(x, ufunc, method, *inputs, **kwargs)
         if result is not NotImplemented:
             return result
     names = ", ".join(sorted({type(x).__name__ for x in inputs if not isinstance(x, Tracer)}))
