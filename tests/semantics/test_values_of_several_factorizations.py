@@ -48,6 +48,9 @@ FUNCTIONS: dict[str, tuple[Function, Function]] = {
         lambda a: sum(np.log(s) for s in svdvals(a)), lambda a: np.log(np.linalg.det(a))
     ),
     "checkpoint": (in_a_checkpoint, np.linalg.det),
+    "eigenvalues in a checkpoint": (
+        lambda a: np.prod(fd.checkpoint(eigvalsh)(a)), lambda a: np.linalg.det((a + a.T) / 2)
+    ),
     "two triangles": (
         lambda a: np.sum(eigvalsh(a, "L") * eigvalsh(a, "U")), lambda a: np.sum((a + a.T) ** 2) / 4
     ),
@@ -91,3 +94,20 @@ def test_values_alone_that_are_used_in_different_ways_share_their_derivative() -
         np.testing.assert_allclose(
             fd.grad(lambda a, values=values: values(a)[0])(np.eye(3)), np.eye(3) / 3, atol=1e-15
         )
+
+
+def projected(a: Any, eigh: Function = np.linalg.eigh) -> Any:
+    v = eigh((a + a.T) / 2)[1][:, :2]
+    return np.sum((v @ v.T) * WEIGHTS)
+
+
+@pytest.mark.parametrize("mode", ["grad", "jvp", "vjp"])
+def test_vectors_from_a_checkpoint_and_their_tangents_are_of_one_basis(mode: str) -> None:
+    def pulled(f: Function, a: Any) -> Any:
+        return np.sum(fd.vjp(f, a)[1](1.0)[0] * E)
+
+    derive = MODES.get(mode, pulled)
+    for v in (np.eye(3), BASIS):
+        a = (v * [2.0, 2.0, 3.0]) @ v.T
+        found = derive(lambda a: projected(a, fd.checkpoint(lambda x: tuple(np.linalg.eigh(x)))), a)
+        np.testing.assert_allclose(found, derive(projected, a), rtol=1e-10)

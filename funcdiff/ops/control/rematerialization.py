@@ -71,8 +71,10 @@ def _checkpoint_jvp(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
 def _checkpoint_linearize(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
     split = linearize(p.body, tuple(t is not None for t in ts))
     recomputing, places, kept = _recompute_residuals(split, p.keep)
-    results = checkpoint(_with_taps(p.body, kept), xs, p.keep)
+    # values of the rules, not of the body: what they derive may be theirs, as vectors of a basis
     count = len(split.mask)
+    body = rearrange(split.primal, range(len(xs)), range(count))
+    results = checkpoint(_with_taps(body, kept), xs, p.keep)
     known = [*(xs[k] for k in places), *results[count:]]
     return results[:count], spread(checkpoint(recomputing, [*known, *present(ts)]), split.mask)
 
