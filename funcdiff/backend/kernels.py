@@ -69,7 +69,6 @@ from funcdiff.ops.families import several
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
-from funcdiff.passes.horizontal_fusion import merge_neighbours
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rerolling import roll
 from funcdiff.space import broadcast_p
@@ -586,10 +585,10 @@ def fastest(program: Program, *, calls: float = 0) -> Callable[..., list[Any]]:
 def prepare(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
     program = as_run(program)
-    looped = merge_neighbours(distribute(roll(program)))
+    looped = distribute(roll(program))
     many = len(program.equations) > LONGEST
     if not many and estimate_time(looped) > estimate_time(program):
-        return merge_neighbours(distribute(program))
+        return distribute(program)
     return looped
 
 
