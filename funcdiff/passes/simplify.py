@@ -29,7 +29,6 @@ from funcdiff.passes.rewrites import (
     algebra,
     cancellation,
     numbers,
-    products,
     radii,
     rearranging,
     selections,
@@ -41,7 +40,7 @@ from funcdiff.passes.supports.propagation import Support
 from funcdiff.transforms.jvp import Mask
 
 _bits: Final = (algebra.rules, rearranging.rules, selections.rules)
-_numbers: Final = (*_bits, numbers.rules, numbers.signs, products.rules, cancellation.rules)
+_numbers: Final = (*_bits, numbers.rules, numbers.signs, numbers.products, cancellation.rules)
 _plain: Final = Rewriter(*_bits, radii.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 

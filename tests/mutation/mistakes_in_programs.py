@@ -151,7 +151,7 @@ PASSES: Final = (
             "mask = tuple(any(flags) for flags in",
             "mask = tuple(all(flags) for flags in",
             "a result with a support in one branch only has none"),
-    Planted("passes/rewrites/products.py",
+    Planted("passes/rewrites/numbers.py",
             "if label in summed.difference(other))",
             "if label in summed)",
             "an axis of both factors is summed before they are multiplied"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from funcdiff.core.text.parse import parse
-from funcdiff.passes.rewrites import algebra, numbers, products, rearranging, selections
+from funcdiff.passes.rewrites import algebra, numbers, rearranging, selections
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.passes.amounts import NUMBERS, PRODUCTS, SIGNS
 from tests.passes.bits import ALGEBRA, LOGIC
@@ -27,7 +27,7 @@ def test_every_rule_is_named_here() -> None:
         (selections.rules, LOGIC),
         (numbers.rules, NUMBERS),
         (numbers.signs, SIGNS),
-        (products.rules, PRODUCTS),
+        (numbers.products, PRODUCTS),
     ]
     for rules, cases in tables:
         assert names(rules) == {case.rule for case in cases}

@@ -37,7 +37,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import add_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import concatenate, reshape
-from funcdiff.passes.rewrites import algebra, products, rearranging, selections
+from funcdiff.passes.rewrites import algebra, numbers, rearranging, selections
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
 from funcdiff.transforms.vmap import batch_outputs
@@ -241,7 +241,7 @@ _rewriter: Final = Rewriter(
     algebra.rules,
     rearranging.rules,
     selections.rules,
-    products.sums,
+    numbers.products,
     {(reduce_sum_p, add_p): (_sum_of_sums,)},
 )
 

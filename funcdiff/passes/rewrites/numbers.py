@@ -20,12 +20,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.indexing import scatter_add_p
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.products.contract import contract_p, contraction
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p, permute_p, reshape_p, select_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
 from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, is_same
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p, splat, without
+from funcdiff.space import Axes, add_p, broadcast_p, mul_p, neg_p, reduce_sum_p, splat, without
 
 # ---- Moves negations to the outputs of linear programs, where they cancel or are absorbed --------
 #
@@ -274,6 +274,32 @@ def _slice_of_padded(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
         tuple(map(sub, p.starts, box.starts)), tuple(map(sub, p.stops, box.starts)), p.steps
     )
     return u if inside.lengths == u.shape else emit(slice_p, inside, u)
+
+
+# ---- sums of products ----------------------------------------------------------------------------
+
+
+def _sum_of_product(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
+    """Σₖ contract(x, y) = contract(Σₖ x, y) for an axis k that only x has, and so for y.
+
+    An axis of both is contracted.  The partial sums are others, and have other rounding errors.
+    """
+    found = made_by(x, contract_p)
+    if found is None:
+        return None
+    q, operands = found
+    summed = {q.out[axis] for axis in p.axes}
+    sides, alone = [], []
+    for operand, side, other in zip(operands, (q.left, q.right), (q.right, q.left), strict=True):
+        axes = tuple(k for k, label in enumerate(side) if label in summed.difference(other))
+        alone.append(emit(reduce_sum_p, Axes(axes), operand) if axes else operand)
+        sides.append(without(side, axes))
+    left, right = sides
+    out = tuple(label for label in q.out if label not in summed)
+    return emit(contract_p, contraction(left, right, out), *alone)
+
+
+products: Final[Rules] = {(reduce_sum_p, contract_p): (_sum_of_product,)}
 
 
 repeated: Final[Rules] = {
