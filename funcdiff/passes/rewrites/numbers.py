@@ -130,13 +130,6 @@ def _add_zero(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     return y if splat(x) == 0 else None
 
 
-def _subtract_zero(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """x - 0 = x, and 0 - x = -x, but for the sign of a zero."""
-    if splat(y) == 0:
-        return x
-    return emit(neg_p, NONE, y) if splat(x) == 0 else None
-
-
 def _add_same(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x·c + c·x = x·2c for a number c."""
     first, second = made_by(x, mul_p), made_by(y, mul_p)
@@ -324,7 +317,6 @@ rules: Final[Rules] = {
 }
 
 coefficients: Final[Rules] = {
-    mathematics.sub.primitive: (_subtract_zero,),
     (slice_p, add_slice_p): (_slice_of_padded,),
 }
 """What is left to do where an operation is applied to the coefficients of one operand alone."""
