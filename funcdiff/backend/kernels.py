@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain, repeat
 from textwrap import wrap
 from types import FunctionType
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -46,14 +46,13 @@ from funcdiff.backend.code.source import (
 from funcdiff.backend.native.flow import is_step
 from funcdiff.backend.native.machine import WEIGHT, may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
-from funcdiff.backend.native.savings import pays
 from funcdiff.backend.native.ufunc_loops import (
     compile_loop,
     formula,
     is_mostly_loops,
     is_worth_a_loop,
 )
-from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
+from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling, pays
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
@@ -88,14 +87,7 @@ def writable_rows(p: Scan) -> list[int]:
     return found
 
 
-class Body(Protocol):
-    """The kernel of a body, which runs in memory that is taken and given back."""
-
-    def take(self) -> Callable[..., Any]: ...  # noqa: D102
-    def give_back(self, run: Callable[..., Any]) -> None: ...  # noqa: D102
-
-
-def scan(p: Scan, body: Body) -> Callable[..., Any]:
+def scan(p: Scan, body: Kernel) -> Callable[..., Any]:
     """Return the implementation of a scan.
 
     Parameters

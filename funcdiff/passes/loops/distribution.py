@@ -37,7 +37,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import add_slice_p, slice_along
 from funcdiff.ops.structure.structural import concatenate, reshape
-from funcdiff.passes.rewrites import algebra, numbers, rearranging, selections
+from funcdiff.passes.rewrites import algebra, numbers, rearranging
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
 from funcdiff.transforms.vmap import batch_outputs
@@ -221,7 +221,6 @@ def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
 _rewriter: Final = Rewriter(
     algebra.rules,
     rearranging.rules,
-    selections.rules,
     numbers.products,
     {(reduce_sum_p, add_p): (_sum_of_sums,)},
 )
