@@ -282,8 +282,6 @@ class _Writer:
             spread = with_new_axes(eq, x, v.type.ndim) if eq.operands[0].type.shape else x
             return [*made, f"{calls.name(v)}[...] = {spread}"]
         if placed and self._takes_memory(eq):
-            if _is_padding(eq):
-                return [f"{calls.name(v)}.fill(0)", self._put(eq, calls.name(v))]
             return [self._write(eq, calls.name(v))]
         if eq.primitive is add_slice_p and not placed:
             begun = self._to_add_to(eq)
@@ -295,8 +293,7 @@ class _Writer:
         """Whether a step writes to memory that is given."""
         if not isinstance(step, Equation) or _is_written(step) or _goes_into(step):
             return True
-        written = step.primitive is concatenate_p or _is_padding(step)
-        return written or self._is_written_out(step)
+        return step.primitive is concatenate_p or self._is_written_out(step)
 
     def _is_written_out(self, eq: Equation) -> bool:
         """Whether a broadcast is no view, of which `np.broadcast_to` takes ten times as long."""
@@ -446,12 +443,6 @@ def _is_of_numbers(eq: Equation) -> bool:
     return eq.operation.function in OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
-
-
-def _is_padding(eq: Equation) -> bool:
-    """Whether something is put into zeros."""
-    x = eq.operands[0] if eq.primitive is add_slice_p else None
-    return isinstance(x, Literal) and not any(x.bits)  # -0.0 is no zero to fill with
 
 
 def _is_written(eq: Equation) -> bool:
