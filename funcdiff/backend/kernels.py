@@ -67,6 +67,7 @@ from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.families import several
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.structural import Axis, concatenate_p
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rerolling import roll
 from funcdiff.space import broadcast_p
@@ -292,7 +293,7 @@ class _Writer:
         """Whether a step writes to memory that is given."""
         if not isinstance(step, Equation) or _is_written(step) or _goes_into(step):
             return True
-        return self._is_written_out(step)
+        return step.primitive is concatenate_p or self._is_written_out(step)
 
     def _is_written_out(self, eq: Equation) -> bool:
         """Whether a broadcast is no view, of which `np.broadcast_to` takes ten times as long."""
@@ -345,6 +346,9 @@ class _Writer:
         if reduction_ufunc(eq) is not None:
             return sum_by_product(calls, eq, place) or calls.reduction(eq, place)
         xs = [calls.operand(atom) for atom in eq.operands]
+        if eq.primitive is concatenate_p:
+            joined = "".join(f"{x}, " for x in xs)
+            return f"{calls.numpy('concatenate')}(({joined}), {eq.params_as(Axis).axis}, {place})"
         if not _goes_into(eq):
             return write_product(calls, eq, place)
         into = eq.primitive.implementation.into
