@@ -28,6 +28,22 @@ _add_nothing(%0: f64[4])
 =>
   return %0
 
+_scale_smaller(%0: f64[3], %1: f64[3,2], %2: f64[3,2])
+  %3: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %0
+  %4: f64[3,2] = mul 4.0:f64[3,2], %1
+  %5: f64[3,2] = mul %3, %4
+  %6: f64[3,2] = mul %2, 3.0:f64[3,2]
+  %7: f64[3,2] = mul %6, %3
+  return %5, %7
+=>
+  %3: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %0
+  %4: f64[3] = mul %0, 4.0:f64[3]
+  %5: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %4
+  %6: f64[3,2] = mul %5, %1
+  %7: f64[3,2] = mul %2, 3.0:f64[3,2]
+  %8: f64[3,2] = mul %7, %3
+  return %6, %8
+
 _scale_by_complex_one(%0: c128[3])
   %1: c128[3] = mul %0, complex(1.0, 0.0):c128[3]
   %2: c128[3] = mul complex(1.0, 0.0):c128[3], %1

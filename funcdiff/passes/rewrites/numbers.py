@@ -143,6 +143,21 @@ def _add_same(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     return None
 
 
+def _scale_smaller(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """broadcast(x) · (y · 2ᵏ) = broadcast(x · 2ᵏ) · y: fewer elements are scaled."""
+    for repeated, scaled in ((x, y), (y, x)):
+        spread, found = made_by(repeated, broadcast_p), made_by(scaled, mul_p)
+        if not (spread and found) or x.dtype.kind != "f":
+            continue
+        for array, factor in (found[1], found[1][::-1]):
+            number = splat(factor)
+            if number is not None and is_power_of_two(number):
+                p, (origin,) = spread
+                small = emit(mul_p, NONE, origin, constant(number, origin.type))
+                return emit(mul_p, NONE, emit(broadcast_p, p, small), array)
+    return None
+
+
 def _scale_twice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """(x · a) · b = x · ab for numbers a and b, if one of them is ±2ᵏ: then ab is exact."""
     for product, factor in ((x, y), (y, x)):
@@ -293,6 +308,7 @@ rules: Final[Rules] = {
     **repeated,
     mul_p: (_scale_by_complex_one, _scale_by_minus_one),
     (mul_p, mul_p): (_scale_twice,),
+    (mul_p, broadcast_p): (*repeated.get((mul_p, broadcast_p), ()), _scale_smaller),
     add_p: (_add_zero, _add_same),
     add_slice_p: (_add_nothing,),
     scatter_add_p: (_add_nothing,),
