@@ -43,7 +43,7 @@ from funcdiff.api.signatures.variables import Function
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.kernels import kernel
 from funcdiff.backend.native import machine
-from funcdiff.backend.native.savings import CALLS
+from funcdiff.backend.numbers.estimates import CALLS
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, builders, current_builder

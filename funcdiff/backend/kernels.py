@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain, repeat
 from textwrap import wrap
 from types import FunctionType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -46,14 +46,13 @@ from funcdiff.backend.code.source import (
 from funcdiff.backend.native.flow import is_step
 from funcdiff.backend.native.machine import WEIGHT, may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
-from funcdiff.backend.native.savings import pays
 from funcdiff.backend.native.ufunc_loops import (
     compile_loop,
     formula,
     is_mostly_loops,
     is_worth_a_loop,
 )
-from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
+from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling, pays
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
@@ -69,7 +68,6 @@ from funcdiff.ops.families import several
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
-from funcdiff.passes.horizontal_fusion import merge_neighbours
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rerolling import roll
 from funcdiff.space import broadcast_p
@@ -77,58 +75,19 @@ from funcdiff.space import broadcast_p
 # ---- scans, whose iterations a kernel runs -------------------------------------------------------
 
 
-class Places(NamedTuple):
-    """Which outputs of a body its kernel writes to given memory."""
-
-    rows: list[int]  # stacked outputs, written row by row
-    kept: dict[int, int]  # carries of which all values are an output, too: that output
-    carried: list[int]  # other carries
-
-    @property
-    def in_order(self) -> tuple[int, ...]:
-        """Return all of them, in the order in which the kernel takes the memory."""
-        return (*self.rows, *self.kept, *self.carried)
-
-
-def writable_outputs(p: Scan) -> Places:
-    """Return which outputs of the body its kernel can write to given memory.
-
-    Those are arrays that the body computes, each once; but no carry if one moves to the place of
-    another, so that it is looked at for longer than an iteration.
-    """
-    inputs, outputs = p.body.inputs, p.body.outputs
-    places = inputs[p.constants : p.constants + p.carries]
-    moves = any(
-        atom in inputs and atom != place for atom, place in zip(outputs, places, strict=False)
-    )
-    seen = {atom for atom in outputs if atom in inputs or isinstance(atom, Literal)}
-
-    def new(candidates: Sequence[int]) -> list[int]:
-        found = []
-        for k in candidates:
-            if outputs[k].type.shape and outputs[k] not in seen:
-                found.append(k)
-                seen.add(outputs[k])
-        return found
-
-    rows = new(range(p.carries, len(outputs)))
-    carried = [] if moves else new(range(p.carries))
-    kept = {
-        k: outputs.index(places[k], p.carries)
-        for k in carried
-        if places[k] in outputs[p.carries :]
-    }  # fmt: skip
-    return Places(rows, kept, [k for k in carried if k not in kept])
+def writable_rows(p: Scan) -> list[int]:
+    """Return which stacked outputs a kernel writes row by row: arrays that the body computes."""
+    outputs = p.body.outputs
+    seen = {*p.body.inputs, *(atom for atom in outputs if isinstance(atom, Literal))}
+    found = []
+    for k in range(p.carries, len(outputs)):
+        if outputs[k].type.shape and outputs[k] not in seen:
+            found.append(k)
+            seen.add(outputs[k])
+    return found
 
 
-class Body(Protocol):
-    """The kernel of a body, which runs in memory that is taken and given back."""
-
-    def take(self) -> Callable[..., Any]: ...  # noqa: D102
-    def give_back(self, run: Callable[..., Any]) -> None: ...  # noqa: D102
-
-
-def scan(p: Scan, body: Body) -> Callable[..., Any]:
+def scan(p: Scan, body: Kernel) -> Callable[..., Any]:
     """Return the implementation of a scan.
 
     Parameters
@@ -136,46 +95,30 @@ def scan(p: Scan, body: Body) -> Callable[..., Any]:
     p
         Its parameters.
     body
-        Its kernel, which takes memory for the `writable_outputs`, behind the operands.
+        Its kernel, which takes memory for the `writable_rows`, behind the operands.
     """
     order = range(p.length - 1, -1, -1) if p.reverse else range(p.length)
-    types = p.body.output_types
-    places = writable_outputs(p)
-    stacked = [k for k in range(p.carries, len(types)) if k not in places.kept.values()]
-    others = [k for k in stacked if k not in places.rows]
+    types, written = p.body.output_types, writable_rows(p)
+    others = [k for k in range(p.carries, len(types)) if k not in written]
 
     def function(*operands: Any) -> Any:
         constants, carry, xs = p.split(operands)
-        ys = {k: np.empty((p.length, *types[k].shape), types[k].dtype) for k in stacked}
-        buffers = [_start(p, types[k], carry[k]) for k in places.kept]
-        # one is written while the other is read
-        memory, spare = (
-            [np.empty(types[k].shape, types[k].dtype) for k in places.carried] for _ in range(2)
-        )
-        walked = [*xs, *(ys[k] for k in places.rows)]
-        walked += [buffer[: p.length] if p.reverse else buffer[1:] for buffer in buffers]
+        ys = {
+            k: np.empty((p.length, *types[k].shape), types[k].dtype)
+            for k in range(p.carries, len(types))
+        }
+        walked = [*xs, *(ys[k] for k in written)]
         rows = zip(*[x[::-1] if p.reverse else x for x in walked], strict=True)
         run = body.take()
         for k, row in zip(order, rows if walked else repeat(()), strict=False):
-            results = run(*constants, *carry, *row, *memory)
-            memory, spare = spare, memory
+            results = run(*constants, *carry, *row)
             carry = results[: p.carries]
             for place in others:
                 ys[place][k] = results[place]
         body.give_back(run)
-        for k, buffer in zip(places.kept, buffers, strict=True):
-            ys[places.kept[k]] = buffer[1:] if p.reverse else buffer[: p.length]
-            carry[k] = carry[k].copy()
-        return (*carry, *(ys[k] for k in range(p.carries, len(types))))
+        return (*carry, *ys.values())
 
     return function
-
-
-def _start(p: Scan, type_: ArrayType, start: Any) -> Any:
-    """Return memory for all values of a carry, with the first one in it."""
-    buffer = np.empty((p.length + 1, *type_.shape), type_.dtype)
-    buffer[p.length if p.reverse else 0] = start
-    return buffer
 
 
 # ---- kernels -------------------------------------------------------------------------------------
@@ -339,8 +282,6 @@ class _Writer:
             spread = with_new_axes(eq, x, v.type.ndim) if eq.operands[0].type.shape else x
             return [*made, f"{calls.name(v)}[...] = {spread}"]
         if placed and self._takes_memory(eq):
-            if _is_padding(eq):
-                return [f"{calls.name(v)}.fill(0)", self._put(eq, calls.name(v))]
             return [self._write(eq, calls.name(v))]
         if eq.primitive is add_slice_p and not placed:
             begun = self._to_add_to(eq)
@@ -352,8 +293,7 @@ class _Writer:
         """Whether a step writes to memory that is given."""
         if not isinstance(step, Equation) or _is_written(step) or _goes_into(step):
             return True
-        written = step.primitive is concatenate_p or _is_padding(step)
-        return written or self._is_written_out(step)
+        return step.primitive is concatenate_p or self._is_written_out(step)
 
     def _is_written_out(self, eq: Equation) -> bool:
         """Whether a broadcast is no view, of which `np.broadcast_to` takes ten times as long."""
@@ -446,7 +386,7 @@ class _Writer:
             if not isinstance(p, Scan):
                 calls = np.inf if self._native else 0
                 return cast("Callable[..., Any]", nested(p, partial(kernel, calls=calls)))
-            stored = writable_outputs(p).in_order
+            stored = writable_rows(p)
             return several(scan(p, Kernel(p.body, self._limits, stored, native=self._native)))
 
         quick = while_of_numbers(p) if isinstance(p, While) else None
@@ -503,12 +443,6 @@ def _is_of_numbers(eq: Equation) -> bool:
     return eq.operation.function in OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
-
-
-def _is_padding(eq: Equation) -> bool:
-    """Whether something is put into zeros."""
-    x = eq.operands[0] if eq.primitive is add_slice_p else None
-    return isinstance(x, Literal) and not any(x.bits)  # -0.0 is no zero to fill with
 
 
 def _is_written(eq: Equation) -> bool:
@@ -586,10 +520,10 @@ def fastest(program: Program, *, calls: float = 0) -> Callable[..., list[Any]]:
 def prepare(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
     program = as_run(program)
-    looped = merge_neighbours(distribute(roll(program)))
+    looped = distribute(roll(program))
     many = len(program.equations) > LONGEST
     if not many and estimate_time(looped) > estimate_time(program):
-        return merge_neighbours(distribute(program))
+        return distribute(program)
     return looped
 
 

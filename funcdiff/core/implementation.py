@@ -86,23 +86,20 @@ def choose(mask: Any, x: Any, y: Any) -> Any:
     A mask in no order makes the processor guess wrong at every other element of `np.where`,
     which then takes several times as long.
     """
-    if type(mask) is np.ndarray and mask.size >= _FEW_CHOICES and _are_bits(mask, x, y):
+    is_large = type(mask) is np.ndarray and mask.size >= _FEW_CHOICES
+    # elsewhere the result of `np.where` may lie in another order
+    if is_large and x.dtype in _BITS and all(map(_is_plain, (mask, x, y))):
         return _choose_bits(mask, x, y, np.empty(mask.shape, x.dtype))
     return np.where(mask, x, y)
 
 
 def choose_into(mask: Any, x: Any, y: Any, result: Any) -> Any:
     """Write to memory what `choose` returns."""
-    if _are_bits(mask, x, y):
+    if x.dtype in _BITS:
         return _choose_bits(mask, x, y, result)
     np.copyto(result, y)
     np.copyto(result, x, where=mask)
     return result
-
-
-def _are_bits(mask: Any, x: Any, y: Any) -> bool:
-    """Whether the bits of numbers can be selected, which lie as those of the mask do."""
-    return x.dtype in _BITS and all(map(_is_plain, (mask, x, y)))
 
 
 def _choose_bits(mask: Any, x: Any, y: Any, result: Any) -> Any:

@@ -12,7 +12,7 @@ from funcdiff.core.late import scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import not_installed
 from funcdiff.programs.functions import Functions
-from funcdiff.programs.ipopt import Callbacks
+from funcdiff.programs.solvers import Callbacks
 
 try:
     from pyomo.contrib.pynumero.interfaces.external_grey_box import ExternalGreyBoxModel

@@ -1,9 +1,9 @@
 """Simplifies a program in one forward walk: rewriting, common subexpressions, dead code.
 
 A rewrite is a function of the parameters and operands of an equation that returns what to use
-instead, or None; its docstring is the identity.  Those of `algebra`, `structure` and `logic` keep
-every bit.  For the linear programs of derivatives there are more: those of `numbers` and `signs`
-keep the number, those of `products` keep it but for rounding, those of `masking` the zeros.
+instead, or None; its docstring is the identity.  Those of `algebra` and `rearranging` keep every
+bit.  For the linear programs of derivatives there are more: those of `numbers` keep the number, its
+`products` but for rounding, those of `masking` the zeros.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ from funcdiff.passes.rewrites import (
     algebra,
     cancellation,
     numbers,
-    products,
     radii,
     rearranging,
-    selections,
 )
 from funcdiff.passes.rewrites.rewriter import Rewriter, Rules
 from funcdiff.passes.supports import masking
@@ -40,8 +38,8 @@ from funcdiff.passes.supports.nesting import Supported, emit_nested
 from funcdiff.passes.supports.propagation import Support
 from funcdiff.transforms.jvp import Mask
 
-_bits: Final = (algebra.rules, rearranging.rules, selections.rules)
-_numbers: Final = (*_bits, numbers.rules, numbers.signs, products.rules, cancellation.rules)
+_bits: Final = (algebra.rules, rearranging.rules)
+_numbers: Final = (*_bits, numbers.rules, numbers.signs, numbers.products, cancellation.rules)
 _plain: Final = Rewriter(*_bits, radii.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 

@@ -22,10 +22,9 @@ from funcdiff.core.late import late_import, scipy_function
 from funcdiff.core.tracebacks import public
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.programs.functions import LARGE, Functions
-from funcdiff.programs.ipopt import Callbacks
-from funcdiff.programs.scipy_solvers import default_options, minimize_arguments
 from funcdiff.programs.sensitivity import derivatives
 from funcdiff.programs.solutions import Solution, finish, violation
+from funcdiff.programs.solvers import Callbacks, default_options, minimize_arguments
 
 _REAL: Final = ": solvers vary and bound real floating numbers. Make it a float, or leave it out."
 

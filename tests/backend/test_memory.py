@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.backend.kernels import Kernel
+from funcdiff.core.implementation import choose_into
 
 LENGTHS = [2, 40, 400]
 
@@ -171,3 +175,38 @@ def test_memory_that_is_added_to_in_place_is_not_given_away() -> None:
     x, found = np.arange(1.0, 5.0), Kernel(program, None)
     for _ in range(3):
         np.testing.assert_allclose(found(x)[0], fd.evaluate(program, [x])[0], rtol=1e-14)
+
+
+# ---- selections that are written to memory -------------------------------------------------------
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "in order": lambda x: x,
+    "turned": lambda x: np.ascontiguousarray(x.transpose(2, 0, 1)).transpose(1, 2, 0),
+    "backwards": lambda x: x[::-1, :, ::-1],
+    "every other": lambda x: np.repeat(x, 2, axis=2)[..., ::2],
+    "one row": lambda x: np.broadcast_to(x[:1], x.shape),
+    "one column": lambda x: np.broadcast_to(x[..., :1], x.shape),
+    "one number": lambda x: np.broadcast_to(x[0, 0, 0], x.shape),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "i8", "?", "c16"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 1, 3), (3, 4, 5), (0, 2, 3)])
+def test_a_selection_has_the_bits_of_where_however_its_operands_lie(dtype: str, shape: Any) -> None:
+    random = np.random.default_rng(0)
+    values = np.array([0.0, -0.0, np.nan, np.inf, 1.5, -2.0])[4 * (dtype in ("i4", "i8", "?")) :]
+    x, y = (random.choice(values, shape).astype(dtype) for _ in range(2))
+    for places in product(LAYOUTS.values(), repeat=3) if x.size else ():
+        mask, a, b = (f(z) for f, z in zip(places, (random.random(shape) < 0.5, x, y), strict=True))
+        made = choose_into(mask, a, b, np.empty(shape, dtype))
+        assert made.tobytes() == np.ascontiguousarray(np.where(mask, a, b)).astype(dtype).tobytes()
+
+
+def test_a_compiled_selection_of_repeated_rows_is_that_of_the_interpreter() -> None:
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 40, 1, 60))
+    for z in (x, np.broadcast_to(x, (40, 30, 60)), np.zeros((30, 1))):
+        f = partial(lambda z, x, y: np.where(x * y > 0.1, z + y, y - x) * 2.0, z)
+        g = fd.jit(f)
+        for _ in range(3):
+            np.testing.assert_array_equal(g(x, y), f(x, y))

@@ -221,17 +221,4 @@ _sum_of_product(%0: f64[5,2,3], %1: f64[5,3,4])
   %4: f64[5,3] = reduce_sum{axes=(2,)} %1
   %5: f64[2] = contract{left=(0, 1, 2), right=(0, 2), out=(1,)} %0, %4
   return %3, %5
-
-_regroup(%0: f64[9,9], %1: f64[9,1], %2: f64[8,1], %3: f64[9,9], %4: f64[9,9])
-  %5: f64[9,8] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %1, %2
-  %6: f64[8,9] = contract{left=(0, 1), right=(0, 2), out=(2, 1)} %0, %5
-  %7: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %3, %4
-  %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %7
-  return %6, %8
-=>
-  %5: f64[9,1] = contract{left=(0, 1), right=(0, 2), out=(1, 2)} %0, %1
-  %6: f64[8,9] = contract{left=(0, 1), right=(2, 1), out=(2, 0)} %5, %2
-  %7: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %3, %4
-  %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %7
-  return %6, %8
 """)

@@ -121,26 +121,6 @@ reshape_later(%0: f64[2,3], %1: f64[1])
   %7: f64[] = exp %6
   return %3, %5, %7
 
-_neighbours_joined(%0: f64[2,6], %1: f64[2,6])
-  %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
-  %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0
-  %4: f64[2,2] = slice{starts=(0, 3), stops=(2, 5), steps=(1, 1)} %1
-  %5: f64[2,1] = slice{starts=(0, 2), stops=(2, 3), steps=(1, 1)} %0
-  %6: f64[2,5] = concatenate{axis=1} %2, %3, %4
-  %7: f64[2,3] = concatenate{axis=1} %5, %3
-  %8: f64[4,1] = concatenate{axis=0} %2, %5
-  return %6, %7, %8
-=>
-  %2: f64[2,1] = slice{starts=(0, 0), stops=(2, 1), steps=(1, 1)} %0
-  %3: f64[2,2] = slice{starts=(0, 1), stops=(2, 3), steps=(1, 1)} %0
-  %4: f64[2,2] = slice{starts=(0, 3), stops=(2, 5), steps=(1, 1)} %1
-  %5: f64[2,1] = slice{starts=(0, 2), stops=(2, 3), steps=(1, 1)} %0
-  %6: f64[2,3] = slice{starts=(0, 0), stops=(2, 3), steps=(1, 1)} %0
-  %7: f64[2,5] = concatenate{axis=1} %6, %4
-  %8: f64[2,3] = concatenate{axis=1} %5, %3
-  %9: f64[4,1] = concatenate{axis=0} %2, %5
-  return %7, %8, %9
-
 _slice_joined(%0: f64[2,2], %1: f64[2,3])
   %2: f64[2,5] = concatenate{axis=1} %0, %1
   %3: f64[1,2] = slice{starts=(1, 0), stops=(2, 2), steps=(1, 1)} %2

@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 from funcdiff.backend.blocks.schedule import Grouped as Step
 from funcdiff.backend.code.formulas import is_ufunc
-from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running.dataflow import is_fresh, lifetimes
-from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
 
 
 class Memory(NamedTuple):
@@ -41,12 +40,7 @@ def between_calls(
     `writes` says whether a step can write to given memory, `keeps` whether it may hold on to its
     operands after the call.
     """
-    copies = _copies(program, writes)
-
-    def owns(step: Step) -> bool:
-        return writes(step) or _is_fresh(step) or not copies.isdisjoint(step.results)
-
-    own, last = lifetimes(program, steps, owns, keeps)
+    own, last = lifetimes(program, steps, lambda step: writes(step) or _is_fresh(step), keeps)
     ending, dying = _by_step(last, program, steps), _by_step(own, program, steps)
     slots = _Slots()
     for index, step in enumerate(steps):
@@ -67,21 +61,6 @@ def between_calls(
 def _size(v: Var) -> int:
     """Return how many bytes an array has; single numbers are given no memory."""
     return v.type.nbytes if v.type.shape else 0
-
-
-def _copies(program: Program, writes: Callable[[Step], bool]) -> set[Var]:
-    """Return what must be a copy if its operand is in a slot: turned around, and then flattened."""
-    made: dict[Atom, Equation] = {v: eq for eq in program.equations for v in eq.results}
-    found: set[Var] = set()
-    for eq in program.equations:
-        turned = made.get(eq.operands[0]) if eq.primitive is reshape_p else None
-        if turned is None or turned.primitive is not permute_p or eq.results[0].type.ndim != 1:
-            continue
-        maker, shape = made.get(turned.operands[0]), turned.operands[0].type.shape
-        axes = [k for k in turned.params_as(Permutation).axes if shape[k] > 1]
-        if maker is not None and writes(maker) and axes != sorted(axes):
-            found.update(eq.results)
-    return found
 
 
 def _by_step(last: list[int], program: Program, steps: Sequence[Step]) -> list[list[int]]:

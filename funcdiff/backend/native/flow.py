@@ -9,8 +9,8 @@ from funcdiff.backend.native.block_code import WRITES
 from funcdiff.backend.native.formulas import compare_integers, formula
 from funcdiff.backend.native.llvm import Vector
 from funcdiff.backend.native.machine_arrays import Index, Number, Value, View, store
-from funcdiff.backend.native.savings import cost
 from funcdiff.backend.native.sums import Sums
+from funcdiff.backend.numbers.estimates import cost
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType

@@ -26,8 +26,7 @@ from funcdiff.backend.native.machine_arrays import (
     kind_of,
     whole,
 )
-from funcdiff.backend.native.savings import Cost, cost
-from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling
+from funcdiff.backend.numbers.estimates import Cost, cost, estimate_time, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import copy_aliased

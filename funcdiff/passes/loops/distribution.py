@@ -35,9 +35,9 @@ from funcdiff.core.running.walk import (
 )
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
-from funcdiff.ops.structure.slicing import add_slice_p, slice_along, slice_p
+from funcdiff.ops.structure.slicing import add_slice_p, slice_along
 from funcdiff.ops.structure.structural import concatenate, reshape
-from funcdiff.passes.rewrites import algebra, products, rearranging, selections
+from funcdiff.passes.rewrites import algebra, numbers, rearranging
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
 from funcdiff.transforms.vmap import batch_outputs
@@ -113,8 +113,7 @@ def stages(p: Scan) -> Stages:
         kind: [k for k, other in enumerate(found) if other == kind]
         for kind in ("fixed", "early", "core", "late")
     }
-    result = Stages(**places, sums=sums)
-    return result._replace(late=sorted([*result.late, *_slices_of_stacks(p, result)]))
+    return Stages(**places, sums=sums)
 
 
 def _mark_late(p: Scan, kinds: list[str], sums: dict[int, list[Term]]) -> None:
@@ -139,24 +138,6 @@ def rows_needed_after(p: Scan, found: Stages) -> set[Atom]:
     needed = {*p.body.outputs[p.carries :], *part(p.body, found.late)[0]}
     needed.update(term.added for terms in found.sums.values() for term in terms)
     return needed
-
-
-def _slices_of_stacks(p: Scan, found: Stages) -> list[int]:
-    """Return slices in the core that are better taken of all rows of an array, after the loop."""
-    needed = rows_needed_after(p, found)
-    slices: dict[Atom, list[int]] = {}
-    for k in found.core:
-        eq = p.body.equations[k]
-        made = eq.operands[0] not in p.body.inputs if eq.operands else False
-        if eq.primitive is slice_p and eq.results[0] in needed and made:
-            slices.setdefault(eq.operands[0], []).append(k)
-    return [
-        k
-        for whole, places in slices.items()
-        if whole in needed
-        or 2 * sum(p.body.equations[k].results[0].type.size for k in places) >= whole.type.size
-        for k in places
-    ]
 
 
 def _sums(p: Scan) -> dict[int, list[Term]]:
@@ -240,8 +221,7 @@ def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
 _rewriter: Final = Rewriter(
     algebra.rules,
     rearranging.rules,
-    selections.rules,
-    products.sums,
+    numbers.products,
     {(reduce_sum_p, add_p): (_sum_of_sums,)},
 )
 

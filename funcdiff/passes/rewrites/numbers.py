@@ -20,12 +20,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.indexing import scatter_add_p
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.products.contract import contract_p, contraction
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p, permute_p, reshape_p, select_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
 from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, is_same
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p, splat, without
+from funcdiff.space import Axes, add_p, broadcast_p, mul_p, neg_p, reduce_sum_p, splat, without
 
 # ---- Moves negations to the outputs of linear programs, where they cancel or are absorbed --------
 #
@@ -128,13 +128,6 @@ def _add_zero(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     if splat(y) == 0:
         return x
     return y if splat(x) == 0 else None
-
-
-def _subtract_zero(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """x - 0 = x, and 0 - x = -x, but for the sign of a zero."""
-    if splat(y) == 0:
-        return x
-    return emit(neg_p, NONE, y) if splat(x) == 0 else None
 
 
 def _add_same(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
@@ -276,6 +269,32 @@ def _slice_of_padded(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     return u if inside.lengths == u.shape else emit(slice_p, inside, u)
 
 
+# ---- sums of products ----------------------------------------------------------------------------
+
+
+def _sum_of_product(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
+    """Σₖ contract(x, y) = contract(Σₖ x, y) for an axis k that only x has, and so for y.
+
+    An axis of both is contracted.  The partial sums are others, and have other rounding errors.
+    """
+    found = made_by(x, contract_p)
+    if found is None:
+        return None
+    q, operands = found
+    summed = {q.out[axis] for axis in p.axes}
+    sides, alone = [], []
+    for operand, side, other in zip(operands, (q.left, q.right), (q.right, q.left), strict=True):
+        axes = tuple(k for k, label in enumerate(side) if label in summed.difference(other))
+        alone.append(emit(reduce_sum_p, Axes(axes), operand) if axes else operand)
+        sides.append(without(side, axes))
+    left, right = sides
+    out = tuple(label for label in q.out if label not in summed)
+    return emit(contract_p, contraction(left, right, out), *alone)
+
+
+products: Final[Rules] = {(reduce_sum_p, contract_p): (_sum_of_product,)}
+
+
 repeated: Final[Rules] = {
     (op.primitive, broadcast_p): (_broadcast_later_rule(op.primitive),) for op in by_ufunc.values()
 }
@@ -298,7 +317,6 @@ rules: Final[Rules] = {
 }
 
 coefficients: Final[Rules] = {
-    mathematics.sub.primitive: (_subtract_zero,),
     (slice_p, add_slice_p): (_slice_of_padded,),
 }
 """What is left to do where an operation is applied to the coefficients of one operand alone."""

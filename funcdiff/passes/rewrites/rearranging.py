@@ -17,7 +17,6 @@ from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.products.contract import Contraction, contract_p, contraction
 from funcdiff.ops.structure.slicing import Slice, replace_slice_p, slice_p
 from funcdiff.ops.structure.structural import (
-    Axis,
     Dtype,
     Permutation,
     Shape,
@@ -28,7 +27,7 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
     reverse_p,
 )
-from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, involution_rule, is_same
+from funcdiff.passes.rewrites.rewriter import Emit, Rule, Rules, involution_rule
 from funcdiff.space import Broadcast, broadcast_p, mul_p, neg_p
 
 # ---- views ---------------------------------------------------------------------------------------
@@ -140,31 +139,6 @@ def _slice_joined(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     return None
 
 
-def _neighbours_joined(emit: Emit, p: Axis, *xs: Tracer) -> Tracer | None:
-    """concatenate(x[a:b], x[b:c]) = x[a:c]."""
-    pieces = list(xs[:1])
-    for x in xs[1:]:
-        both = _join(emit, p.axis, pieces[-1], x)
-        pieces[-1:] = [both] if both is not None else [pieces[-1], x]
-    if len(pieces) == len(xs):
-        return None
-    return pieces[0] if len(pieces) == 1 else emit(concatenate_p, p, *pieces)
-
-
-def _join(emit: Emit, axis: int, x: Tracer, y: Tracer) -> Tracer | None:
-    """Return two slices of one array as one, if the second begins where the first ends."""
-    first, second = made_by(x, slice_p), made_by(y, slice_p)
-    if not (first and second and is_same(first[1][0], second[1][0])):
-        return None
-    p, q = first[0], second[0]
-    mine, other = p.ranges, q.ranges
-    (start, _, step), (end, _, stride) = mine.pop(axis), other.pop(axis)
-    length = p.lengths[axis]
-    if mine != other or step != stride or not length or end != start + step * length:
-        return None
-    return emit(slice_p, Slice(p.starts, q.stops, p.steps), first[1][0])
-
-
 def _reshape_later_rule(primitive: Primitive[Any]) -> Rule:
     """Return the rule of a function of one operand."""
 
@@ -244,7 +218,6 @@ rules: Final[Rules] = {
         for ufunc, op in by_ufunc.items()
         if ufunc.nin == 1 and op.primitive is not neg_p  # of which the sign goes outwards
     },
-    (concatenate_p, slice_p): (_neighbours_joined,),
     convert_p: (_convert_to_same,),
     (real_p, convert_p): (_real_of_real,),
     (real_p, join_p): (_real_of_real,),

@@ -20,7 +20,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather, scatter_add
 from funcdiff.ops.structure.slicing import Slice, add_slice, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p, reshape
-from funcdiff.passes.rewrites import algebra, numbers, rearranging, selections
+from funcdiff.passes.rewrites import algebra, numbers, rearranging
 from funcdiff.passes.rewrites.rewriter import Rewriter
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.passes.sparsity.links import Moves, Sums, spans
@@ -101,7 +101,6 @@ def emit(primitive: Primitive[Any], params: Params, *operands: Tracer) -> Tracer
 _REWRITER: Final = Rewriter(
     algebra.rules,
     rearranging.rules,
-    selections.rules,
     numbers.rules,
     numbers.coefficients,
     numbers.signs,

@@ -36,7 +36,7 @@ from funcdiff.ops.products.masked import (
 )
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
-from funcdiff.passes.rewrites import selections
+from funcdiff.passes.rewrites import algebra
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rule, Rules
 from funcdiff.passes.supports.propagation import Support, Supports, is_product, shift_by_one
 from funcdiff.space import mul_p, splat, zeros
@@ -184,7 +184,7 @@ def _slice_at(bounds: Bounds, labels: Labels, shape: tuple[int, ...]) -> Slice:
 
 
 rules: Final[Rules] = {
-    **selections.masks,
+    **algebra.masks,
     (mul_p, select_p): (_mask_last_rule(mul_p, (0, 1)),),
     (_div_p, select_p): (_mask_last_rule(_div_p, (0,)),),
     (mul_p, add_slice_p): (_work_inside_rule(mul_p),),

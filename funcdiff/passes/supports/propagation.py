@@ -38,7 +38,7 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
 )
 from funcdiff.ops.user.solved_equations import LinearSolve, linear_solve_p
-from funcdiff.passes.rewrites import rearranging, selections
+from funcdiff.passes.rewrites import algebra, rearranging
 from funcdiff.passes.rewrites.rewriter import Rewriter
 from funcdiff.space import Axes, Broadcast, broadcast_p, kept_axes, splat
 
@@ -323,7 +323,7 @@ def is_product(primitive: Primitive[Any]) -> bool:
 _QUOTIENTS: Final = (div.primitive, adjugate_p, linear_solve_p)
 
 
-_rewriter: Final = Rewriter(rearranging.rules, selections.rules)
+_rewriter: Final = Rewriter(algebra.rules, rearranging.rules)
 
 
 class Supports:
