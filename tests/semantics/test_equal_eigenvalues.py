@@ -113,7 +113,7 @@ def _derivative(derive: Callable[[Function, Any, Any], Any], f: Function, a: Any
 
 
 @together
-@pytest.mark.thinned(7)
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", OF_VECTORS)
 def test_forward_mode_gives_one_sided_differences_or_refuses(name: str, mode: str) -> None:
@@ -130,6 +130,7 @@ def test_forward_mode_gives_one_sided_differences_or_refuses(name: str, mode: st
             np.testing.assert_allclose(found, expected, atol=1e-4 * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", OF_VECTORS)
 def test_forward_mode_refuses_what_reverse_mode_refuses(name: str) -> None:
     f = _of_eigh(OF_VECTORS[name])
