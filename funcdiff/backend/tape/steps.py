@@ -241,10 +241,12 @@ def _derive(op: Operation, active: Mask, present: Mask | None) -> Derived:
 
 
 def _tangents(op: Operation, active: Mask) -> Derived:
-    """Linearize the operation in its operands and results."""
-    found = _one_equation(op, active) if _is_linear(op, active) else None
-    if found is not None:
-        return found
+    """Push through what the operation is linear in; else linearize it, and simplify that."""
+    is_linear, is_product = _is_linear(op, active), op.primitive.facts.elements == "multiplied"
+    if is_linear or is_product:
+        found = _pushed(op, active)
+        if is_product or len(found.program.equations) == 1:
+            return found
     with Builder("step", SHARED) as builder:
         linear, residuals = linear_part(op, active, _operands(op, builder), forward=True)
         operands = [*map(builder.input, compress(op.operands, active)), *residuals]
@@ -307,8 +309,8 @@ def _operands(op: Operation, builder: Builder) -> list[Tracer]:
     return xs
 
 
-def _one_equation(op: Operation, active: Mask) -> Derived | None:
-    """Return the tangents if they take one equation, as of most linear operations."""
+def _pushed(op: Operation, active: Mask) -> Derived:
+    """Return the tangents as the operation's own rule has them."""
     with Builder("step", SHARED) as builder:
         xs = _operands(op, builder)
         ts = [builder.input(t) if on else None for t, on in zip(op.operands, active, strict=True)]
@@ -316,8 +318,7 @@ def _one_equation(op: Operation, active: Mask) -> Derived | None:
         program = _check_settled(
             builder.program(map(instantiate, tangents, op.results)), forward=True
         )
-    places = tuple(range(op.result_count))
-    return Derived(program, places, None) if len(program.equations) == 1 else None
+    return Derived(program, tuple(range(op.result_count)), None)
 
 
 def linear_part(
