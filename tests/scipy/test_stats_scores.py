@@ -45,7 +45,9 @@ def test_both_derivatives_have_the_digits_that_mpmath_finds(row: Any) -> None:
         np.testing.assert_allclose(found(at), bend, rtol=1e-9, atol=1e-307)
     batch = fd.vmap(fd.grad(f))(np.full(3, at))
     np.testing.assert_allclose(batch, np.full(3, slope), rtol=1e-11)
-    assert fd.jvp(f, (at,), (1.0,))[0] == _function(name, k, point, traced=False)(at)
+    with np.errstate(over="ignore"):  # in formulas of SciPy's, to a power that is not used
+        expected = _function(name, k, point, traced=False)(at)
+    assert fd.jvp(f, (at,), (1.0,))[0] == expected
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3])
