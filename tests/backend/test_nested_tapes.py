@@ -203,13 +203,16 @@ def pulled(f_vjp: Any, scale: Any = 1.0) -> Any:
     return f_vjp({name: scale * ct for name, ct in CT.items()})[0]
 
 
+def with_value(z: Any) -> Any:
+    y, f_vjp = fd.vjp(several, z)
+    return np.sum(y["a"]) + pulled(f_vjp) @ T
+
+
 PULLBACKS: dict[str, Callable[[Any], Any]] = {
     "at the point": lambda x: fd.grad(lambda z: pulled(fd.vjp(several, z)[1]) @ T)(x),
     "in the cotangent": lambda x: fd.grad(lambda s: pulled(fd.vjp(several, x)[1], s) @ T)(0.7),
     "in both": lambda x: fd.grad(lambda z: pulled(fd.vjp(several, z)[1], np.sum(z)) @ T)(x),
-    "with the value": lambda x: fd.grad(
-        lambda z: (lambda y, p: np.sum(y["a"]) + pulled(p) @ T)(*fd.vjp(several, z))
-    )(x),
+    "with the value": lambda x: fd.grad(with_value)(x),
     "twice": lambda x: fd.grad(
         lambda z: (lambda p: pulled(p) @ pulled(p, 2.0 + z[0]))(fd.vjp(several, z)[1])
     )(x),
