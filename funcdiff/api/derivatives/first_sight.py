@@ -174,7 +174,7 @@ class LinearMap:
             program = recorded, (trace.recording,)
             outputs = record_by_tape(trace, self._operands, self._results, *program)
             if outputs is not None:
-                self.outputs = outputs
+                self._evaluated, self.outputs = {}, outputs
                 return
         elif self._is_recorded and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
