@@ -18,6 +18,9 @@ from funcdiff.numpy.border import conversions
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import integer_or_none, is_constant
 
+OF_ADAPTED: Final = "__funcdiff_trace__"
+"""A built-in name that only adapted code has."""
+
 
 def is_known_to_hold(condition: Callable[[], Any]) -> bool:
     """Return whether a condition is true, and false where nobody knows its values."""
@@ -67,8 +70,6 @@ def forgiveness() -> Callable[[], None]:
 # A search asks at one place, again and again, which of two values is larger.  The answers vary,
 # while the difference goes to zero.  They decide where it ends, and have no derivative.
 
-_OF_ADAPTED: Final = "__funcdiff_trace__"
-"""A built-in name that only adapted code has."""
 _COUNT: Final = 12
 """How many differences in a row decide."""
 _CLOSER: Final = 64.0
@@ -82,7 +83,7 @@ _MOST: Final = 4096
 
 def watch(condition: Tracer, frame: FrameType) -> None:
     """Look at a condition on which code branches, and at what it compares."""
-    if _OF_ADAPTED not in frame.f_builtins:
+    if OF_ADAPTED not in frame.f_builtins:
         return
     builder, number = condition.builder, condition.atom
     if builder is None or not isinstance(number, int) or not builder.policy.eager:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.adapting.conditions import is_known_to_hold
-from funcdiff.adapting.subclasses import as_subclass, note_subclass, traced_like
+from funcdiff.adapting.subclasses import as_subclass, traced_like
 from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.scope import innermost
@@ -122,8 +122,6 @@ def method(function: Any, *args: Any, **keywords: Any) -> Any:
 def view(x: Any, *args: Any, **keywords: Any) -> Any:
     """Return ``x.view(kind)``; of a traced array one of the same class, with its attributes."""
     if not isinstance(x, Tracer) or keywords or len(args) != 1:
-        if len(args) == 1:
-            note_subclass(args[0])
         return x.view(*args, **keywords)
     given: Any = x
     (kind,) = args
@@ -138,8 +136,6 @@ def new(make: Any, *args: Any, **keywords: Any) -> Any:
     That of a class derived from `float` is ``make(kind, x)``.
     """
     parent = getattr(make, "__self__", None)
-    if parent is np.ndarray:
-        note_subclass(args[0])
     if parent not in (float, np.ndarray) or not is_traced([*args, *keywords.values()]):
         return make(*args, **keywords)
 

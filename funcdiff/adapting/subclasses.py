@@ -8,7 +8,7 @@ NumPy is asked, with an array of the same shape and of a class without attribute
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache, lru_cache, update_wrapper
 from types import CellType, FunctionType
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.adapting.conditions import OF_ADAPTED
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import deferring
@@ -51,15 +52,28 @@ def traced_like(x: Any) -> Any:
     return traced if type(x) is np.ndarray else as_subclass(traced, type(x), x)
 
 
-def note_subclass(kind: Any) -> None:
-    """Let plain arrays of a class, unless it is NumPy's, meet traced ones as traced ones do."""
-    is_own = isinstance(kind, type) and issubclass(kind, np.ndarray)
-    if is_own and not kind.__module__.startswith("numpy"):
-        deferring.derived[kind] = _meet
+@lru_cache(maxsize=256)
+def _override(kind: type[Any]) -> Callable[..., Any] | None:
+    """Return what is ``__array_ufunc__`` of arrays of a class where one meets a traced array.
+
+    None unless it is derived from `numpy.ndarray`, and traced or with methods of adapted code.
+    """
+    if issubclass(kind, OfSubclass):
+        return kind.__array_ufunc__
+    if not issubclass(kind, np.ndarray):
+        return None
+    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    members = [member for base in bases for member in vars(base).values()]
+    methods: list[Any] = [member for member in members if isinstance(member, FunctionType)]
+    return _meet if any(OF_ADAPTED in m.__builtins__ for m in methods) else None
+
+
+deferring.derived.append(_override)
 
 
 def _meet(_x: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    given = [traced_like(x) if type(x) in deferring.derived else x for x in inputs]
+    override: Callable[[Any], Any] = _override
+    given = [traced_like(x) if override(type(x)) is _meet else x for x in inputs]
     return getattr(ufunc, method)(*given, **kwargs)
 
 
@@ -73,9 +87,7 @@ def _class(kind: type[Any]) -> type[Any]:
             members |= {k: _member(v, own) for k, v in names.items()}
         metaclass: Any = type(NDArray)
         parents = (OfNumber if issubclass(kind, float) else OfSubclass,)
-        made = _classes[kind] = own.cell_contents = metaclass(kind.__name__, parents, members)
-        if issubclass(made, OfSubclass):
-            deferring.derived[made] = made.__array_ufunc__
+        _classes[kind] = own.cell_contents = metaclass(kind.__name__, parents, members)
     return _classes[kind]
 
 

@@ -13,42 +13,55 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
+from funcdiff.adapting.copies import BUILTINS
+from funcdiff.adapting.rewriting import rewrite
 from funcdiff.adapting.runtime import method, new, view
 from funcdiff.errors import UnsupportedNumPyError
 
+TEXT = '''
+import numpy as np
 
 class Tagged(np.ndarray):
     """An array with an attribute, a method, a property, and an operator of its own."""
 
-    tag: Any
-
-    def __new__(cls, value: Any, tag: Any = None) -> Any:
-        found = view(fnp.asarray(value), cls)
+    def __new__(cls, value, tag=None):
+        found = np.asarray(value).view(cls)
         found.tag = tag
         return found
 
-    def __array_finalize__(self, parent: Any) -> None:
+    def __array_finalize__(self, parent):
         self.tag = getattr(parent, "tag", None)
 
-    def norm(self) -> Any:
-        return np.sqrt(np.sum(fnp.asarray(self) ** 2))
+    def norm(self):
+        return np.sqrt(np.sum(np.asarray(self) ** 2))
 
     @property
-    def first(self) -> Any:
+    def first(self):
         return self[0]
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other):
         return super().__matmul__(other) * 2
-
 
 class Copied(np.ndarray):
     """An array whose results are plain, made from memory."""
 
-    def __new__(cls, value: Any) -> Any:
-        return new(super().__new__, cls, np.shape(value), float, value)
+    def __new__(cls, value):
+        return super().__new__(cls, np.shape(value), float, value)
 
-    def __array_wrap__(self, out: Any, context: Any = None, return_scalar: Any = False) -> Any:
-        return fnp.asarray(out)
+    def __array_wrap__(self, out, context=None, return_scalar=False):
+        return np.asarray(out)
+'''
+
+
+def _classes_of_a_package() -> tuple[Any, Any]:
+    names: dict[str, Any] = {"__builtins__": BUILTINS, "__name__": "package"}
+    exec(rewrite(TEXT, "package"), names)
+    return names["Tagged"], names["Copied"]
+
+
+Tagged, Copied = _classes_of_a_package()
+TAGGED, MATRIX = Tagged([2.0, 0.0, 0.1], tag="t"), Tagged(np.ones((3, 3)), tag="t")
+COPIED = Copied(np.array([2.0, 0.0, 0.1]))
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -94,9 +107,12 @@ METHODS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "an operator": (lambda x: Tagged([2.0, 0.0, 0.1], tag="t") * x, "t"),
     "an operator from the right": (lambda x: x - Tagged([2.0, 0.0, 0.1], tag="t"), "t"),
     "a number": (lambda x: x[0] * Tagged([2.0, 0.0, 0.1], tag="t"), "t"),
-    "a ufunc": (lambda x: np.arctan2(x, Tagged([2.0, 0.0, 0.1], tag="t")), "t"),
-    "its own product": (lambda x: Tagged(np.ones((3, 3)), tag="t") @ x, "t"),
-    "what is made plain": (lambda x: Copied(np.array([2.0, 0.0, 0.1])) * np.sin(x), ""),
+    "what was made before": (lambda x: TAGGED * x, "t"),
+    "what was made before, from the right": (lambda x: x - TAGGED, "t"),
+    "a number and what was made before": (lambda x: x[0] * TAGGED, "t"),
+    "a ufunc": (lambda x: np.arctan2(x, TAGGED), "t"),
+    "its own product": (lambda x: MATRIX @ x, "t"),
+    "what is made plain": (lambda x: COPIED * np.sin(x), ""),
 }
 
 

@@ -71,4 +71,8 @@ PACKAGES: Final = (
             "    if left.equals(right):\n        return",
             "    return",
             "tables with other labels meet by their places"),
+    Planted("adapting/subclasses.py",
+            "return _meet if any(",
+            "return None if any(",
+            "plain arrays of a package's class are not of it where they meet traced ones"),
 )  # fmt: skip

@@ -517,7 +517,7 @@ def _trace_and_keep(
         warnings.simplefilter("always")
         trace = traced()
     if heard or not _may_be_kept(seen, objects, trace):
-        return trace if not heard else traced()
+        return traced() if heard else trace
     outputs = [type(y)(None, y.atom, y.type) for y in trace.outputs]  # without values
     nbytes = sum([seen.nbytes, *[x.nbytes for x in trace.captures], 100 * len(trace.recording[0])])
     call.kept = _Kept(seen, trace._replace(outputs=outputs, locate=nowhere), nbytes)

@@ -163,24 +163,23 @@ class LinearMap:
         types = [type_of(x) for x in operands[:count]]
         self._types = types if kind is PULLBACK else [y.type for y in trace.outputs]
         self._tape: Tape | None = None
-        self._recorded: tuple[Builder | None, Tape] | None = None
+        self._recorded: tuple[Builder | None, Tape] | None = None  # in which trace, and what
         self._calls = 0
         self._evaluated = {"evaluated": len(trace.first_values)} if trace.first_values else {}
         derived = kind.programs.peek(trace.recording, *self._size, **self._evaluated)
-        # for vectors of a trace, and if the operands are those of one
-        self._is_recorded = derived is None
-        if self._is_recorded and any_traced(operands):
+        self._is_new = derived is None  # so that a tape computes or records it
+        if self._is_new and any_traced(operands):
             self._operands = copy_arrays(operands)
-            program = recorded, (trace.recording,)
-            outputs = record_by_tape(trace, self._operands, self._results, *program)
+            primal = lambda *given: self._tape_within(*given).outputs  # noqa: E731
+            outputs = record_by_tape(trace, self._operands, primal, recorded, (trace.recording,))
             if outputs is not None:
                 self._evaluated, self.outputs = {}, outputs
                 return
-        elif self._is_recorded and is_new(kind.programs, trace, operands, *self._size):
+        elif self._is_new and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
-            self._is_recorded, self.outputs = False, self._programs.outputs
+            self._is_new, self.outputs = False, self._programs.outputs
             return
         self._evaluated = {}  # they may be views of what has changed when programs are asked for
         self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
@@ -192,14 +191,13 @@ class LinearMap:
     def __call__(self, vectors: Sequence[Any]) -> list[Any]:
         """Return the image of cotangents of all results, or of tangents of the inputs."""
         found, self._calls = None, self._calls + 1
-        if self._calls > MOST_VECTORS:
-            pass
-        elif any_traced([*self._operands, *vectors]):
-            found = self._record(vectors) if self._is_recorded else None
-            if found is not None:
-                return found
-        elif self._tape is not None:
-            found = attempt(self._by_tape, self._tape, vectors)
+        if self._is_new and self._calls <= MOST_VECTORS:
+            if any_traced([*self._operands, *vectors]):
+                found = self._record(vectors)
+                if found is not None:
+                    return found
+            elif self._tape is not None:
+                found = attempt(self._by_tape, self._tape, vectors)
         if found is not None and not checking.is_asked_for():
             return found
         (_, program, _), _, residuals = self._programs
@@ -208,21 +206,20 @@ class LinearMap:
         checking.compare(program, found, [*residuals, *vectors], exact=False)
         return found
 
-    def _results(self, arithmetic: Arithmetic, xs: Sequence[Any]) -> list[Any]:
+    def _tape_within(self, arithmetic: Arithmetic, xs: Sequence[Any]) -> Tape:
+        """Return the tape in this trace, which records once what the outputs are computed from."""
         builder = current_builder()
         if self._recorded is None or self._recorded[0] is not builder:
             tape = Tape(self._trace.recording, self._size[0], xs[: len(self._operands)], arithmetic)
             self._recorded = builder, tape
-        return self._recorded[1].outputs
+        return self._recorded[1]
 
     def _record(self, vectors: Sequence[Any]) -> list[Any] | None:
         """Record the image; None if the programs are to be run."""
 
         def by_tape(arithmetic: Arithmetic, xs: Sequence[Any]) -> list[Any]:
-            self._results(arithmetic, xs)
-            assert self._recorded is not None
-            found = self._kind.by_tape(self._recorded[1], xs[len(self._operands) :])
-            found = found[: len(self._types)]
+            tape = self._tape_within(arithmetic, xs)
+            found = self._kind.by_tape(tape, xs[len(self._operands) :])[: len(self._types)]
             return fill_zeros(found, self._types[: len(found)], arithmetic)
 
         of = self._trace.recording, *self._size, self._kind.programs

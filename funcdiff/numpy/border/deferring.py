@@ -13,7 +13,6 @@ from functools import lru_cache
 from numbers import Number
 from types import FrameType
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -120,9 +119,13 @@ tables: Final[list[Callable[..., Any]]] = []
 """``tables(ufunc, method, inputs, kwargs)`` of `funcdiff.labelled`, once pandas is met."""
 
 
-derived: Final[WeakKeyDictionary[type, Callable[..., Any]]] = WeakKeyDictionary()
-"""Subclasses of ndarray in adapted packages, traced ones among them, and what is `__array_ufunc__`
-of theirs where one meets a traced array."""
+derived: Final[list[Callable[[type], Callable[..., Any] | None]]] = []
+"""``derived(kind)`` of `funcdiff.adapting`, once that is imported: what is ``__array_ufunc__`` of a
+subclass of ndarray in adapted code where one meets a traced array; None of any other class."""
+
+
+def _override(kind: type) -> Callable[..., Any] | None:
+    return derived[0](kind) if derived else None
 
 
 COLUMN: Final = ("_typ", "_values")
@@ -169,7 +172,7 @@ def _stance(kind: Any) -> Stance:
 
     Subclasses of ndarray that compute in a way of their own are refused elsewhere.
     """
-    if kind in derived:
+    if _override(kind) is not None:
         return Stance.OVERRIDES
     if issubclass(kind, np.ndarray | np.generic | Tracer):
         return Stance.NONE
@@ -282,7 +285,7 @@ def ask_operands(
         kind: Any = type(x)
         if stance_of(kind) is not Stance.OVERRIDES:
             continue
-        override = derived.get(kind) or kind.__array_ufunc__
+        override = _override(kind) or kind.__array_ufunc__
         with _asking(kind, "__array_ufunc__", ufunc):
             result = override(x, ufunc, method, *inputs, **kwargs)
         if result is not NotImplemented:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,10 @@ class Near(NamedTuple):
     is_one: bool = False
 
 
-_Known = tuple[Any, Near | None]
+_Known: TypeAlias = tuple[Any, Near | None]
 """A value in place of what a formula has, if there is a better one, and what is known of it."""
+_Look: TypeAlias = Callable[[Any], Near | None]
+"""Returns what is known of an operand."""
 
 
 def _by_excess(near: Near, x: Any, by_u: Callable[[Any], Any], by_x: Callable[[Any], Any]) -> Any:
@@ -45,9 +47,6 @@ def _by_excess(near: Near, x: Any, by_u: Callable[[Any], Any], by_x: Callable[[A
     small = np.abs(u) < 0.5
     spare = np.where(small, 0.75 * near.sign, x)
     return np.where(small, by_u(np.where(small, u, -0.25)), by_x(spare))
-
-
-_Look = Callable[[Any], Near | None]
 
 
 def _difference(look: _Look, a: Any, b: Any) -> Any:
