@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial as with_first
 from typing import Any, Final
 
 import numpy as np
@@ -20,13 +21,16 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.walk import made_by, maker, operands_of
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
 from funcdiff.ops.linalg.matrices import matrix_transpose
 from funcdiff.ops.linalg.matrix_functions import (
+    Kept,
     Spectral,
     SpectralSum,
+    pick,
     spectral,
     spectral_p,
     spectral_sum,
@@ -44,7 +48,7 @@ from funcdiff.ops.linalg.singular_functions import (
 )
 from funcdiff.ops.linalg.systems import Triangle
 from funcdiff.ops.products.contract import Contraction, contract_p
-from funcdiff.ops.structure.slicing import Slice, slice_p
+from funcdiff.ops.structure.slicing import along, slice_p
 from funcdiff.ops.structure.structural import (
     Permutation,
     concatenate_p,
@@ -53,6 +57,7 @@ from funcdiff.ops.structure.structural import (
     permute_p,
     reshape,
     reshape_p,
+    reverse_p,
 )
 from funcdiff.passes.rewrites.rewriter import Emit, Rules, is_same
 from funcdiff.space import Axes, broadcast, broadcast_p, mul, mul_p, reduce_sum_p, splat
@@ -64,9 +69,10 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True)
 class Scale:
-    """A factor for each vector: a value of the shape of the eigenvalues."""
+    """A factor for each vector: numbers along the last axis, one for each value that is kept."""
 
     value: Tracer
+    kept: range
     inverse: bool = False
     conjugate: bool = False
 
@@ -75,63 +81,79 @@ class Body:
     """Copies the equations between the eigenvalues and a scale to a program of their own.
 
     Inputs, and what does not depend on the number of the eigenvalue, become parameters.  Axes of
-    length one, which only serve NumPy's broadcasting, are dropped.
+    length one, which only serve NumPy's broadcasting, are dropped.  The program is one of those
+    values that are kept: what is elementwise is the same of a slice.
     """
 
-    def __init__(self, w: Tracer) -> None:
+    def __init__(self, w: Tracer, kept: range) -> None:
         self.builder = Builder("spectral", SHARED)
         self.w = w
-        self.result = self.builder.input(w.type)
+        self.kept = kept
+        self.shape = self._shape(kept)
+        self.result = self.builder.input(w.type.with_shape(self.shape))
         self.parameters: list[Tracer] = []
-        self.copies: dict[Any, Tracer] = {w.atom: self.result}
+        self.copies: dict[Any, Tracer] = {(w.atom, kept): self.result}
 
-    def copy(self, x: Tracer) -> Tracer | None:
-        """Return `x` as a value of the body, or None if it is no function of one eigenvalue."""
+    def _shape(self, places: range) -> tuple[int, ...]:
+        return (*self.w.shape[:-1], len(places))
+
+    def copy(self, x: Tracer, places: range, length: int) -> Tracer | None:
+        """Return `x` at some of its places as a value of the body.
+
+        None if it is no function of one eigenvalue.
+        """
         if x.builder is None:
-            return constant(splat(x), self.w.type.with_dtype(x.dtype))
-        if x.atom in self.copies:
-            return self.copies[x.atom]
+            return constant(splat(x), self.result.type.with_dtype(x.dtype))
+        key = x.atom, places
+        if key in self.copies:
+            return self.copies[key]
         value = made_by(x, radial_p)  # a mark that the body will have itself, where it is due
         if value:
-            return self.copy(value[1][0])
-        if _long_axes(x) != _long_axes(self.w) or len(self.copies) > _LONGEST:
+            return self.copy(value[1][0], places, length)
+        whole = (*self.w.shape[:-1], length)
+        if _long_axes(x.shape) != _long_axes(whole) or len(self.copies) > _LONGEST:
             return None
-        parameter = self._parameter(x)
+        parameter = self._parameter(x, places, whole)
         if parameter is None:
-            made = self._copy_equation(x)
+            made = self._copy_equation(x, places, length)
         else:
             self.parameters.append(parameter)
             with self.builder:
                 taken = self.builder.input(parameter.type)
-                made = broadcast(taken, self.w.shape, tuple(range(taken.ndim)))
+                made = broadcast(taken, self.shape, tuple(range(taken.ndim)))
         if made is not None:
-            self.copies[x.atom] = made
+            self.copies[key] = made
         return made
 
-    def _parameter(self, x: Tracer) -> Tracer | None:
+    def _parameter(self, x: Tracer, places: range, whole: tuple[int, ...]) -> Tracer | None:
         """Return what to take as a parameter: an input, or what is equal for all eigenvalues.
 
         The latter has one value per matrix.
         """
         assert x.builder is not None
         assert isinstance(x.atom, int)
-        shape = self.w.shape
         if x.builder.entries[x.atom] == (x.type,) and x.type.differentiable:
-            return reshape(x, shape)
+            return pick(reshape(x, whole), _kept(places, whole[-1]))
         found = made_by(x, broadcast_p)
-        if not found or (found[0].axes and (x.shape != shape or x.ndim - 1 in found[0].axes)):
+        if not found or (found[0].axes and (x.shape != whole or x.ndim - 1 in found[0].axes)):
             return None
-        return broadcast(found[1][0], shape[:-1], found[0].axes)
+        return broadcast(found[1][0], whole[:-1], found[0].axes)
 
-    def _copy_equation(self, x: Tracer) -> Tracer | None:
+    def _copy_equation(self, x: Tracer, places: range, length: int) -> Tracer | None:
         head = maker(x)
         if head is None:
             return None
+        if not head.operands:
+            return None
+        shape, last = head.operands[0].shape, self.w.ndim - 1
+        part = _picked(head.primitive, head.params, shape, last)
+        if part is not None:
+            return self.copy(operands_of(x, head)[0], _compose(part, places), shape[last])
         if not _keeps_numbers(head):
             return None
         operands = []
         for y in operands_of(x, head):
-            copied = self.copy(y)
+            copied = self.copy(y, places, length)
             if copied is None:
                 return None
             operands.append(copied)
@@ -146,16 +168,50 @@ def _keeps_numbers(head: Operation) -> bool:
     return head.primitive is reshape_p or head.primitive.pointwise
 
 
-def _long_axes(x: Tracer) -> tuple[int, ...]:
-    return tuple(n for n in x.shape if n != 1)
+def _long_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
 
 
-def function_of(w: Tracer, scales: Sequence[Scale], dtype: Any) -> Body | None:
-    """Return the product of the scales as a function f of the eigenvalues, if it is one."""
-    body = Body(w)
-    total = constant(1, w.type.with_dtype(dtype))
+def _picked(primitive: Primitive[Any], p: Any, shape: tuple[int, ...], axis: int) -> range | None:
+    """Return which places of one axis an operation takes, in their order, if it does only that."""
+    if primitive is reverse_p:
+        return range(shape[axis] - 1, -1, -1) if p.axes == (axis,) else None
+    if primitive is not slice_p or axis >= len(shape):
+        return None
+    first, last, step = p.ranges[axis]
+    is_along = first < last and p == along(shape, axis, first, last, step)
+    return range(first, last, step) if is_along else None
+
+
+def _compose(places: range, others: range) -> range:
+    """Return some places of some."""
+    step = places.step * others.step if len(others) > 1 else 1
+    first = places[others[0]]
+    return range(first, first + step * len(others), step)
+
+
+def _within(kept: range, fewer: range) -> range:
+    """Return at which places of the first range the numbers of the second are."""
+    first = kept.index(fewer[0]) if fewer else 0
+    step = fewer.step // kept.step if len(fewer) > 1 else 1
+    return range(first, first + step * len(fewer), step)
+
+
+def _kept(places: range, length: int) -> Kept:
+    """Return the parameters that say which values are kept."""
+    all_of_them = places == range(length)
+    return () if all_of_them else (places.start, len(places), places.step)
+
+
+def function_of(
+    w: Tracer, scales: Sequence[Scale], dtype: Any, kept: range | None = None
+) -> Body | None:
+    """Return the product of the scales as a function f of the kept eigenvalues, if it is one."""
+    kept = range(w.shape[-1]) if kept is None else kept
+    body = Body(w, kept)
+    total = constant(1, body.result.type.with_dtype(dtype))
     for scale in scales:
-        value = body.copy(scale.value)
+        value = body.copy(scale.value, _within(scale.kept, kept), len(scale.kept))
         if value is None:
             return None
         with body.builder:
@@ -195,6 +251,7 @@ class _Factor:
     a: Tracer
     made: Any
     w: Tracer
+    kept: range
     left: bool | None = None
     as_rows: bool = False
     conjugate: bool = False
@@ -209,6 +266,11 @@ class _Factor:
     def axes(self) -> tuple[int, ...]:
         """The axes that are those of the values."""
         return (*range(self.a.ndim - 2), self.axis)
+
+    @property
+    def scales_type(self) -> ArrayType:
+        """The type of one value for each vector."""
+        return self.w.type.with_shape((*self.w.shape[:-1], len(self.kept)))
 
     def scale(self, scale: Scale | None) -> _Factor | None:
         """Return the factor with one more scale."""
@@ -234,7 +296,8 @@ def _vectors(x: Tracer) -> _Factor | None:
         if found := _result(x, primitive, place, value):
             made, a, w = found
             right = left is False
-            return _Factor(a, made, w, left, as_rows=right, conjugate=right)
+            every = range(w.shape[-1])
+            return _Factor(a, made, w, every, left, as_rows=right, conjugate=right)
     return None
 
 
@@ -262,15 +325,13 @@ def _result(
     return found[0], found[1][0], results[other]
 
 
-def _first_ones(p: Slice, x: Tracer) -> _Factor | None:
-    """Recognise the singular vectors that belong to singular values, of as many as rows."""
-    factor = _vectors(x)
-    if factor is None or factor.left is None:
+def _read_part(primitive: Primitive[Any], p: Params, x: Tracer) -> _Factor | None:
+    """Recognise some of the vectors: those of singular values, of as many as rows, are some."""
+    factor = _factor(x) or _vectors(x)
+    part = None if factor is None else _picked(primitive, p, x.shape, factor.axis)
+    if factor is None or part is None or max(part[0], part[-1]) >= len(factor.kept):
         return None
-    wanted = list(x.shape)
-    wanted[factor.axis] = factor.w.shape[-1]
-    steps = (1,) * x.ndim
-    return factor if p == Slice((0,) * x.ndim, tuple(wanted), steps) else None
+    return replace(factor, kept=_compose(factor.kept, part))
 
 
 def _read_permuted(p: Permutation, x: Tracer) -> _Factor | None:
@@ -304,15 +365,16 @@ def _read_quotient(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
 
 def _scale(factor: _Factor, x: Tracer) -> Scale | None:
     """Recognise what is equal for all elements of an eigenvector."""
+    type_, kept = factor.scales_type, factor.kept
     if splat(x) is not None:
-        return Scale(constant(splat(x), factor.w.type.with_dtype(x.dtype)))
+        return Scale(constant(splat(x), type_.with_dtype(x.dtype)), kept)
     found = made_by(x, broadcast_p)
     if not found or not set(found[0].axes) <= set(factor.axes):
         return None
     p, (inner,) = found
-    if inner.shape == factor.w.shape:
-        return Scale(inner)
-    return Scale(broadcast(inner, factor.w.shape, tuple(map(factor.axes.index, p.axes))))
+    if inner.shape == type_.shape:
+        return Scale(inner, kept)
+    return Scale(broadcast(inner, type_.shape, tuple(map(factor.axes.index, p.axes))), kept)
 
 
 def _read_contraction(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
@@ -324,10 +386,11 @@ def _read_contraction(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
             continue
         numbers = labels[factor.axis]
         if others == tuple(labels[k] for k in factor.axes):
-            scale: Scale | None = Scale(other)
+            scale: Scale | None = Scale(other, factor.kept)
             renamed = p.out
         elif len(others) == 2 and numbers in others and numbers not in p.out:
-            scale = _on_diagonal(other)
+            diagonal = _on_diagonal(other)
+            scale = None if diagonal is None else Scale(diagonal, factor.kept)
             (named,) = set(others) - {numbers}
             renamed = tuple(numbers if k == named else k for k in p.out)
         else:
@@ -340,7 +403,7 @@ def _read_contraction(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
     return None
 
 
-def _on_diagonal(matrix: Tracer) -> Scale | None:
+def _on_diagonal(matrix: Tracer) -> Tracer | None:
     """Recognise what `np.diag` records, by what its steps make of a probe."""
     steps: list[tuple[Callable[..., Any], list[Any], int]] = []
     converted = made_by(matrix, convert_p)
@@ -360,14 +423,15 @@ def _on_diagonal(matrix: Tracer) -> Scale | None:
     result = probe
     for function, operands, place in reversed(steps):
         result = function(*operands[:place], result, *operands[place + 1 :])
-    return Scale(x) if np.array_equal(result, np.diag(probe)) else None
+    return x if np.array_equal(result, np.diag(probe)) else None
 
 
 _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
     permute_p: _read_permuted,
     conj_p: _read_conjugate,
     convert_p: lambda _p, x: _factor(x),
-    slice_p: _first_ones,
+    slice_p: with_first(_read_part, slice_p),
+    reverse_p: with_first(_read_part, reverse_p),
     mul_p: _read_product,
     mathematics.div.primitive: _read_quotient,
     contract_p: _read_contraction,
@@ -380,7 +444,7 @@ _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
 def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole."""
     left, right = _factor(x), _factor(y)
-    if left is None or right is None or not is_same(left.w, right.w):
+    if left is None or right is None or not is_same(left.w, right.w) or left.kept != right.kept:
         return None
     if left.left is not None and left.left == right.left:
         return None
@@ -395,17 +459,17 @@ def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tr
         row, column, plain = column, row, right
     if p.out[:-2] != stack or row == column:
         return None
-    body = function_of(left.w, (*left.scales, *right.scales), x.dtype)
+    body = function_of(left.w, (*left.scales, *right.scales), x.dtype, left.kept)
     if body is None:
         return None
     flipped = p.out[-2:] == (column, row)
     value = bind(contract_p, p, x, y)[0]
     operands = [matrix_transpose(value) if flipped else value, left.a, *body.parameters]
-    program = body.builder.program([body.result])
+    program, kept = body.builder.program([body.result]), _kept(left.kept, left.w.shape[-1])
     if plain.left is None:
-        known = spectral(Spectral(program, plain.made.lower), operands)
+        known = spectral(Spectral(program, kept, plain.made.lower), operands)
     else:
-        known = singular_function(SingularFunction(program, not plain.left), operands)
+        known = singular_function(SingularFunction(program, kept, not plain.left), operands)
     return matrix_transpose(known) if flipped else known
 
 
@@ -417,7 +481,8 @@ def _sum_of_function(_emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     w = values_of(x, _values)
     if w is None or w.shape != x.shape or x.ndim - 1 not in p.axes:
         return None
-    return _with_derivative_of_sum(w, [Scale(x)], x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
+    scales = [Scale(x, range(w.shape[-1]))]
+    return _with_derivative_of_sum(w, scales, x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
 
 
 def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
@@ -428,9 +493,8 @@ def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer 
         return None
     if p.out != tuple(label for label in p.left if label in p.out):
         return None
-    return _with_derivative_of_sum(
-        w, [Scale(x), Scale(y)], x.dtype, axes, bind(contract_p, p, x, y)[0]
-    )
+    scales = [Scale(z, range(w.shape[-1])) for z in (x, y)]
+    return _with_derivative_of_sum(w, scales, x.dtype, axes, bind(contract_p, p, x, y)[0])
 
 
 def _eigenvalue_sum(

@@ -31,12 +31,14 @@ from funcdiff.core.primitive import (
     shifted,
 )
 from funcdiff.core.program import Program
-from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.linalg.degeneracy import agreement, equal_pairs, simple_spectrum
+from funcdiff.ops.families import assertion
+from funcdiff.ops.linalg.degeneracy import GAUGE, agreement, equal_pairs, simple_spectrum
 from funcdiff.ops.linalg.divided_differences import Paths, orders, partial, taylor
 from funcdiff.ops.linalg.factorizations import eigh
 from funcdiff.ops.linalg.matrices import (
@@ -50,7 +52,8 @@ from funcdiff.ops.linalg.matrices import (
     symmetric_tangent,
     trace_of_product,
 )
-from funcdiff.ops.structure.structural import convert
+from funcdiff.ops.structure.slicing import Slice, add_slice, along, take_slice
+from funcdiff.ops.structure.structural import convert, reverse
 from funcdiff.space import Maybe, instantiate, mul, reduce_sum, splat, sum_tangents, without, zeros
 from funcdiff.transforms.jvp import present, push
 from funcdiff.transforms.vmap import batch_outputs
@@ -61,15 +64,19 @@ Direction: TypeAlias = Tangents
 Factors: TypeAlias = tuple[Tracer, Tracer, Tracer]
 """U, w and V."""
 
+Kept: TypeAlias = tuple[()] | tuple[int, int, int]
+"""Of which values a function is: the first, how many, and the step between them; () of all."""
+
 
 class MatrixFunction(Params, ABC):
-    """The function f, elementwise in the values.
+    """The function f, elementwise in the values, and of which of them: of others, f is zero.
 
     Its further inputs are parameters.  Those that have one value per matrix may be differentiated
     to any order.  One of the shape of the values must not differ between equal ones.
     """
 
     body: Program
+    kept: Kept
 
     def with_batch_axis(self, size: int) -> Self:
         """Return the function of a batch of values and parameters."""
@@ -103,9 +110,55 @@ class MatrixFunction(Params, ABC):
     def primitive(self, *, directed: bool) -> Primitive[Any]:
         """Return the primitive of the function, or of its derivative along directions."""
 
+    def among(self, w: ArrayType) -> ArrayType:
+        """Return the type of those values that f is a function of."""
+        return w.with_shape((*w.shape[:-1], self.kept[1])) if self.kept else w
+
+    def evaluate(self, body: Program, w: Tracer, parameters: Tracers) -> Tracer:
+        """Return the result of a program like f at all values."""
+        return place(inline(body, [pick(w, self.kept), *parameters])[0], self.kept, w.shape[-1])
+
     def watch(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:  # noqa: ARG002
         """Return a block of a direction, watched for values of f that have no derivative."""
         return x
+
+
+# ---- some of the values --------------------------------------------------------------------------
+
+
+def pick(x: Tracer, kept: Kept) -> Tracer:
+    """Return those numbers along the last axis that are kept."""
+    if not kept:
+        return x
+    box, is_turned = _box(x.shape, kept)
+    return reverse(take_slice(x, box), (x.ndim - 1,) if is_turned else ())
+
+
+def place(x: Tracer, kept: Kept, length: int) -> Tracer:
+    """Return what is picked in its places, and zeros in the others."""
+    if not kept:
+        return x
+    whole = zeros(x.type.with_shape((*x.shape[:-1], length)))
+    box, is_turned = _box(whole.shape, kept)
+    return add_slice(whole, reverse(x, (x.ndim - 1,) if is_turned else ()), box)
+
+
+def _box(shape: tuple[int, ...], kept: Kept) -> tuple[Slice, bool]:
+    """Return the slice that has the kept numbers, and whether it has them in reverse."""
+    first, count, step = kept
+    last = first + step * (count - 1)
+    start, stop = min(first, last), max(first, last) + 1
+    return along(shape, len(shape) - 1, start, stop, abs(step)), step < 0
+
+
+def _require_whole_ties(t: Any, same: Any, which: Any) -> Any:
+    if (same & (which[..., :, None] != which[..., None, :])).any():
+        raise NotDifferentiableError(GAUGE)
+    return t
+
+
+whole_ties: Final = assertion("whole_ties", _require_whole_ties)
+"""Return `t`, a tangent or cotangent that exists only if of equal values all are kept, or none."""
 
 
 # ---- the function, or its derivative along directions --------------------------------------------
@@ -118,12 +171,11 @@ def function_of_matrix(
     u, w, v = p.factors(a)
     along = directions
     if directions:
-        same = p.same(w)
-        equal = [agreement(x, same) if x.shape == w.shape else x for x in parameters]
-        series = [inline(taylor(p.body, k), [w, *equal])[0] for k in orders(len(directions))]
+        equal = [_agreeing(p, x, w) for x in parameters]
+        series = [p.evaluate(taylor(p.body, k), w, equal) for k in orders(len(directions))]
         along = _check_last(p, directions, series[0], w)
     else:
-        series = [inline(p.body, [w, *parameters])[0]]
+        series = [p.evaluate(p.body, w, parameters)]
     blocks = _blocks(p, a, series, (u, w, v), along)
     flat = [instantiate(x, y.type) for d in directions for x, y in zip(d, blocks, strict=True)]
     return bind(p.primitive(directed=bool(directions)), p, *blocks, a, *parameters, *flat)
@@ -133,7 +185,19 @@ def _check_last(
     p: MatrixFunction, directions: Sequence[Direction], values: Tracer, w: Tracer
 ) -> Sequence[Direction]:
     *others, last = directions
-    return [*others, [None if x is None else p.watch(x, values, w) for x in last]]
+    watched = [None if x is None else p.watch(x, values, w) for x in last]
+    if p.kept:
+        which = place(constant(1, p.among(w.type)), p.kept, w.shape[-1])
+        same = p.same(w)
+        watched = [None if x is None else whole_ties(x, same, which) for x in watched]
+    return [*others, watched]
+
+
+def _agreeing(p: MatrixFunction, x: Tracer, w: Tracer) -> Tracer:
+    """Return a parameter, which must not differ between equal values."""
+    if x.ndim < w.ndim:
+        return x
+    return pick(agreement(place(x, p.kept, w.shape[-1]), p.same(w)), p.kept)
 
 
 def _blocks(
@@ -163,14 +227,14 @@ def _parameter_change(
     if directions:
         for k, t in enumerate(moved, 1):
             if t is not None:
-                (values,) = inline(partial(p.body, k), [w, *parameters])
+                values = p.evaluate(partial(p.body, k), w, parameters)
                 directions = _check_last(p, directions, values, w)
         moved = [None if t is None else simple_spectrum(t, p.same(w)) for t in moved]
     slopes = []
     for order in range(1 + len(directions)):
         body = taylor(p.body, order) if directions else p.body
-        _, (slope,) = push(body, [w, *parameters], [None, *moved])
-        slopes.append(instantiate(slope, p.body.output_types[0]))
+        _, (slope,) = push(body, [pick(w, p.kept), *parameters], [None, *moved])
+        slopes.append(place(instantiate(slope, body.output_types[0]), p.kept, w.shape[-1]))
     return _blocks(p, a, slopes, (u, w, v), directions)
 
 
@@ -210,8 +274,9 @@ def _abstract(outputs: int, p: MatrixFunction, *types: ArrayType) -> Types:
     w, count = p.values(a), len(p.body.inputs) - 1
     y, directions = ys[0], others[count:]
     blocks = tuple(y.with_shape(shape) for shape in p.shapes(a))
-    fits = p.body.input_types == (w, *others[:count]) and _is_suited(p.body)
-    if not fits or p.body.output_types != (y.with_shape(w.shape),) or ys != blocks[:outputs]:
+    kept = p.among(w)
+    fits = p.body.input_types == (kept, *others[:count]) and _is_suited(p.body)
+    if not fits or p.body.output_types != (y.with_shape(kept.shape),) or ys != blocks[:outputs]:
         raise TypeError(f"{y} is no function of {a} with values {w}")
     if directions != ys * (len(directions) // len(blocks)):
         raise TypeError(f"directions like {blocks} are needed, got {directions}")
@@ -423,7 +488,7 @@ class SpectralSum(MatrixSum):
 
     def function(self, body: Program) -> Spectral:
         """Return a function of the same eigenvalues."""
-        return Spectral(body, self.lower)
+        return Spectral(body, (), self.lower)
 
     def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:
         """Return tr(f'(A)·dA)."""

@@ -312,7 +312,7 @@ class SingularSum(MatrixSum):
 
     def function(self, body: Program) -> SingularFunction:
         """Return a function of the same singular values."""
-        return SingularFunction(body, turned=False)
+        return SingularFunction(body, (), turned=False)
 
     def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:  # noqa: ARG002
         """Return tr(V·f'(s)·Uᴴ·dA), without what belongs to zero: ±s are singular values alike.
@@ -321,7 +321,7 @@ class SingularSum(MatrixSum):
         """
         s = svd(a, full=False)[1]
         present = select(ties(s).zero, zeros(s.type), constant(1, s.type))
-        slope = SingularFunction(_slope_of_present(self.body, a.dtype), turned=True)
+        slope = SingularFunction(_slope_of_present(self.body, a.dtype), (), turned=True)
         (function,) = function_of_matrix(slope, a, [*parameters, present], [])
         return trace_of_product(function, t)
 

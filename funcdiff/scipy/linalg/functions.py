@@ -161,7 +161,7 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
     w, v = factors
     values = array(func(w)) + 0 * w
     found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * values[..., None, :], -1, -2))
-    body = function_of(w, [Scale(values)], values.dtype)
+    body = function_of(w, [Scale(values, range(w.shape[-1]))], values.dtype)
     if body is None or any(_needs(x, w) for x in body.parameters):
         raise unsupported(
             "scipy.linalg.funm(a, func) with a func that is not elementwise",
@@ -169,7 +169,7 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
         )
     program = body.builder.program([body.result])
     value = stop_gradient(array(np.swapaxes(found, -1, -2)))
-    known: Any = diagonalized(Diagonalized(program), [value, wide, *body.parameters])
+    known: Any = diagonalized(Diagonalized(program, ()), [value, wide, *body.parameters])
     return _real_if_close(a, known)
 
 

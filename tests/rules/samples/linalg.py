@@ -130,7 +130,7 @@ def _spectral(a: Any, s: Any, f: Any) -> Any:
     (values,) = inline(program, [w, s])
     basis = convert(v, values.dtype)
     y = matmul(mul(basis, broadcast(values, v.shape, (v.ndim - 1,))), adjoint(basis))
-    return spectral(Spectral(program, lower=True), [y, a, s])
+    return spectral(Spectral(program, (), lower=True), [y, a, s])
 
 
 def _diagonalized(a: Any, s: Any, f: Any) -> Any:

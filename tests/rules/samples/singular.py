@@ -81,12 +81,12 @@ def _function(a: Any, x: Any, f: Any, *, turned: bool) -> Any:
     program = body(f, np.ones(s.shape), np.ones(np.shape(x)))
     (values,) = inline(program, [s, x])
     y = matmul(convert(u, values.dtype), mul(_rows(values, vh), convert(vh, values.dtype)))
-    return singular_function(SingularFunction(program, turned), [y, a, x])
+    return singular_function(SingularFunction(program, (), turned), [y, a, x])
 
 
 def _derivative(a: Any, x: Any, t: Any, f: Any) -> Any:
     """Return the derivative along [[0, T], [-2·Tᴴ, 0]], both blocks."""
-    function = SingularFunction(body(f, np.ones(min(a.shape)), np.ones(())), turned=False)
+    function = SingularFunction(body(f, np.ones(min(a.shape)), np.ones(())), (), turned=False)
     return function_of_matrix(function, a, [x], [(t, neg(add(adjoint(t), adjoint(t))))])
 
 
