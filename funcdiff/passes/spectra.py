@@ -25,18 +25,19 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
-from funcdiff.ops.linalg.matrices import matrix_transpose
+from funcdiff.ops.linalg.matrices import matmul, matrix_transpose
 from funcdiff.ops.linalg.matrix_functions import (
     Kept,
     Spectral,
     SpectralSum,
+    function_of_matrix,
     pick,
     spectral,
     spectral_p,
     spectral_sum,
     spectral_sum_p,
 )
-from funcdiff.ops.linalg.radial_functions import radial_p
+from funcdiff.ops.linalg.radial_functions import known, known_p, radial_p
 from funcdiff.ops.linalg.singular import svd_p, svdvals_p
 from funcdiff.ops.linalg.singular_functions import (
     SingularFunction,
@@ -245,7 +246,8 @@ def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None
 class _Factor:
     """Vectors of a matrix, scaled, perhaps conjugated, perhaps as rows: what an operand may be.
 
-    `made` are the parameters of the factorization; `left` says which singular vectors they are.
+    `made` are the parameters of the factorization; `left` says which singular vectors they are,
+    and `kept` by their numbers, which are.
     """
 
     a: Tracer
@@ -268,6 +270,11 @@ class _Factor:
         return (*range(self.a.ndim - 2), self.axis)
 
     @property
+    def has_values(self) -> bool:
+        """Whether each vector belongs to a value, rather than to a null space."""
+        return not self.kept or max(self.kept[0], self.kept[-1]) < self.w.shape[-1]
+
+    @property
     def scales_type(self) -> ArrayType:
         """The type of one value for each vector."""
         return self.w.type.with_shape((*self.w.shape[:-1], len(self.kept)))
@@ -286,17 +293,11 @@ def _factor(x: Tracer) -> _Factor | None:
     read = None if head is None else _READERS.get(head.primitive)
     if head is not None and read is not None:
         return read(head.params, *operands_of(x, head))
-    factor = _vectors(x)
-    return factor if factor and x.shape[factor.axis] == factor.w.shape[-1] else None
-
-
-def _vectors(x: Tracer) -> _Factor | None:
-    """Recognise what `eigh` or `svd` returns."""
     for primitive, place, value, left in _VECTORS:
         if found := _result(x, primitive, place, value):
             made, a, w = found
             right = left is False
-            every = range(w.shape[-1])
+            every = range(x.shape[-2 if right else -1])
             return _Factor(a, made, w, every, left, as_rows=right, conjugate=right)
     return None
 
@@ -326,10 +327,9 @@ def _result(
 
 
 def _read_part(primitive: Primitive[Any], p: Params, x: Tracer) -> _Factor | None:
-    """Recognise some of the vectors: those of singular values, of as many as rows, are some."""
-    factor = _factor(x) or _vectors(x)
+    factor = _factor(x)
     part = None if factor is None else _picked(primitive, p, x.shape, factor.axis)
-    if factor is None or part is None or max(part[0], part[-1]) >= len(factor.kept):
+    if factor is None or part is None:
         return None
     return replace(factor, kept=_compose(factor.kept, part))
 
@@ -442,11 +442,15 @@ _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
 
 
 def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
-    """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole."""
+    """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole.
+
+    So is U·f(s)·Uᴴ of some singular vectors; of all, it may not be one of the matrix.
+    """
     left, right = _factor(x), _factor(y)
     if left is None or right is None or not is_same(left.w, right.w) or left.kept != right.kept:
         return None
-    if left.left is not None and left.left == right.left:
+    count, is_one_sided = left.w.shape[-1], left.left is not None and left.left == right.left
+    if not left.has_values or (is_one_sided and len(left.kept) == count):
         return None
     if left.a.dtype.kind == "c" and left.conjugate == right.conjugate:
         return None
@@ -465,12 +469,28 @@ def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tr
     flipped = p.out[-2:] == (column, row)
     value = bind(contract_p, p, x, y)[0]
     operands = [matrix_transpose(value) if flipped else value, left.a, *body.parameters]
-    program, kept = body.builder.program([body.result]), _kept(left.kept, left.w.shape[-1])
+    program, kept = body.builder.program([body.result]), _kept(left.kept, count)
     if plain.left is None:
-        known = spectral(Spectral(program, kept, plain.made.lower), operands)
+        whole = spectral(Spectral(program, kept, plain.made.lower), operands)
+    elif is_one_sided:
+        whole = known(operands[0], _one_sided(program, kept, operands[1:], left=plain.left))
     else:
-        known = singular_function(SingularFunction(program, kept, not plain.left), operands)
-    return matrix_transpose(known) if flipped else known
+        whole = singular_function(SingularFunction(program, kept, not plain.left), operands)
+    return matrix_transpose(whole) if flipped else whole
+
+
+def _one_sided(program: Program, kept: Kept, operands: Sequence[Tracer], *, left: bool) -> Tracer:
+    """Return U·f(s)·Uᴴ as the product of U·Vᴴ and V·f(s)·Uᴴ; if not `left`, V·f(s)·Vᴴ."""
+    a, *parameters = operands
+    w = program.input_types[0]
+    with Builder("one", SHARED) as builder:
+        builder.input(w)
+        one = builder.program([constant(1, program.output_types[0])])
+    turn = SingularFunction(one, kept, not left)
+    function = SingularFunction(program, kept, left)
+    return matmul(
+        *function_of_matrix(turn, a, [], []), *function_of_matrix(function, a, parameters, [])
+    )
 
 
 # ---- the trace -----------------------------------------------------------------------------------
@@ -548,7 +568,13 @@ def _twice(_emit: Emit, _p: Params, y: Tracer, *xs: Tracer) -> Tracer | None:
     return y if is_same(operands_of(y, head)[1], xs[0]) else None
 
 
+def _known_twice(_emit: Emit, _p: Params, y: Tracer, _z: Tracer) -> Tracer | None:
+    """known(known(y, z), z) = known(y, z)."""
+    return y if made_by(y, known_p) else None
+
+
 rules: Final[Rules] = {
+    known_p: (_known_twice,),
     contract_p: (_function_of_matrix, _inner_product),
     reduce_sum_p: (_sum_of_function,),
     spectral_p: (_twice,),

@@ -126,17 +126,43 @@ def of_full(a: Any) -> Any:
     return (u[:, : len(s)] * np.exp(s)) @ vh[: len(s)]
 
 
+def fewer(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return (u[:, :1] * s[:1]) @ vh[:1]
+
+
+def fewer_on_one_side(a: Any) -> Any:
+    u, s, _ = np.linalg.svd(a)
+    return (u[:, :1] * s[:1]) @ u[:, :1].conj().T
+
+
+def turned_around(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a)
+    count = len(s)
+    return (u[:, count - 1 :: -1] * s[::-1]) @ vh[count - 1 :: -1]
+
+
 def one_side(a: Any) -> Any:
     u, s, _ = np.linalg.svd(a, full_matrices=False)
     return (u * np.exp(s)) @ u.T
 
 
-def fewer(a: Any) -> Any:
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
-    return (u[:, :2] * s[:2]) @ vh[:2]
+def other_ones(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a)
+    return (u[:, :2] * s[:2]) @ vh[1:]
 
 
-@pytest.mark.parametrize("f", [scaled_left, scaled_right, transposed, of_full])
+def other_scales(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a)
+    return (u[:, ::-1] * s) @ vh[::-1]
+
+
+RECOGNISED = [
+    scaled_left, scaled_right, transposed, of_full, fewer, fewer_on_one_side, turned_around
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", RECOGNISED)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_a_function_of_singular_values_is_recognised_and_keeps_every_bit(
     f: Callable[[Any], Any], dtype: Any
@@ -151,7 +177,7 @@ def test_a_function_of_singular_values_is_recognised_and_keeps_every_bit(
         np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("f", [one_side, fewer])
+@pytest.mark.parametrize("f", [one_side, other_ones, other_scales])
 def test_what_is_no_function_of_all_singular_values_is_left_alone(f: Callable[[Any], Any]) -> None:
     assert names(simplify(as_recorded(f, A))).isdisjoint({"spectral", "singular_function"})
 

@@ -25,9 +25,11 @@ from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.linalg.degeneracy import (
     Averaging,
+    Digits,
     Gauge,
     Missing,
     Settling,
+    digits_p,
     eigen_differential_p,
     gauge_p,
     mean_over_ties_p,
@@ -36,7 +38,7 @@ from funcdiff.ops.linalg.degeneracy import (
 )
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.matrices import Part, part_p
-from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p
+from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p, whole_ties
 from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
 from funcdiff.ops.linalg.pseudoinverse import constant_rank
 from funcdiff.ops.linalg.singular import normal_component_p, vanish_on_kernel
@@ -211,6 +213,8 @@ SAMPLES = [
     Sample(tap_p, Tap("name", 0), (_masked(3, 4),)),
     Sample(complement_gauge_p, Complement(start=1, checked=False), (_masked(2, 3, 3),)),
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
+    Sample(digits_p, Digits(checked=False), (_masked(2, 3, 3), APIECE)),
+    Sample(whole_ties.primitive, NONE, (_masked(2, 3, 3), APIECE, np.ones((2, 3)))),
     Sample(normal_component_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
     Sample(require_zero_p, Missing("eigenvectors"), (_masked(2, 3), NOWHERE)),
     Sample(simple_spectrum.primitive, NONE, (_masked(2, 3), APIECE)),

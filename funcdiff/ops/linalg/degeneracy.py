@@ -18,11 +18,14 @@ from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.elementwise.mathematics import div, sub
+from funcdiff.ops.axes.reductions import reduce_max
+from funcdiff.ops.elementwise.complex import modulus
+from funcdiff.ops.elementwise.logic import less
+from funcdiff.ops.elementwise.mathematics import absolute, div, sub
 from funcdiff.ops.families import DIAGONAL, assertion, constant_op, linear, symmetric
-from funcdiff.ops.linalg.matrices import per_column, per_row
-from funcdiff.ops.structure.structural import convert, select
-from funcdiff.space import Maybe, neg, sum_tangents, zeros
+from funcdiff.ops.linalg.matrices import per_column, per_matrix, per_row, rows
+from funcdiff.ops.structure.structural import concatenate, convert, select
+from funcdiff.space import Maybe, mul, neg, sum_tangents, zeros
 
 C = TypeVar("C", bound="Directed")
 T = TypeVar("T", bound="Turn")
@@ -66,60 +69,6 @@ def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
     gaps = differences(w, same.shape)
     one = constant(1, gaps.type)
     return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
-
-
-# ---- how vectors turn ----------------------------------------------------------------------------
-
-
-class Turn(Params):
-    """Whether the equations of the turn are transposed."""
-
-    transposed: bool
-
-
-def turning(
-    name: str,
-    params: type[T],
-    moved: Callable[[T, Tracers, Tracer], Tracer],
-    equations: Callable[[T, Tracer, Tracer], Tracer],
-) -> Primitive[T]:
-    """Declare ``y = name{transposed} x, gaps, same, a, *vectors``: how vectors of `a` turn.
-
-    y = x·gaps solves linear equations N(y, Λ) = x elementwise, because Λ, which is `a` in the
-    basis of the vectors, is diagonal.  What moves of Λ is the whole block of equal values, because
-    the vectors of a block do not turn within it: N(dy, Λ) = dx - N(y, dΛ).
-
-    Parameters
-    ----------
-    name, params
-        Of the primitive.
-    moved
-        Returns what dA is in the basis of the vectors, of p, [a, *vectors] and dA.  The mask
-        `same` says which elements of it are dΛ.
-    equations
-        Returns N(y, dΛ), of p, y and dΛ; if p is transposed, the transpose by y.
-
-    """
-
-    def jvp(p: T, xs: Tracers, ts: Tangents) -> Pushed:
-        _, gaps, same, *point = xs
-        (y,), change, t = bind(primitive, p, *xs), ts[0], ts[3]
-        if t is not None:
-            inner = moved(p, point, t)
-            split = select(same, inner, zeros(inner.type))
-            change = sum_tangents([change, neg(equations(p, y, split))])
-        assert change is not None
-        return [y], bind(primitive, p, change, gaps, same, *point)
-
-    primitive = symmetric(
-        name,
-        params,
-        impl=lambda _p: lambda x, gaps, *_: x * gaps,
-        transposed=lambda p: replace(p, transposed=not p.transposed),
-        jvp=jvp,
-        access=signature("...??->...??"),  # of elements of x that are zero those of y move, with a
-    )
-    return primitive
 
 
 # ---- another choice of eigenvectors --------------------------------------------------------------
@@ -381,6 +330,126 @@ def _require_no_ties(t: Any, same: Any) -> Any:
 
 simple_spectrum: Final = assertion("simple_spectrum", _require_no_ties)
 """Return `t`, a tangent or cotangent that exists only where no two values are equal."""
+
+
+# ---- how vectors turn ----------------------------------------------------------------------------
+
+
+class Turn(Params):
+    """Whether the equations of the turn are transposed."""
+
+    transposed: bool
+
+
+def turning(
+    name: str,
+    params: type[T],
+    moved: Callable[[T, Tracers, Tracer], Tracer],
+    equations: Callable[[T, Tracer, Tracer], Tracer],
+    *,
+    squares: int,
+) -> Primitive[T]:
+    """Declare ``y = name{transposed} x, gaps, same, a, *vectors``: how vectors of `a` turn.
+
+    y = x·gaps solves linear equations N(y, Λ) = x elementwise, because Λ, which is `a` in the
+    basis of the vectors, is diagonal.  What moves of Λ is the whole block of equal values, because
+    the vectors of a block do not turn within it: N(dy, Λ) = dx - N(y, dΛ).
+
+    Parameters
+    ----------
+    name, params
+        Of the primitive.
+    moved
+        Returns what dA is in the basis of the vectors, of p, [a, *vectors] and dA.  The mask
+        `same` says which elements of it are dΛ.
+    equations
+        Returns N(y, dΛ), of p, y and dΛ; if p is transposed, the transpose by y.
+    squares
+        How many square matrices x has above each other: generators, of which cotangents are skew.
+
+    """
+
+    def jvp(p: T, xs: Tracers, ts: Tangents) -> Pushed:
+        x, gaps, same, *point = xs
+        change, t = ts[0], ts[3]
+        if t is None:
+            assert change is not None
+            return bind(primitive, p, *xs), bind(primitive, p, change, gaps, same, *point)
+        near = _is_lossy(gaps, point[0], squares)
+        if p.transposed:
+            x = digits(x, near, checked=True)
+        (y,) = bind(primitive, p, x, gaps, same, *point)
+        inner = moved(p, point, t)
+        split = select(same, inner, zeros(inner.type))
+        change = sum_tangents([change, neg(equations(p, y, split))])
+        assert change is not None
+        (turned,) = bind(primitive, p, change, gaps, same, *point)
+        return [y], [turned if p.transposed else digits(turned, near, checked=False)]
+
+    primitive = symmetric(
+        name,
+        params,
+        impl=lambda _p: lambda x, gaps, *_: x * gaps,
+        transposed=lambda p: replace(p, transposed=not p.transposed),
+        jvp=jvp,
+        access=signature("...??->...??"),  # of elements of x that are zero those of y move, with a
+    )
+    return primitive
+
+
+class Digits(Directed):
+    """Whether the operand is a cotangent, which is checked, or a tangent."""
+
+
+def _has_digits(x: Any, near: Any) -> Any:
+    """Raise if a cotangent of a pair that is near each other is skew by rounding errors only.
+
+    Its skew part is multiplied by the square of 1/gap, in a second derivative.
+    """
+    n = x.shape[-1]
+    limit = np.finfo(x.dtype).eps ** (1 / 4) * np.abs(x).max(axis=(-1, -2), initial=0)
+    for k in range(0, x.shape[-2] // max(n, 1) * n, n):
+        square = x[..., k : k + n, :]
+        mirror = np.conj(np.swapaxes(square, -1, -2))
+        lost = ((square != 0) | (mirror != 0)) & (np.abs(square - mirror) <= limit[..., None, None])
+        if (near[..., k : k + n, :] & lost).any():
+            raise NotDifferentiableError(
+                "a second derivative of vectors that eigh or svd returns, at values that are "
+                "nearly equal: rounding errors are divided by the square of their difference, so "
+                "that no digit of the result may be right. A function of the matrix keeps its "
+                "digits, at equal values too, if it is written as (v * f(w)) @ v.conj().T or "
+                "(u * f(s)) @ vh, of all vectors or of a slice of them, such as v[:, -k:]."
+            )
+    return x
+
+
+digits_p: Final = directed_assertion("digits", Digits, lambda _p: _has_digits)
+
+
+def digits(x: Tracer, near: Tracer, *, checked: bool) -> Tracer:
+    """Return the generator of a turn of vectors, or its cotangent, as it is."""
+    return bind(digits_p, Digits(checked), x, near)[0]
+
+
+def _is_lossy(gaps: Tracer, a: Tracer, squares: int) -> Tracer:
+    """Return where values differ by so little that second derivatives may have no two digits.
+
+    Rounding errors of the size of eps, divided by the square of the gap, are more than a hundredth
+    then.  The gap is one of a matrix with elements of at most 1.
+    """
+    *stack, size, count = gaps.shape
+    rest = ArrayType((*stack, size - squares * count, count), BOOL)
+    if 0 in gaps.shape:
+        return constant(False, gaps.type.with_dtype(BOOL))
+    sizes = _sizes(rows(gaps, 0, squares * count))
+    scale = per_matrix(reduce_max(_sizes(a), (a.ndim - 2, a.ndim - 1)), sizes.shape)
+    limit = constant(float(np.finfo(sizes.dtype).eps) ** (-7 / 16), sizes.type)
+    near = less(limit, mul(sizes, scale))
+    return concatenate([near, constant(False, rest)], near.ndim - 2) if rest.size else near
+
+
+def _sizes(x: Tracer) -> Tracer:
+    return modulus(x) if x.dtype.kind == "c" else absolute(x)
 
 
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------

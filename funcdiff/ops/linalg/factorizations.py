@@ -251,7 +251,7 @@ def _equations(p: HermitianTurn, y: Tracer, split: Tracer) -> Tracer:
     return commutator(y, matrix_transpose(split) if p.transposed else split)
 
 
-hermitian_turn_p: Final = turning("hermitian_turn", HermitianTurn, _in_basis, _equations)
+hermitian_turn_p: Final = turning("hermitian_turn", HermitianTurn, _in_basis, _equations, squares=1)
 """The Y with Y·Λ - Λ·Y = X outside of the blocks of equal eigenvalues, Λ = Vᴴ·A·V, 0 in them."""
 
 

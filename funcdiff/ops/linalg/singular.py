@@ -254,7 +254,7 @@ def _anticommutator(x: Tracer, y: Tracer) -> Tracer:
     return add(matmul(x, y), matmul(y, x))
 
 
-singular_turn_p: Final = turning("singular_turn", Turn, _perturbation, _equations)
+singular_turn_p: Final = turning("singular_turn", Turn, _perturbation, _equations, squares=2)
 """How singular vectors turn together, J, in opposite senses, G, and leave their span, Z."""
 
 

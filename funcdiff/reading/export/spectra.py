@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import reduce
 from typing import Final
 
 import numpy as np
 
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.ops.linalg.degeneracy import Gauge, Sharing
+from funcdiff.ops.linalg.degeneracy import Digits, Gauge, Sharing
 from funcdiff.ops.linalg.matrices import OneTriangle
 from funcdiff.ops.linalg.orthogonal import Complement
 from funcdiff.ops.linalg.pseudoinverse import Tolerance
@@ -217,6 +218,36 @@ def _vanish_on_kernel(b: Body, eq: Equation) -> ast.expr:
     )  # fmt: skip
 
 
+def _whole_ties(b: Body, eq: Equation) -> ast.expr:
+    same, which = map(b.simple, eq.operands[1:])
+    return build("s & (k[..., :, None] != k[..., None, :])", s=same, k=which)
+
+
+def _digits(b: Body, eq: Equation) -> ast.expr | None:
+    """Check a cotangent: what is skew between values that are near must not be rounding errors."""
+    type_ = eq.operands[0].type
+    n = type_.shape[-1]
+    count = type_.shape[-2] // n
+    if not eq.params_as(Digits).checked or not count:
+        return None
+    x, near = map(b.simple, eq.operands)
+    limit = let(
+        b, "limit", "root * np.max(np.abs(x), axis=(-2, -1), keepdims=True)",
+        x=x, root=number(eps_of(type_) ** (1 / 4)),
+    )  # fmt: skip
+    found = []
+    for k in range(count):
+        part = let(b, "part", "x[..., i:j, :]", x=x, i=constant(k * n), j=constant(k * n + n))
+        mirror = let(b, "mirror", "np.conj(np.swapaxes(x, -1, -2))", x=part)
+        lost = let(
+            b, "lost", "((x != 0) | (y != 0)) & (np.abs(x - y) <= limit)",
+            x=part, y=mirror, limit=limit,
+        )  # fmt: skip
+        nearby = build("x[..., i:j, :]", x=near, i=constant(k * n), j=constant(k * n + n))
+        found.append(let(b, "lost", "x & y", x=nearby, y=lost))
+    return reduce(lambda x, y: build("x | y", x=x, y=y), found)
+
+
 def _simple_spectrum(b: Body, eq: Equation) -> ast.expr:
     same, shape = b.simple(eq.operands[1]), eq.operands[1].type.shape
     count = int(np.prod(shape[:-1], dtype=int))
@@ -383,11 +414,13 @@ _CONDITIONS: Final = {
     "checked": lambda b, eq: build("np.isnan(x)", x=b.simple(eq.operands[1])),
     "complement_gauge": _complement_gauge,
     "constant_rank": _constant_rank,
+    "digits": _digits,
     "gauge": _gauge,
     "normal_component": _normal_component,
     "require_zero": _require_zero,
     "simple_spectrum": _simple_spectrum,
     "vanish_on_kernel": _vanish_on_kernel,
+    "whole_ties": _whole_ties,
 }
 """What spoils a result, by the name of the primitive."""
 

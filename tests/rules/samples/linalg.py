@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.primitive import NONE
-from funcdiff.core.recording.builder import bind
+from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.running.walk import inline
 from funcdiff.core.types import FLOAT
 from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.ops.elementwise.complex import real_part
+from funcdiff.ops.elementwise.logic import less
 from funcdiff.ops.linalg.degeneracy import (
     agreement,
     checked,
+    digits,
     eigen_differential,
     equal_pairs,
     gauge,
@@ -51,7 +53,15 @@ from funcdiff.ops.linalg.matrices import (
     strictly_lower,
     triangle,
 )
-from funcdiff.ops.linalg.matrix_functions import Spectral, SpectralSum, spectral, spectral_sum
+from funcdiff.ops.linalg.matrix_functions import (
+    Kept,
+    Spectral,
+    SpectralSum,
+    pick,
+    spectral,
+    spectral_sum,
+    whole_ties,
+)
 from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
 from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.primitives.linalg.general_functions import Diagonalized, diagonalized
@@ -106,6 +116,10 @@ def _shared(x: Any, labels: Any) -> Any:
     return mean_over_ties(x, equal_pairs(convert(labels, FLOAT)))
 
 
+def _precise(x: Any, gaps: Any) -> Any:
+    return digits(x, less(constant(1e8, gaps.type), gaps), checked=False)
+
+
 def _agreeing(x: Any, labels: Any) -> Any:
     return agreement(x, equal_pairs(convert(labels, FLOAT)))
 
@@ -122,15 +136,15 @@ def _waves(w: Any, s: Any) -> Any:
     return (np.exp(1j * w * s),)
 
 
-def _spectral(a: Any, s: Any, f: Any) -> Any:
-    """Return V·f(w)·Vᴴ, known to be that."""
+def _spectral(a: Any, s: Any, f: Any, kept: Kept = ()) -> Any:
+    """Return V·f(w)·Vᴴ, of those values that are kept, known to be that."""
     a = hermitian(a)
-    w, v = eigh(a, lower=True)
+    w, v = (pick(x, kept) for x in eigh(a, lower=True))
     program = body(f, np.ones(w.shape), np.ones(s.shape, s.dtype))
     (values,) = inline(program, [w, s])
     basis = convert(v, values.dtype)
     y = matmul(mul(basis, broadcast(values, v.shape, (v.ndim - 1,))), adjoint(basis))
-    return spectral(Spectral(program, (), lower=True), [y, a, s])
+    return spectral(Spectral(program, kept, lower=True), [y, a, s])
 
 
 def _diagonalized(a: Any, s: Any, f: Any) -> Any:
@@ -140,7 +154,7 @@ def _diagonalized(a: Any, s: Any, f: Any) -> Any:
     (values,) = inline(program, [w, s])
     scaled = mul(v, broadcast(values, v.shape, (v.ndim - 1,)))
     y = stop_gradient(matmul(scaled, inv(v)))
-    return diagonalized(Diagonalized(program), [y, a, s])
+    return diagonalized(Diagonalized(program, ()), [y, a, s])
 
 
 def _spectral_sum(a: Any, s: Any, f: Any) -> Any:
@@ -228,6 +242,13 @@ SAMPLES: dict[str, list[Sample]] = {
     "generic_rotation": [
         sample(lambda n: bind(generic_rotation_p, NONE, equal_pairs(convert(n, FLOAT)))[0], PAIRED)
     ],
+    "digits": [sample(_precise, real(3, 3), SPREAD)],
+    "whole_ties": [
+        sample(
+            lambda x, n: whole_ties(x, equal_pairs(convert(n, FLOAT)), convert(n, FLOAT)),
+            real(3, 3), LABELS,
+        ),
+    ],
     "gauge": [
         sample(_watched, real(3, 3), LABELS),
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
@@ -244,6 +265,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "agreement": [sample(_agreeing, real(3), LABELS)],
     "spectral": [
         sample(lambda a, s: _spectral(a, s, _waves), SPREAD, np.array(0.6)),
+        sample(lambda a, s: _spectral(a, s, _waves, (2, 2, -2)), SPREAD, np.array(0.6)),
         sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6)),
         sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6 - 0.2j), order=1),
         sample(lambda a, s: _spectral(a, s, _cubes), SPREAD, np.array([1.4, 0.3, 0.9])),

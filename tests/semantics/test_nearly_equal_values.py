@@ -1,0 +1,221 @@
+"""Eigenvalues and singular values that are nearly equal: no digit is lost without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import NotDifferentiableError
+
+Function = Callable[[Any], Any]
+Factored = Callable[[Any, Any, Any], Any]
+"""Of U, s and V; of a Hermitian matrix U is V."""
+
+RANDOM = np.random.default_rng(47)
+
+
+def _adjoint(x: Any) -> Any:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def _random(*shape: int, real: bool = True) -> Any:
+    return RANDOM.normal(size=shape) + (0 if real else 1j * RANDOM.normal(size=shape))
+
+
+def _unitary(n: int, *, real: bool) -> Any:
+    return np.linalg.qr(_random(n, n, real=real))[0]
+
+
+def _exponential_late(u: Any, s: Any, v: Any) -> Any:
+    e = np.exp(s)
+    return (u[:, :2] * e[:2]) @ _adjoint(v[:, :2])
+
+
+def _largest_first(u: Any, s: Any, v: Any) -> Any:
+    u, s, v = u[:, : len(s)][:, ::-1], s[::-1], v[:, : len(s)][:, ::-1]
+    return (u[:, -2:] / s[-2:]) @ _adjoint(v)[-2:]
+
+
+OF_SOME: dict[str, Factored] = {
+    "projector": lambda u, _s, v: u[:, :2] @ _adjoint(v[:, :2]),
+    "truncated": lambda u, s, v: (u[:, :2] * s[:2]) @ _adjoint(v[:, :2]),
+    "the last": lambda u, s, v: (u[:, 2 : len(s)] * np.sin(s[2:])) @ _adjoint(v[:, 2 : len(s)]),
+    "a diagonal matrix": lambda u, s, v: u[:, :2] @ np.diag(s[:2] ** 2) @ _adjoint(v)[:2],
+    "a part of an exponential": _exponential_late,
+    "sliced behind": lambda u, s, v: (u[:, : len(s)] * np.cos(s))[:, 1::-1] @ _adjoint(v[:, 1::-1]),
+    "largest first": _largest_first,
+    "one side": lambda u, s, _v: (u[:, :2] * s[:2]) @ _adjoint(u[:, :2]),
+    "the other side": lambda _u, s, v: v[:, :2] @ (s[:2, None] ** 2 * _adjoint(v[:, :2])),
+}
+"""Functions of the matrix that use some of the values, the first two of which are near."""
+
+KERNEL = _random(4, 4)
+OTHERS: dict[str, Factored] = {
+    "scores": lambda u, _s, _v: _gram(KERNEL @ u[:, :2]),
+    "by their numbers": lambda u, _s, _v: u[:, [0, 1]] @ _adjoint(u[:, [0, 1]]),
+}
+"""Functions of the matrix that are not seen to be."""
+
+
+def _gram(z: Any) -> Any:
+    return np.sin((z @ _adjoint(z)).real)
+
+
+def _of_eigh(f: Factored) -> Function:
+    def function(a: Any) -> Any:
+        w, v = np.linalg.eigh((a + _adjoint(a)) / 2)
+        return f(v, w, v)
+
+    return function
+
+
+def _of_svd(f: Factored) -> Function:
+    def function(a: Any) -> Any:
+        u, s, vh = np.linalg.svd(a)
+        return f(u, s, _adjoint(vh))
+
+    return function
+
+
+def _matrix(kind: str, gap: float, *, real: bool) -> tuple[Any, Any, Any]:
+    """Return a matrix of which the first two values are near each other, and a direction."""
+    if kind == "hermitian":
+        basis = _unitary(4, real=real)
+        a, d = (basis * [1.0, 1.0 + gap, 2.0, 3.5]) @ _adjoint(basis), _random(4, 4, real=real)
+        return a, d + _adjoint(d), _of_eigh
+    rows, columns = {"tall": (5, 3), "wide": (3, 5), "square": (4, 4)}[kind]
+    count = min(rows, columns)
+    values = [3.5 + gap, 3.5, 2.0, 1.0][:count]
+    u, v = _unitary(rows, real=real)[:, :count], _unitary(columns, real=real)[:, :count]
+    return (u * values) @ _adjoint(v), _random(rows, columns, real=real), _of_svd
+
+
+def _number(f: Function) -> Function:
+    def function(a: Any) -> Any:
+        y = f(a)
+        weights = np.cos(np.arange(float(y.size))).reshape(y.shape)
+        return np.sum((y * np.conj(y)).real * weights + 2 * (y * weights).real)
+
+    return function
+
+
+SECOND: dict[str, Callable[[Function], Any]] = {
+    "derivative": lambda f: fd.derivative(f, n=2)(0.0),
+    "forward over reverse": lambda f: fd.hvp(f, (0.0,), (1.0,)),
+    "reverse over reverse": lambda f: fd.grad(fd.grad(f))(0.0),
+    "reverse over forward": lambda f: fd.grad(lambda t: fd.jvp(f, (t,), (1.0,))[1])(0.0),
+    "jit": lambda f: fd.jit(fd.grad(fd.grad(f)))(0.0),
+}
+
+
+def _second_difference(f: Function) -> Any:
+    """Return a second difference with steps that are large beside the gap."""
+
+    def difference(h: float) -> Any:
+        return (f(h) - 2 * f(0.0) + f(-h)) / h**2
+
+    return (4 * difference(1e-3) - difference(2e-3)) / 3
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-13, 1e-9, 1e-6, 1e-2])
+@pytest.mark.parametrize("kind", ["hermitian", "tall", "wide", "square"])
+@pytest.mark.parametrize("name", OF_SOME)
+def test_a_function_of_some_values_keeps_its_digits(name: str, kind: str, gap: float) -> None:
+    for real in (True, False):
+        a, d, of = _matrix(kind, gap, real=real)
+        f = _number(of(OF_SOME[name]))
+        along = lambda t, f=f, a=a, d=d: f(a + t * d)
+        first = (along(1e-5) - along(-1e-5)) / 2e-5
+        np.testing.assert_allclose(fd.grad(along)(0.0), first, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(fd.jvp(along, (0.0,), (1.0,))[1], first, rtol=1e-6, atol=1e-6)
+        expected = _second_difference(along)
+        for second in SECOND.values():
+            np.testing.assert_allclose(second(along), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["hermitian", "square"])
+@pytest.mark.parametrize("second", SECOND)
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_not_seen_to_be_one_is_refused_where_no_digit_is_left(
+    name: str, second: str, kind: str
+) -> None:
+    for gap in (1e-13, 1e-9):
+        a, d, of = _matrix(kind, gap, real=True)
+        f = _number(of(OTHERS[name]))
+        with pytest.raises(NotDifferentiableError, match="nearly equal"):
+            SECOND[second](lambda t, f=f, a=a, d=d: f(a + t * d))
+    for gap in (0.0, 1e-4):
+        a, d, of = _matrix(kind, gap, real=True)
+        f = _number(of(OTHERS[name]))
+        along = lambda t, f=f, a=a, d=d: f(a + t * d)
+        np.testing.assert_allclose(
+            SECOND[second](along), _second_difference(along), rtol=1e-3, atol=1e-3
+        )
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-8, 1e-12])
+@pytest.mark.parametrize("second", SECOND)
+def test_a_vector_that_turns_fast_keeps_its_large_derivatives(second: str, gap: float) -> None:
+    turn, shift = np.array([[0.0, 1.0], [1.0, 0.0]]), np.diag([0.0, 1.0])
+
+    def vectors(t: Any) -> Any:
+        w, v = np.linalg.eigh(np.eye(2) + 0.3 * t * turn + gap * (1 + t) * shift)
+        return v[0, 0] ** 2 + np.sin(w[0])
+
+    def angle(t: Any) -> Any:
+        half = np.arctan2(2 * 0.3 * t, gap * (1 + t)) / 2
+        w = 1 + gap * (1 + t) / 2 - np.hypot(gap * (1 + t), 0.6 * t) / 2
+        return np.cos(half) ** 2 + np.sin(w)
+
+    np.testing.assert_allclose(
+        SECOND[second](vectors), SECOND[second](angle), rtol=max(1e-8, 1e-14 / gap)
+    )
+
+
+@pytest.mark.parametrize("kind", ["hermitian", "square"])
+def test_equal_values_of_which_some_are_kept_are_refused(kind: str) -> None:
+    a, d, of = _matrix(kind, 0.0, real=True)
+    f = _number(of(lambda u, s, v: (u[:, :1] * s[:1]) @ _adjoint(v[:, :1])))
+    for derive in (
+        lambda: fd.grad(f)(a), lambda: fd.jvp(f, (a,), (d,)), lambda: fd.hvp(f, (a,), (d,))
+    ):  # fmt: skip
+        with pytest.raises(NotDifferentiableError, match="which eigenvectors"):
+            derive()
+
+
+@pytest.mark.parametrize("part", [slice(1, 3), slice(None, None, -1), slice(3, 0, -2), slice(2, 3)])
+def test_parameters_of_some_values(part: slice) -> None:
+    a, d, _ = _matrix("hermitian", 0.3, real=True)
+    scales, number = _random(4)[part], 0.7
+
+    def f(a: Any, scales: Any, number: Any) -> Any:
+        w, v = np.linalg.eigh((a + a.T) / 2)
+        kept = v[:, part]
+        return np.sum(np.sin((kept * (scales * np.exp(number * w[part]))) @ kept.T) * KERNEL)
+
+    def along(t: Any) -> Any:
+        return f(a + t * d, scales + t, number + t)
+
+    expected = _second_difference(along)
+    for second in SECOND.values():
+        np.testing.assert_allclose(second(along), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_a_stack_of_matrices() -> None:
+    stack = np.stack([_matrix("hermitian", gap, real=True)[0] for gap in (0.0, 1e-9, 0.5)])
+    direction = _matrix("hermitian", 0.0, real=True)[1]
+
+    def f(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        kept = v[..., :2] * np.sqrt(w[..., None, :2])
+        return np.sum(np.sin(kept @ np.swapaxes(v[..., :2], -1, -2)), axis=(-1, -2))
+
+    def second(a: Any) -> Any:
+        return fd.derivative(lambda t: f(a + t * direction), n=2)(0.0)
+
+    np.testing.assert_allclose(second(stack), list(map(second, stack)), rtol=1e-10)
+    np.testing.assert_allclose(fd.vmap(second)(stack), second(stack), rtol=1e-10)
