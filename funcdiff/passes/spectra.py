@@ -25,7 +25,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
-from funcdiff.ops.linalg.matrices import matmul, matrix_transpose
+from funcdiff.ops.linalg.matrices import adjoint, matmul, matrix_transpose
 from funcdiff.ops.linalg.matrix_functions import (
     Kept,
     Spectral,
@@ -40,8 +40,10 @@ from funcdiff.ops.linalg.matrix_functions import (
 from funcdiff.ops.linalg.radial_functions import known, known_p, radial_p
 from funcdiff.ops.linalg.singular import svd_p, svdvals_p
 from funcdiff.ops.linalg.singular_functions import (
+    GramFunction,
     SingularFunction,
     SingularSum,
+    of_squares,
     singular_function,
     singular_function_p,
     singular_sum,
@@ -444,13 +446,14 @@ _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
 def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole.
 
-    So is U·f(s)·Uᴴ of some singular vectors; of all, it may not be one of the matrix.
+    If those of the smallest singular values are left out, so are U·f(s)·Uᴴ and V·f(s)·Vᴴ.
     """
     left, right = _factor(x), _factor(y)
     if left is None or right is None or not is_same(left.w, right.w) or left.kept != right.kept:
         return None
     count, is_one_sided = left.w.shape[-1], left.left is not None and left.left == right.left
-    if not left.has_values or (is_one_sided and len(left.kept) == count):
+    is_truncated = left.left is not None and count - 1 not in left.kept
+    if not left.has_values or (is_one_sided and not is_truncated):
         return None
     if left.a.dtype.kind == "c" and left.conjugate == right.conjugate:
         return None
@@ -472,25 +475,32 @@ def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tr
     program, kept = body.builder.program([body.result]), _kept(left.kept, count)
     if plain.left is None:
         whole = spectral(Spectral(program, kept, plain.made.lower), operands)
-    elif is_one_sided:
-        whole = known(operands[0], _one_sided(program, kept, operands[1:], left=plain.left))
+    elif is_truncated:
+        sides = {"rows": plain.left, "columns": plain.left == is_one_sided}
+        whole = known(operands[0], _of_gram_matrix(program, kept, operands[1:], **sides))
     else:
         whole = singular_function(SingularFunction(program, kept, not plain.left), operands)
     return matrix_transpose(whole) if flipped else whole
 
 
-def _one_sided(program: Program, kept: Kept, operands: Sequence[Tracer], *, left: bool) -> Tracer:
-    """Return U·f(s)·Uᴴ as the product of U·Vᴴ and V·f(s)·Uᴴ; if not `left`, V·f(s)·Vᴴ."""
+def _of_gram_matrix(
+    program: Program, kept: Kept, operands: Sequence[Tracer], *, rows: bool, columns: bool
+) -> Tracer:
+    """Return X·f(s)·Yᴴ as a function of AᴴA, and factors A: X is U if `rows`, Y if `columns`.
+
+    With A no shorter than wide U = A·V/s, and in the other case V = Aᴴ·U/s.
+    """
     a, *parameters = operands
-    w = program.input_types[0]
-    with Builder("one", SHARED) as builder:
-        builder.input(w)
-        one = builder.program([constant(1, program.output_types[0])])
-    turn = SingularFunction(one, kept, not left)
-    function = SingularFunction(program, kept, left)
-    return matmul(
-        *function_of_matrix(turn, a, [], []), *function_of_matrix(function, a, parameters, [])
-    )
+    a = convert(a, program.output_types[0].dtype)
+    is_tall = a.shape[-2] >= a.shape[-1]
+    before, behind = rows == is_tall, columns == is_tall
+    body = of_squares(program, before + behind)
+    p = GramFunction(body, kept, left=not is_tall)
+    (inner,) = function_of_matrix(p, a, parameters, [])
+    longer = a if is_tall else adjoint(a)
+    if before:
+        inner = matmul(longer, inner)
+    return matmul(inner, adjoint(longer)) if behind else inner
 
 
 # ---- the trace -----------------------------------------------------------------------------------

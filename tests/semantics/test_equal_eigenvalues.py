@@ -162,9 +162,18 @@ def test_eigenvalues_share_their_slopes_in_every_mode(values: Function) -> None:
 
 
 def _projector(a: Any) -> Any:
-    """Return the projector on the vectors of two equal eigenvalues."""
+    """Return the projector on the vectors of two equal eigenvalues, seen as one of the matrix."""
     v = np.linalg.eigh(a)[1][:, :2]
     return v @ _adjoint(v)
+
+
+def _by_vectors(a: Any) -> Any:
+    """Return the same, which is not seen: the vectors turn."""
+    v = np.linalg.eigh(a)[1][:, [0, 1]]
+    return v @ _adjoint(v)
+
+
+BOTH = pytest.mark.parametrize("projector", [_projector, _by_vectors])
 
 
 def _by_contour(a: Any, *directions: Any) -> Any:
@@ -196,12 +205,15 @@ def _along(derive: Any, f: Function, t: Any) -> Function:
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("inner", [fd.jvp, fd.linearize, fd.jacfwd, fd.jacrev])
 @pytest.mark.parametrize("outer", [fd.jvp, fd.linearize, fd.jacfwd, fd.jacrev])
-def test_projectors_have_second_derivatives_in_every_nesting(outer: Any, inner: Any) -> None:
+@BOTH
+def test_projectors_have_second_derivatives_in_every_nesting(
+    projector: Function, outer: Any, inner: Any
+) -> None:
     for spectrum, a, first in MATRICES:
         if a.dtype.kind == "c" or spectrum[:2] != [1.0, 1.0] or spectrum[2:3] == [1.0]:
             continue
         second = WEIGHTS[: len(a), : len(a)] + WEIGHTS[: len(a), : len(a)].T
-        found = _along(outer, _along(inner, _projector, first), second)
+        found = _along(outer, _along(inner, projector, first), second)
         for derivative in (found, fd.jit(found)):
             np.testing.assert_allclose(
                 derivative(a), _by_contour(a, first, second).real, rtol=1e-9, atol=1e-9
@@ -209,13 +221,16 @@ def test_projectors_have_second_derivatives_in_every_nesting(outer: Any, inner: 
 
 
 @pytest.mark.parametrize("outer", [fd.jvp, fd.linearize])
-def test_projectors_have_second_and_third_derivatives_along_directions(outer: Any) -> None:
+@BOTH
+def test_projectors_have_second_and_third_derivatives_along_directions(
+    projector: Function, outer: Any
+) -> None:
     for spectrum, a, first in MATRICES:
         if spectrum[:2] != [1.0, 1.0] or spectrum[2:3] == [1.0]:
             continue
         real = a.dtype.kind == "f"
         second, third = (_hermitian(len(a), real=real) for _ in range(2))
-        once = _along(fd.jvp, _projector, first)
+        once = _along(fd.jvp, projector, first)
         twice = _along(outer, once, second)
         np.testing.assert_allclose(twice(a), _by_contour(a, first, second), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(
@@ -226,14 +241,17 @@ def test_projectors_have_second_and_third_derivatives_along_directions(outer: An
 
 @pytest.mark.parametrize("inner", [fd.jacfwd, fd.jacrev])
 @pytest.mark.parametrize("outer", [fd.jacfwd, fd.jacrev])
-def test_complex_projectors_have_hessians_in_every_nesting(outer: Any, inner: Any) -> None:
+@BOTH
+def test_complex_projectors_have_hessians_in_every_nesting(
+    projector: Function, outer: Any, inner: Any
+) -> None:
     a = np.diag([1.0, 1.0, 2.0, 3.5]).astype(complex)
     weights = WEIGHTS + 1j * WEIGHTS[::-1]
     directions = [_hermitian(4, real=False) for _ in range(2)]
 
     def f(x: Any) -> Any:
         moved = a + x[0] * directions[0] + x[1] * directions[1]
-        return np.sum(np.real(_projector(moved) * weights))
+        return np.sum(np.real(projector(moved) * weights))
 
     expected = [
         [np.sum(np.real(_by_contour(a, s, t) * weights)) for t in directions] for s in directions

@@ -143,7 +143,7 @@ def place(x: Tracer, kept: Kept, length: int) -> Tracer:
     return add_slice(whole, reverse(x, (x.ndim - 1,) if is_turned else ()), box)
 
 
-def _box(shape: tuple[int, ...], kept: Kept) -> tuple[Slice, bool]:
+def _box(shape: tuple[int, ...], kept: tuple[int, int, int]) -> tuple[Slice, bool]:
     """Return the slice that has the kept numbers, and whether it has them in reverse."""
     first, count, step = kept
     last = first + step * (count - 1)
@@ -429,6 +429,18 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
 # with Φ[i, j] = f'(w[i]) between equal eigenvalues, and d(Σ f(w)) = tr(f'(A)·dA).
 
 
+def hermitian_blocks(
+    same: Tracer, series: Tracers, factors: Factors, directions: Sequence[Direction]
+) -> Tracers:
+    """Return the derivative along directions, by sums over paths between the eigenvectors."""
+    v, w, _ = factors
+    paths = Paths(series, w, same, len(directions))
+    inner = [in_basis(v, t) for (t,) in map(present, directions)]
+    total = sum_tangents([paths.sum(order) for order in permutations(inner)])
+    assert total is not None
+    return [matmul(matmul(v, total), adjoint(v))]
+
+
 class Spectral(MatrixFunction):
     """A function of eigenvalues, and of which triangle those are."""
 
@@ -456,13 +468,8 @@ class Spectral(MatrixFunction):
         return (convert(symmetric_tangent(a, t, lower=self.lower), dtype),)
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
-        """Return the derivative, by sums over paths between the eigenvectors."""
-        v, w, _ = factors
-        paths = Paths(series, w, equal_pairs(w), len(directions))
-        inner = [in_basis(v, t) for (t,) in map(present, directions)]
-        total = sum_tangents([paths.sum(order) for order in permutations(inner)])
-        assert total is not None
-        return [matmul(matmul(v, total), adjoint(v))]
+        """Return the derivative."""
+        return hermitian_blocks(self.same(factors[1]), series, factors, directions)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:  # noqa: ARG002
         """Return the same primitive in both cases."""
