@@ -91,14 +91,10 @@ class Body:
     def __init__(self, w: Tracer, kept: range) -> None:
         self.builder = Builder("spectral", SHARED)
         self.w = w
-        self.kept = kept
-        self.shape = self._shape(kept)
+        self.shape = (*w.shape[:-1], len(kept))
         self.result = self.builder.input(w.type.with_shape(self.shape))
         self.parameters: list[Tracer] = []
         self.copies: dict[Any, Tracer] = {(w.atom, kept): self.result}
-
-    def _shape(self, places: range) -> tuple[int, ...]:
-        return (*self.w.shape[:-1], len(places))
 
     def copy(self, x: Tracer, places: range, length: int) -> Tracer | None:
         """Return `x` at some of its places as a value of the body.
@@ -144,14 +140,12 @@ class Body:
 
     def _copy_equation(self, x: Tracer, places: range, length: int) -> Tracer | None:
         head = maker(x)
-        if head is None:
+        if head is None or not head.operands:
             return None
-        if not head.operands:
-            return None
-        shape, last = head.operands[0].shape, self.w.ndim - 1
-        part = _picked(head.primitive, head.params, shape, last)
-        if part is not None:
-            return self.copy(operands_of(x, head)[0], _compose(part, places), shape[last])
+        shape = head.operands[0].shape
+        part = _picked(head.primitive, head.params, shape, self.w.ndim - 1)
+        if part is not None and len(shape) == self.w.ndim:
+            return self.copy(operands_of(x, head)[0], _compose(part, places), shape[-1])
         if not _keeps_numbers(head):
             return None
         operands = []
@@ -177,8 +171,8 @@ def _long_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _picked(primitive: Primitive[Any], p: Any, shape: tuple[int, ...], axis: int) -> range | None:
     """Return which places of one axis an operation takes, in their order, if it does only that."""
-    if primitive is reverse_p:
-        return range(shape[axis] - 1, -1, -1) if p.axes == (axis,) else None
+    if primitive is reverse_p and p.axes == (axis,):
+        return range(shape[axis] - 1, -1, -1)
     if primitive is not slice_p or axis >= len(shape):
         return None
     first, last, step = p.ranges[axis]

@@ -30,26 +30,35 @@ def _unitary(n: int, *, real: bool) -> Any:
     return np.linalg.qr(_random(n, n, real=real))[0]
 
 
-def _exponential_late(u: Any, s: Any, v: Any) -> Any:
+def _late(u: Any, s: Any, v: Any) -> Any:
     e = np.exp(s)
     return (u[:, :2] * e[:2]) @ _adjoint(v[:, :2])
 
 
 def _largest_first(u: Any, s: Any, v: Any) -> Any:
-    u, s, v = u[:, : len(s)][:, ::-1], s[::-1], v[:, : len(s)][:, ::-1]
-    return (u[:, -2:] / s[-2:]) @ _adjoint(v)[-2:]
+    count = s.shape[-1]
+    u, s, v = u[..., :count][..., ::-1], s[..., ::-1], v[..., :count][..., ::-1]
+    return (u[..., -2:] / s[..., None, -2:]) @ _adjoint(v)[..., -2:, :]
+
+
+def _last(u: Any, s: Any, v: Any) -> Any:
+    return (u[:, 2 : len(s)] * np.sin(s[2:])) @ _adjoint(v[:, 2 : len(s)])
+
+
+def _sliced_behind(u: Any, s: Any, v: Any) -> Any:
+    return (u[:, : len(s)] * np.cos(s))[:, 1::-1] @ _adjoint(v[:, 1::-1])
 
 
 OF_SOME: dict[str, Factored] = {
     "projector": lambda u, _s, v: u[:, :2] @ _adjoint(v[:, :2]),
-    "truncated": lambda u, s, v: (u[:, :2] * s[:2]) @ _adjoint(v[:, :2]),
-    "the last": lambda u, s, v: (u[:, 2 : len(s)] * np.sin(s[2:])) @ _adjoint(v[:, 2 : len(s)]),
+    "truncated": lambda u, s, v: (u[..., :2] * s[..., None, :2]) @ _adjoint(v[..., :2]),
+    "the last": _last,
     "a diagonal matrix": lambda u, s, v: u[:, :2] @ np.diag(s[:2] ** 2) @ _adjoint(v)[:2],
-    "a part of an exponential": _exponential_late,
-    "sliced behind": lambda u, s, v: (u[:, : len(s)] * np.cos(s))[:, 1::-1] @ _adjoint(v[:, 1::-1]),
+    "a part of an exponential": _late,
+    "sliced behind": _sliced_behind,
     "largest first": _largest_first,
-    "one side": lambda u, s, _v: (u[:, :2] * s[:2]) @ _adjoint(u[:, :2]),
-    "the other side": lambda _u, s, v: v[:, :2] @ (s[:2, None] ** 2 * _adjoint(v[:, :2])),
+    "one side": lambda u, s, _v: (u[..., :2] * s[..., None, :2]) @ _adjoint(u[..., :2]),
+    "the other side": lambda _u, s, v: v[..., :2] @ (s[..., :2, None] ** 2 * _adjoint(v[..., :2])),
 }
 """Functions of the matrix that use some of the values, the first two of which are near."""
 
@@ -103,6 +112,10 @@ def _number(f: Function) -> Function:
     return function
 
 
+def _along(f: Function, a: Any, d: Any) -> Function:
+    return lambda t: f(a + t * d)
+
+
 SECOND: dict[str, Callable[[Function], Any]] = {
     "derivative": lambda f: fd.derivative(f, n=2)(0.0),
     "forward over reverse": lambda f: fd.hvp(f, (0.0,), (1.0,)),
@@ -128,7 +141,7 @@ def test_a_function_of_some_values_keeps_its_digits(name: str, kind: str, gap: f
     for real in (True, False):
         a, d, of = _matrix(kind, gap, real=real)
         f = _number(of(OF_SOME[name]))
-        along = lambda t, f=f, a=a, d=d: f(a + t * d)
+        along = _along(f, a, d)
         first = (along(1e-5) - along(-1e-5)) / 2e-5
         np.testing.assert_allclose(fd.grad(along)(0.0), first, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(fd.jvp(along, (0.0,), (1.0,))[1], first, rtol=1e-6, atol=1e-6)
@@ -147,11 +160,11 @@ def test_what_is_not_seen_to_be_one_is_refused_where_no_digit_is_left(
         a, d, of = _matrix(kind, gap, real=True)
         f = _number(of(OTHERS[name]))
         with pytest.raises(NotDifferentiableError, match="nearly equal"):
-            SECOND[second](lambda t, f=f, a=a, d=d: f(a + t * d))
+            SECOND[second](_along(f, a, d))
     for gap in (0.0, 1e-4):
         a, d, of = _matrix(kind, gap, real=True)
         f = _number(of(OTHERS[name]))
-        along = lambda t, f=f, a=a, d=d: f(a + t * d)
+        along = _along(f, a, d)
         np.testing.assert_allclose(
             SECOND[second](along), _second_difference(along), rtol=1e-3, atol=1e-3
         )
@@ -205,17 +218,23 @@ def test_parameters_of_some_values(part: slice) -> None:
         np.testing.assert_allclose(second(along), expected, rtol=1e-5, atol=1e-4)
 
 
-def test_a_stack_of_matrices() -> None:
-    stack = np.stack([_matrix("hermitian", gap, real=True)[0] for gap in (0.0, 1e-9, 0.5)])
-    direction = _matrix("hermitian", 0.0, real=True)[1]
-
-    def f(a: Any) -> Any:
-        w, v = np.linalg.eigh(a)
-        kept = v[..., :2] * np.sqrt(w[..., None, :2])
-        return np.sum(np.sin(kept @ np.swapaxes(v[..., :2], -1, -2)), axis=(-1, -2))
+@pytest.mark.parametrize("kind", ["hermitian", "tall", "wide"])
+@pytest.mark.parametrize("name", ["truncated", "largest first", "one side", "the other side"])
+def test_a_stack_of_matrices_in_both_precisions(name: str, kind: str) -> None:
+    gaps = (0.0, 1e-9, 0.5)
+    matrices, directions, ways = zip(*(_matrix(kind, g, real=True) for g in gaps), strict=True)
+    f, direction = ways[0](OF_SOME[name]), directions[0]
 
     def second(a: Any) -> Any:
-        return fd.derivative(lambda t: f(a + t * direction), n=2)(0.0)
+        direction_ = direction.astype(a.dtype)
+        return fd.derivative(lambda t: np.sum(np.sin(f(a + t * direction_)), axis=(-1, -2)), n=2)(
+            a.dtype.type(0)
+        )
 
-    np.testing.assert_allclose(second(stack), list(map(second, stack)), rtol=1e-10)
-    np.testing.assert_allclose(fd.vmap(second)(stack), second(stack), rtol=1e-10)
+    one_by_one = np.stack([second(a) for a in matrices])
+    stack = np.stack(matrices)
+    np.testing.assert_allclose(second(stack), one_by_one, rtol=1e-9)
+    np.testing.assert_allclose(fd.vmap(second)(stack), one_by_one, rtol=1e-9)
+    single = second(stack.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, one_by_one, rtol=1e-2, atol=1e-2)
