@@ -26,8 +26,9 @@ from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.structure.structural import convert, reshape
+from funcdiff.scipy.primitives.numerics.derivative_integrals import log1p_rest
 from funcdiff.scipy.primitives.special import gamma as gammas
-from funcdiff.scipy.primitives.special.gamma import LARGE, psi_difference, psi_excess, psi_fall
+from funcdiff.scipy.primitives.special.gamma import LARGE, digamma_gaps, psi_difference, psi_fall
 from funcdiff.scipy.primitives.special.incomplete import gammainc
 from funcdiff.scipy.primitives.special.losses import expit, log_ratio, ratio_less_one, xlogy
 from funcdiff.scipy.primitives.special.normal import erfcx
@@ -46,20 +47,9 @@ _ROOT: Final = math.sqrt(2 / math.pi)
 _over: Final = partial(psi_difference, short=False)  # for steps that are not short
 
 
-def _log1p_rest(s: Any, logarithm: Any) -> Any:
-    """Return ln(1 + s) - s, with ln(1 + s) given: near 0 by ln(1 + s) = 2·artanh(s/(2 + s))."""
-    near = np.abs(s) < 0.25
-    small = np.where(near, s, 0.0)
-    r = small / (2 + small)
-    square, total = r * r, 0.0
-    for k in range(7, -1, -1):
-        total = total * square + 2 / (2 * k + 3)
-    return np.where(near, r * (square * total - small), logarithm - s)
-
-
 def _in_gamma(x: Any, a: Any) -> Any:
     """Of a·ln x - x - ln Γ(a) by a."""
-    return log_ratio(x, a) - psi_excess(a)
+    return log_ratio(x, a) + digamma_gaps((0,), a)
 
 
 def _in_beta(a: Any, b: Any, ln_p: Any, ln_q: Any, odds: Any) -> tuple[Any, Any]:
@@ -90,7 +80,7 @@ def _psi_rest(x: Any, step: Any, *, short: bool = True) -> Any:
 def _in_f(r: Any, x: Any, n: Any, m: Any) -> Any:
     """Of the logarithm of an F density by n, with r = 1 - x."""
     logarithm = np.log((n + m) * x / (m + n * x))
-    return (_log1p_rest(-m * r / (m + n * x), logarithm) + _psi_rest(n / 2, m / 2)) / 2
+    return (log1p_rest(-m * r / (m + n * x), logarithm) + _psi_rest(n / 2, m / 2)) / 2
 
 
 # ---- scores of distributions ---------------------------------------------------------------------
@@ -123,7 +113,7 @@ def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
     radius = np.hypot(np.sqrt(v), x)
     s = (1 - x) / radius * ((1 + x) / radius)
     score = (
-        _log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + _psi_rest(v / 2, 0.5, short=False)
+        log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + _psi_rest(v / 2, 0.5, short=False)
     ) / 2
     return np.where(finite, slope, -x), np.where(finite, score, 0.0)
 
@@ -183,13 +173,13 @@ def _of_argus(x: Any, chi: Any) -> tuple[Any, ...]:
 scores: Final[dict[str, _Scores]] = {
     **dict.fromkeys(("gamma", "erlang"), _of_gamma),
     "chi2": lambda x, k: tuple(slope / 2 for slope in _of_gamma(x / 2, k / 2)),
-    "chi": lambda x, k: (None, log_ratio(x, np.sqrt(k)) - psi_excess(k / 2) / 2),
+    "chi": lambda x, k: (None, log_ratio(x, np.sqrt(k)) + digamma_gaps((0,), k / 2) / 2),
     "invgamma": lambda x, a: (None, _in_gamma(1 / x, a)),
     "dgamma": lambda x, a: (None, _in_gamma(np.abs(x), a)),
     "nakagami": lambda x, v: (
-        None, _log1p_rest((x - 1) * (x + 1), 2 * np.log(x)) - psi_excess(v)),
-    "gengamma": lambda x, a, c: (None, c * np.log(x) - np.log(a) - psi_excess(a), None),
-    "loggamma": lambda x, c: (None, x - np.log(c) - psi_excess(c)),
+        None, log1p_rest((x - 1) * (x + 1), 2 * np.log(x)) + digamma_gaps((0,), v)),
+    "gengamma": lambda x, a, c: (None, c * np.log(x) - np.log(a) + digamma_gaps((0,), a), None),
+    "loggamma": lambda x, c: (None, x - np.log(c) + digamma_gaps((0,), c)),
     "beta": lambda x, a, b: (None, *_in_beta(a, b, np.log(x), np.log1p(-x), x / (1 - x))),
     "betaprime": lambda x, a, b: (
         None, *_in_beta(a, b, np.log(x) - np.log1p(x), -np.log1p(x), x)),

@@ -71,7 +71,61 @@ def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
     return np.concatenate([compute(*(x[k : k + count] for x in xs)) for k in starts], axis=-1)
 
 
-# ---- logarithmic moments of the gamma and beta distributions -------------------------------------
+# ---- Stirling's series ---------------------------------------------------------------------------
+
+
+def log1p_rest(s: Any, logarithm: Any) -> Any:
+    """Return ln(1 + s) - s, with ln(1 + s) given: near 0 by ln(1 + s) = 2·artanh(s/(2 + s))."""
+    near = np.abs(s) < 0.25
+    small = np.where(near, s, 0.0)
+    r = small / (2 + small)
+    square, total = r * r, 0.0
+    for k in range(7, -1, -1):
+        total = total * square + 2 / (2 * k + 3)
+    return np.where(near, r * (square * total - small), logarithm - s)
+
+
+def stirling_scale(a: Any) -> Any:
+    """Return the logarithm of aᵃe⁻ᵃ/Γ(a), for large a by DLMF 5.11.1."""
+    far = a > 8
+    small, large = np.where(far, 8, a), np.where(far, a, 8)
+    series = np.log(large / (2 * math.pi)) / 2
+    for k, number in enumerate(_bernoulli(), 1):
+        series = series - number / (2 * k * (2 * k - 1)) * large ** (1.0 - 2 * k)
+    near = scipy_function("xlogy")(small, small) - small - scipy_function("gammaln")(small)
+    return np.where(far, series, near)
+
+
+def digamma_gap(n: int, a: Any) -> Any:
+    """Return the n-th derivative of ln a - ψ(a), for large a by DLMF 5.11.2."""
+    far = a > 8 + n
+    small, large = np.where(far, 8 + n, a), np.where(far, a, 8 + n)
+    series = math.factorial(n) / 2 * large ** (-1.0 - n)
+    for k, number in enumerate(_bernoulli(), 1):
+        rising = math.prod(range(2 * k, 2 * k + n))
+        series = series + number / (2 * k) * rising * large ** (-2.0 * k - n)
+    if n:
+        zeta = math.factorial(n) * scipy_function("zeta")(n + 1, small)
+        near = zeta - math.factorial(n - 1) / small**n
+    else:
+        near = np.log(small) - scipy_function("psi")(small)
+    return (-1) ** n * np.where(far, series, near)
+
+
+def _bernoulli() -> Any:
+    """Return Bernoulli's numbers B₂, B₄, ..., B₂₀."""
+    return scipy_function("bernoulli")(20)[2::2]
+
+
+# ---- densities of the gamma and F distributions, and moments of their scores ---------------------
+
+
+def gamma_kernel(order: Order, a: Any, x: Any) -> Any:
+    """Return xᵃ⁻ᵏe⁻ˣ/Γ(a), which is the density for k = 1, and 0 where x is 0 or infinite."""
+    inside = (x > 0) & np.isfinite(x)
+    z = np.where(inside, x, a)
+    exponent = a * log1p_rest((z - a) / a, np.log(z) - np.log(a)) + stirling_scale(a)
+    return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0.0 * (a - a))
 
 
 def gamma_moment(order: Order, a: Any, x: Any) -> Any:
@@ -85,41 +139,68 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     sign = np.where(x < a, -1.0, 1.0)
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, 1.0)
-    digamma = scipy_function("psi")(a)
+    s = (z - a) / a
+    near = np.abs(s) < 0.5
+    middle = np.where(near, np.log1p(np.where(near, s, 0.0)), np.log(z) - np.log(a))
+    middle = middle + digamma_gap(0, a)
 
     def integrand(v: Any) -> Any:
         away = sign * v
-        return np.exp(a * away - z * np.expm1(away)) * (np.log(z) + away - digamma) ** k
+        return np.exp(a * away - z * np.expm1(away)) * (away + middle) ** k
 
-    density = np.exp(a * np.log(z) - z - scipy_function("gammaln")(a))
-    tail = density * over_half_line(integrand, np.abs(a - z), z)
+    tail = gamma_kernel((0,), a, z) * over_half_line(integrand, np.abs(a - z), z)
     return np.where(inside, -sign * tail, 0.0 * (a - a))
 
 
-def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
-    """Return Mⱼₖ(a, b, x), the part of a moment Lʲ Rᵏ on one side of x, as in `gamma_moment`.
+def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
+    """Return the density of F in ln x, of 2a and 2b degrees of freedom, divided by xᵏ.
 
-    Here L = ln t - ψ(a) + ψ(a + b), and R = ln(1 - t) - ψ(b) + ψ(a + b).  The integral is taken
-    over the logarithm of the odds t/(1 - t), where it is log-concave.
+    The two factors z and 1 - z of z = ax/(b + ax) are taken as quotients to their means.
     """
-    j, k = order
-    sign = np.where(x * (a + b) < a, -1.0, 1.0)
-    inside = (x > 0) & (x < 1)
-    z = np.where(inside, x, 0.5)
-    psi = scipy_function("psi")
-    left = np.log(z) - psi(a) + psi(a + b)
-    right = np.log1p(-z) - psi(b) + psi(a + b)
+    inside = (x > 0) & (x < np.inf)
+    z = np.where(inside, x, 1.0)
+    total = b + a * z
+    whole = np.log((a + b) / total)
+    left = log1p_rest(b * (z - 1) / total, whole + np.log(z))
+    right = log1p_rest(-a * (z - 1) / total, whole)
+    scale = stirling_scale(a) + stirling_scale(b) - stirling_scale(a + b)
+    return np.where(
+        inside, np.exp(scale + a * left + b * right - order[0] * np.log(z)), 0 * (a - b)
+    )
+
+
+def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
+    """Return Mⱼₖᵢ(a, b, x), the part of a moment LʲRᵏdⁱ of F on one side of x, as in `gamma_moment`.
+
+    L and R are the slopes of the logarithm of the density by a and by b, with 2a and 2b degrees of
+    freedom: ln w - w + 1 + ln a - ψ(a) - ln(a + b) + ψ(a + b), where w is the quotient of
+    z = ax/(b + ax) to its mean, and for R that of 1 - z.  Neither loses digits where parameters
+    are large, since d = 1 - w does not.  The part is taken from 0, above 1 of 1/x.
+    """
+    j, k, i = order
+    below = x < 1
+    inside = (x > 0) & (x < np.inf)
+    z = np.where(inside, np.where(below, x, 1 / np.where(below, 1.0, x)), 0.5)
+    a, b = np.where(below, a, b), np.where(below, b, a)
+    total, mean = b + a * z, a + b
+    share, whole = a * z / total, np.log(mean / total)
+    left = digamma_gap(0, a) - digamma_gap(0, mean)
+    right = digamma_gap(0, b) - digamma_gap(0, mean)
 
     def integrand(v: Any) -> Any:
-        away = sign * v
-        growth = np.log1p(z * np.expm1(away))
-        density = np.exp(a * away - (a + b) * growth)
-        return density * (left + away - growth) ** j * (right - growth) ** k
+        growth = np.log1p(share * np.expm1(-v))
+        values = np.exp(-a * v - mean * growth)
+        t = z * np.exp(-v)
+        gap = (1 - t) / (b + a * t)
+        rest = log1p_rest(-b * gap, whole + np.log(z) - v - growth) + left
+        other = log1p_rest(a * gap, whole - growth) + right
+        values = values * np.where(below, rest, other) ** j * np.where(below, other, rest) ** k
+        return values * np.where(below, b * gap, -a * gap) ** i if i else values
 
-    scale = np.exp(a * np.log(z) + b * np.log1p(-z) - scipy_function("betaln")(a, b))
-    slope = np.abs(a - (a + b) * z)
-    tail = scale * over_half_line(integrand, slope, (a + b) * z * (1 - z))
-    return np.where(inside, -sign * tail, 0.0 * (a - b))
+    slope = a * b * (1 - z) / total
+    tail = over_half_line(integrand, slope, mean * share * (1 - share))
+    tail = np.where(below, 1, -1) * beta_kernel((0,), a, b, z) * tail
+    return np.where(inside, tail, 0 * (a - b))
 
 
 # ---- symmetric elliptic integrals ----------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcdiff.core.late import Routine, scipy_function
 from funcdiff.ops.structure.structural import convert
+from funcdiff.scipy.primitives.numerics.derivative_integrals import digamma_gap
 from funcdiff.scipy.primitives.numerics.radial_spheroidal import of_distinct
 from funcdiff.scipy.primitives.special.family import Op, by_order, special
 
@@ -162,12 +163,12 @@ def psi_fall(x: Any, step: Any) -> Any:
     return step * v * w * (0.5 + (v + w) / 12 * (1 - (v * v + w * w) / 10))
 
 
-def psi_excess(x: Any) -> Any:
-    """Return ψ(x) - ln x, which is about -1/(2x)."""
-    large = x >= LARGE
-    v = 1 / np.where(large, x, LARGE)
-    small = np.where(large, 1, x)
-    return np.where(large, -v * (0.5 + v / 12 * (1 - v * v / 10)), psi(small) - np.log(small))
+digamma_gaps: Op = by_order(
+    "digamma_gaps",
+    lambda orders, x: digamma_gap(*orders, x),
+    lambda orders, x: digamma_gaps((orders[0] + 1,), x),
+)
+"""Derivatives of ln x - ψ(x), which is about 1/(2x)."""
 
 
 def psi_difference(
