@@ -19,6 +19,7 @@ from funcdiff.core.late import scipy_function
 from funcdiff.scipy.primitives.numerics.derivative_integrals import (
     Order,
     digamma_gap,
+    exp_excess,
     in_blocks,
     stirling_scale,
 )
@@ -79,13 +80,13 @@ def _mean(by_df: int, power: int, n: int, df: Any, nc: Any, t: Any) -> Any:
     def logarithm(w: Any) -> Any:
         values = factor.logarithm(w)
         values = np.where(smooth, np.maximum(values, factor.logarithm(middle)), values)
-        return values - df * _excess(w)
+        return values - df * exp_excess(w)
 
     center = factor.center(df)
     change = t * np.exp(center)
     slope = change * (1 + np.abs(change - nc))
     w, weights = _points(logarithm, center, 1 / (np.sqrt(2 * np.maximum(df, 1)) + slope))
-    excess = _excess(w)
+    excess = exp_excess(w)
     density = 2 * np.exp(stirling_scale(df / 2) - df * excess)
     values = factor.at(np.exp(w))
     if by_df:
@@ -199,17 +200,7 @@ def _hazard(z: Any) -> Any:
     return math.sqrt(2 / math.pi) / scipy_function("erfcx")(z / math.sqrt(2))
 
 
-# ---- the density of w = ln s ---------------------------------------------------------------------
-
-
-def _excess(w: Any) -> Any:
-    """Return (e²ʷ - 1 - 2w)/2: the density is exp(-ν times it), up to a factor."""
-    near = np.abs(w) < 0.5
-    x = 2 * np.where(near, w, 0)
-    series: Any = 0.0
-    for k in range(18, 1, -1):
-        series = series * x + 1 / math.factorial(k)
-    return np.where(near, series * x * x, np.expm1(2 * w) - 2 * w) / 2
+# ---- the density of w = ln s, which is exp(-ν·(e²ʷ - 1 - 2w)/2), up to a factor ------------------
 
 
 def _bell(n: int, a: Any, excess: Any) -> Any:

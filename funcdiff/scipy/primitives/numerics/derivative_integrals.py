@@ -18,7 +18,6 @@ from funcdiff.core.late import scipy_function
 
 Order: TypeAlias = tuple[int, ...]
 
-_STEP: Final = 1 / 16
 _BLOCK: Final = 1 << 13
 """How many values of an integrand are computed at once: what fits the cache."""
 _DIGITS: Final = 38.0
@@ -29,17 +28,9 @@ _NARROWEST: Final = 1e-3
 
 
 @cache
-def _of_half_line() -> tuple[Any, Any]:
-    """Return points and weights of the trapezoidal rule in u, where v = exp(u - exp(-u))."""
-    grid = np.arange(-3.6, 4.4, _STEP)
-    points = np.exp(grid - np.exp(-grid))
-    return points, _STEP * points * (1 + np.exp(-grid))
-
-
-@cache
-def _of_unit_interval() -> tuple[Any, Any]:
+def _of_unit_interval(count: int = 32) -> tuple[Any, Any]:
     """Return points and weights of the rule of Gauss and Legendre."""
-    points, weights = np.polynomial.legendre.leggauss(32)
+    points, weights = np.polynomial.legendre.leggauss(count)
     return (points + 1) / 2, weights / 2
 
 
@@ -59,10 +50,20 @@ def over_unit_interval(integrand: Callable[[Any], Any], shape: tuple[int, ...]) 
     return _weighted_sum(integrand, *_of_unit_interval(), shape)
 
 
-def over_half_line(integrand: Callable[[Any], Any], slope: Any, curvature: Any) -> Any:
-    """Return ∫₀^∞ f(v) dv for f decaying like exp(-slope·v - curvature·v²/2), or faster."""
-    width = np.asarray(2 / (slope + np.sqrt(slope * slope + 2 * curvature)))
-    return width * _weighted_sum(lambda v: integrand(width * v), *_of_half_line(), width.shape)
+def over_decline(
+    integrand: Callable[[Any], Any], decline: Callable[[Any], tuple[Any, Any]], start: Any
+) -> Any:
+    """Return ∫₀^∞ f(v) dv for f of the size of exp(-g(v)), where g is convex and g(0) = 0.
+
+    `decline` gives g and its slope.  The end, where g is `_DIGITS`, is found by Newton's iteration
+    from a point beyond it, which it does not pass.
+    """
+    end = start
+    for _ in range(12):
+        value, slope = decline(end)
+        end = end - (value - _DIGITS) / slope
+    rule = _of_unit_interval(64)
+    return end * _weighted_sum(lambda part: integrand(end * part), *rule, end.shape)
 
 
 def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
@@ -71,7 +72,17 @@ def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
     return np.concatenate([compute(*(x[k : k + count] for x in xs)) for k in starts], axis=-1)
 
 
-# ---- Stirling's series ---------------------------------------------------------------------------
+# ---- Stirling's series, and what is left of functions without their tangents ---------------------
+
+
+def exp_excess(w: Any) -> Any:
+    """Return (e²ʷ - 1 - 2w)/2."""
+    near = np.abs(w) < 0.5
+    x = 2 * np.where(near, w, 0)
+    series: Any = 0.0
+    for k in range(18, 1, -1):
+        series = series * x + 1 / math.factorial(k)
+    return np.where(near, series * x * x, np.expm1(2 * w) - 2 * w) / 2
 
 
 def log1p_rest(s: Any, logarithm: Any) -> Any:
@@ -128,6 +139,16 @@ def gamma_kernel(order: Order, a: Any, x: Any) -> Any:
     return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0.0 * (a - a))
 
 
+def _quadratic_end(slope: Any, curvature: Any, sign: Any = -1) -> Any:
+    """Return a point beyond the end of a decline with a slope and a curvature at 0.
+
+    The curvature grows, or where the sign is negative it falls, at most as e⁻ᵛ.
+    """
+    bound = np.sqrt(2 * _DIGITS / curvature)
+    bound = np.where(sign > 0, bound, np.where(2 * bound < 1, 2 * bound, np.inf))
+    return np.minimum(bound, _DIGITS / slope)
+
+
 def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     """Return Mₖ(a, x), the part of the k-th moment of ln t - ψ(a) on one side of x, with a sign.
 
@@ -142,13 +163,16 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     s = (z - a) / a
     near = np.abs(s) < 0.5
     middle = np.where(near, np.log1p(np.where(near, s, 0.0)), np.log(z) - np.log(a))
-    middle = middle + digamma_gap(0, a)
+    middle, slope = middle + digamma_gap(0, a), np.abs(a - z)
+
+    def decline(v: Any) -> tuple[Any, Any]:
+        return slope * v + 2 * z * exp_excess(sign * v / 2), slope + z * np.abs(np.expm1(sign * v))
 
     def integrand(v: Any) -> Any:
-        away = sign * v
-        return np.exp(a * away - z * np.expm1(away)) * (away + middle) ** k
+        return np.exp(-decline(v)[0]) * (sign * v + middle) ** k
 
-    tail = gamma_kernel((0,), a, z) * over_half_line(integrand, np.abs(a - z), z)
+    start = np.minimum(_quadratic_end(slope, z, sign), (_DIGITS + z) / a)
+    tail = gamma_kernel((0,), a, z) * over_decline(integrand, decline, start)
     return np.where(inside, -sign * tail, 0.0 * (a - a))
 
 
@@ -187,18 +211,28 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     left = digamma_gap(0, a) - digamma_gap(0, mean)
     right = digamma_gap(0, b) - digamma_gap(0, mean)
 
+    slope, curvature = a * b * (1 - z) / total, mean * share * b / total
+    low = share < 0.5
+    part, sign, rate = np.where(low, share, b / total), np.where(low, -1, 1), np.where(low, a, -b)
+
+    def decline(v: Any) -> tuple[Any, Any]:
+        grown = part * np.expm1(sign * v)
+        growing = sign * mean * (grown + part) / (1 + grown)
+        return rate * v + mean * np.log1p(grown), rate + growing
+
     def integrand(v: Any) -> Any:
-        growth = np.log1p(share * np.expm1(-v))
-        values = np.exp(-a * v - mean * growth)
+        fall = np.log1p(part * np.expm1(sign * v))
+        values = np.exp(-rate * v - mean * fall)
         t = z * np.exp(-v)
         gap = (1 - t) / (b + a * t)
-        rest = log1p_rest(-b * gap, whole + np.log(z) - v - growth) + left
-        other = log1p_rest(a * gap, whole - growth) + right
+        over = np.where(low, v, 0)
+        rest = log1p_rest(-b * gap, whole + np.log(z) - over - fall) + left
+        other = log1p_rest(a * gap, whole + v - over - fall) + right
         values = values * np.where(below, rest, other) ** j * np.where(below, other, rest) ** k
         return values * np.where(below, b * gap, -a * gap) ** i if i else values
 
-    slope = a * b * (1 - z) / total
-    tail = over_half_line(integrand, slope, mean * share * (1 - share))
+    ends = _quadratic_end(slope, curvature), (_DIGITS - mean * np.log(b / total)) / a
+    tail = over_decline(integrand, decline, np.minimum(*ends))
     tail = np.where(below, 1, -1) * beta_kernel((0,), a, b, z) * tail
     return np.where(inside, tail, 0 * (a - b))
 

@@ -177,14 +177,14 @@ def quotient_slope(a: Any, b: Any, x: Any) -> Any:
     odds ax/b stay.
     """
     inside, x = _positive(x)
-    below = x < 1
-    low, high = np.logical_and(below, a < 0.25), np.logical_and(x >= 1, b < 0.25)
+    low, high = a < 1, b < 1
     first, second = np.where(low, a + 1, a), np.where(high, b + 1, b)
-    found = beta_moments((1, 0, 0), first, second, x * (a / first) * (second / b))
-    density, z = beta_kernel((0,), a, b, x), a * x / (b + a * x)
+    at, z = x * (a / first), a * x / (b + a * x)
     step = np.log(z) - psi(a + 1) + psi(a + b) + 1 - z * (a + b) / (a + 1)
-    step = np.where(low, step / a, np.where(high, -quotient_scores(a, b, x)[1] / b, 0))
-    return np.where(inside, found + density * step, 0)
+    step = np.where(low, beta_kernel((0,), a, b, x) * step / a, 0)
+    other = beta_kernel((0,), first, b, at) * quotient_scores(first, b, at)[1] / b
+    moment = beta_moments((1, 0, 0), first, second, at * (second / b))
+    return np.where(inside, moment + step - np.where(high, other, 0), 0)
 
 
 def _odds_to_mean(a: Any, b: Any, p: Any) -> tuple[Any, Any]:
