@@ -62,7 +62,7 @@ def over_decline(
     for _ in range(12):
         value, slope = decline(end)
         end = end - (value - _DIGITS) / slope
-    rule = _of_unit_interval(64)
+    rule = _of_unit_interval(80)
     return end * _weighted_sum(lambda part: integrand(end * part), *rule, end.shape)
 
 
@@ -121,6 +121,29 @@ def digamma_gap(n: int, a: Any) -> Any:
     else:
         near = np.log(small) - scipy_function("psi")(small)
     return (-1) ** n * np.where(far, series, near)
+
+
+def digamma_fall(n: int, a: Any, step: Any) -> Any:
+    """Return the n-th derivative by a of ln a - ψ(a) minus that at a + step.
+
+    Each term of the asymptotic series is subtracted in closed form, and where the step is short
+    there is Taylor's series about the middle.
+    """
+    total = a + step
+    far = (a > 8 + n) & (total > 8 + n)
+    start = np.where(far, a, 8 + n)
+    ratio = np.log1p(np.where(far, -step / np.where(far, total, 1), 0))
+    series = -math.factorial(n) / 2 * start ** (-1.0 - n) * np.expm1((1 + n) * ratio)
+    for k, number in enumerate(_bernoulli(), 1):
+        rising, power = math.prod(range(2 * k, 2 * k + n)), 2.0 * k + n
+        series = series - number / (2 * k) * rising * start**-power * np.expm1(power * ratio)
+    short = ~far & (np.abs(step) < 1e-2 * a)
+    middle, way = np.where(short, a + step / 2, 1), np.where(short, step, 0)
+    near = digamma_gap(n + 5, middle) / 1920
+    for k, factor in ((3, 24), (1, 1)):
+        near = near * way * way + digamma_gap(n + k, middle) / factor
+    found = np.where(short, -way * near, digamma_gap(n, a) - digamma_gap(n, total))
+    return np.where(far, (-1) ** n * series, found)
 
 
 def _bernoulli() -> Any:
@@ -194,7 +217,7 @@ def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
 
 
 def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
-    """Return Mⱼₖᵢ(a, b, x), the part of a moment LʲRᵏdⁱ of F on one side of x, as in `gamma_moment`.
+    """Return Mⱼₖᵢ(a, b, x), the part of a moment LʲRᵏdⁱ of F on one side of x, with a sign.
 
     L and R are the slopes of the logarithm of the density by a and by b, with 2a and 2b degrees of
     freedom: ln w - w + 1 + ln a - ψ(a) - ln(a + b) + ψ(a + b), where w is the quotient of
@@ -208,8 +231,8 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     a, b = np.where(below, a, b), np.where(below, b, a)
     total, mean = b + a * z, a + b
     share, whole = a * z / total, np.log(mean / total)
-    left = digamma_gap(0, a) - digamma_gap(0, mean)
-    right = digamma_gap(0, b) - digamma_gap(0, mean)
+    left = digamma_fall(0, a, b)
+    right = digamma_fall(0, b, a)
 
     slope, curvature = a * b * (1 - z) / total, mean * share * b / total
     low = share < 0.5

@@ -19,7 +19,15 @@ import numpy as np
 
 from funcdiff.scipy.primitives.numerics import derivative_integrals as integrals
 from funcdiff.scipy.primitives.special.family import Op, by_order, with_complement
-from funcdiff.scipy.primitives.special.gamma import betaln, digamma_gaps, gammaln, polygamma, psi
+from funcdiff.scipy.primitives.special.gamma import (
+    betaln,
+    digamma_falls,
+    digamma_gaps,
+    gammaln,
+    polygamma,
+    psi,
+    psi_rest,
+)
 from funcdiff.scipy.primitives.special.inverse import inverse
 from funcdiff.scipy.primitives.special.losses import log_ratio
 
@@ -91,14 +99,9 @@ def quotient_scores(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
     whole = a + b
     total = b + a * x
     gap = (1 - x) / total
-    common = digamma_gaps((0,), whole)
     left = integrals.log1p_rest(-b * gap, np.log(whole * x / total))
     right = integrals.log1p_rest(a * gap, np.log(whole / total))
-    return (
-        b * gap,
-        left + digamma_gaps((0,), a) - common,
-        right + digamma_gaps((0,), b) - common,
-    )
+    return b * gap, left + psi_rest(a, b), right + psi_rest(b, a)
 
 
 def _along_score(place: int) -> Op:
@@ -143,8 +146,8 @@ def _beta_moment_slope(place: int) -> Op:
         total = moment(1 - place, place, 0)
         for k, parameter in enumerate((a, b)):
             if count := orders[k]:
-                bend = -digamma_gaps((1,), whole)
-                bend = bend + digamma_gaps((1,), parameter) if k == place else bend
+                falls = digamma_falls((1,), parameter, (b, a)[k])
+                bend = falls if k == place else -digamma_gaps((1,), whole)
                 bent = by * factors[k] * moment(k - 1, -k, 2) + bend * moment(k - 1, -k, 0)
                 total = total + count * bent
         count = orders[2]
@@ -169,40 +172,45 @@ beta_moments: Op = by_order(
 )
 
 
-def quotient_slope(a: Any, b: Any, x: Any) -> Any:
+def quotient_slope(a: Any, b: Any, x: Any, *, fixed_odds: bool = False) -> Any:
     """∂F/∂a, where F is the probability that a quotient with 2a and 2b degrees is less than x.
 
-    By b it is minus that of b, a and 1/x, the probability of a greater one.  Small parameters are
-    raised by F(a, b) = F(a+1, b) + D/a and F(a, b+1) - D/b, where D is the density in ln x and the
-    odds ax/b stay.
+    With `fixed_odds` ax/b is kept, not x.  By b it is minus that of b, a and 1/x, the probability
+    of a greater one.  A small parameter is raised by F(a, b) = F(a+1, b) + D/a or F(a, b+1) - D/b on
+    the side where it makes the density flat; D is the density in ln x, and ax/b stays.
     """
     inside, x = _positive(x)
-    low, high = a < 1, b < 1
+    below = x < 1
+    low, high = np.logical_and(below, a < 1), np.logical_and(np.logical_not(below), b < 1)
     first, second = np.where(low, a + 1, a), np.where(high, b + 1, b)
     at, z = x * (a / first), a * x / (b + a * x)
-    step = np.log(z) - psi(a + 1) + psi(a + b) + 1 - z * (a + b) / (a + 1)
+    found = beta_moments((1, 0, 0), first, second, at * (second / b))
+    step = np.log(z) - psi(a + 1) + psi(a + b)
+    density = beta_kernel((0,), first, b, at)
+    other = density * quotient_scores(first, b, at)[1] / b
+    if fixed_odds:
+        found = found - density / first
+    else:
+        step = step + 1 - z * (a + b) / (a + 1)
     step = np.where(low, beta_kernel((0,), a, b, x) * step / a, 0)
-    other = beta_kernel((0,), first, b, at) * quotient_scores(first, b, at)[1] / b
-    moment = beta_moments((1, 0, 0), first, second, at * (second / b))
-    return np.where(inside, moment + step - np.where(high, other, 0), 0)
+    return np.where(inside, found + step - np.where(high, other, 0), 0)
 
 
-def _odds_to_mean(a: Any, b: Any, p: Any) -> tuple[Any, Any]:
+def _to_quotient(a: Any, b: Any, p: Any) -> Any:
+    """Return bp/(a(1-p)), and 0 at both ends."""
     inside = np.logical_and(p > 0, p < 1)
     z = np.where(inside, p, 0.5)
-    return inside, z * b / ((1 - z) * a)
+    return np.where(inside, z * b / ((1 - z) * a), 0)
 
 
 def betainc_first(a: Any, b: Any, p: Any) -> Any:
-    """∂I/∂a, from that of F at a quotient x = bp/(a(1-p)), which moves with a."""
-    inside, x = _odds_to_mean(a, b, p)
-    return np.where(inside, quotient_slope(a, b, x) - beta_kernel((0,), a, b, x) / a, 0)
+    """∂I/∂a."""
+    return quotient_slope(a, b, _to_quotient(a, b, p), fixed_odds=True)
 
 
 def betainc_second(a: Any, b: Any, p: Any) -> Any:
-    """∂I/∂b, from the same."""
-    inside, x = _odds_to_mean(a, b, p)
-    return np.where(inside, beta_kernel((0,), a, b, x) / b - quotient_slope(b, a, 1 / x), 0)
+    """∂I/∂b."""
+    return -quotient_slope(b, a, 1 / _to_quotient(a, b, p), fixed_odds=True)
 
 
 _BETA: Final = (
