@@ -183,7 +183,8 @@ scores: Final[dict[str, _Scores]] = {
         _in_rdist((1 - x) * (1 + x), x, c)),
     "poisson": lambda k, mu: (None, _of_gamma(mu, k + 1)[0]),
     "nbinom": lambda k, n, p: (
-        None, psi_rest(n, k) + _by_excess(p * (k / n) - (1 - p), np.log1p(k / n) + np.log(p)), None),
+        None, _by_excess(p * (k / n) - (1 - p), np.log1p(k / n) + np.log(p)) + psi_rest(n, k),
+        None),
     "betabinom": lambda k, n, a, b: (
         None, None, _in_beta_ratio(a, b, k, n - k), _in_beta_ratio(b, a, n - k, k)),
     "betanbinom": lambda k, n, a, b: (

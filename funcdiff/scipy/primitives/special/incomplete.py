@@ -176,8 +176,8 @@ def quotient_slope(a: Any, b: Any, x: Any, *, fixed_odds: bool = False) -> Any:
     """∂F/∂a, where F is the probability that a quotient with 2a and 2b degrees is less than x.
 
     With `fixed_odds` ax/b is kept, not x.  By b it is minus that of b, a and 1/x, the probability
-    of a greater one.  A small parameter is raised by F(a, b) = F(a+1, b) + D/a or F(a, b+1) - D/b on
-    the side where it makes the density flat; D is the density in ln x, and ax/b stays.
+    of a greater one.  A small parameter is raised by F(a, b) = F(a+1, b) + D/a or F(a, b+1) - D/b
+    on the side where it makes the density flat; D is the density in ln x, and ax/b stays.
     """
     inside, x = _positive(x)
     below = x < 1
