@@ -17,7 +17,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import special
 from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
-from funcdiff.scipy.stats.double_exponential import grid, integral
+from funcdiff.scipy.stats.double_exponential import grid, integral, probability_integral
 from funcdiff.scipy.stats.noncentral_integrals import NONCENTRAL
 
 _log1p_ratio: Final = partial(log1p_ratio_derivatives, (0,))
@@ -138,6 +138,21 @@ def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return partials
 
 
+def _foldnorm_slope(_apply: Any, x: Any, c: Any) -> tuple[Any, ...]:
+    """Return F_c, φ(x + c) - φ(x - c)."""
+    return (np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI,)
+
+
+def _foldcauchy_slope(_apply: Any, x: Any, c: Any) -> tuple[Any, ...]:
+    """Return F_c, the difference of densities at x + c and x - c."""
+    return (-4 / np.pi * (x / (1 + (x - c) ** 2)) * (c / (1 + (x + c) ** 2)),)
+
+
+def _both(slope: Callable[..., tuple[Any, ...]]) -> dict[str, Callable[..., tuple[Any, ...]]]:
+    """Return the slopes of F and of 1 - F."""
+    return {"_cdf": slope, "_sf": lambda *xs: tuple(-by for by in slope(*xs))}
+
+
 def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
     """Mₙ = (n-1)·Mₙ₋₂ + aⁿ⁻¹f(a) - bⁿ⁻¹f(b), by parts; an infinite end adds nothing."""
     low, high = np.isinf(a), np.isinf(b)
@@ -250,6 +265,24 @@ def _pearson3_logpdf(_self: Any, x: Any, skew: Any) -> Any:
     return np.where(inside, x**2 * quotient - np.log1p(t) - remainder, -np.inf)
 
 
+def _pearson3_share(*, upper: bool) -> Callable[..., Any]:
+    """Return F or 1 - F, of a strong skew by the gamma distribution, and else an integral.
+
+    The integral cannot tell points near a singular end of the support apart.
+    """
+    of_density = probability_integral("pearson3", upper=upper)
+
+    def share(_self: Any, x: Any, skew: Any) -> Any:
+        strong = np.abs(skew) > 1
+        s, weak = np.where(strong, skew, 1.0), np.where(strong, 0.5, skew)
+        t: Any = np.maximum(4 / s**2 + 2 * x / s, 0.0)
+        shares = special.gammaincc(4 / s**2, t), special.gammainc(4 / s**2, t)
+        exact = np.where((s > 0) == upper, *shares)
+        return np.where(strong, exact, of_density(np.where(strong, 0.0, x), weak))
+
+    return share
+
+
 def _triang_pdf(_self: Any, x: Any, c: Any) -> Any:
     left = (x < c) | (c >= 1)
     return np.where(left, 2 * x / np.where(left, c, 1), 2 * (1 - x) / np.where(left, 1, 1 - c))
@@ -313,7 +346,8 @@ _STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                    "_stats": _genextreme_stats, "_munp": _genextreme_munp},
     "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf,
                "_get_support": _kappa4_support},
-    "pearson3": {"_logpdf": _pearson3_logpdf},
+    "pearson3": {"_logpdf": _pearson3_logpdf, "_cdf": _pearson3_share(upper=False),
+                 "_sf": _pearson3_share(upper=True)},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
     "genlogistic": {"_logpdf": _genlogistic_logpdf},
     "geninvgauss": {"_logpdf": _geninvgauss_logpdf},
@@ -333,6 +367,8 @@ formulas: Final = {
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
+    "foldnorm": _both(_foldnorm_slope),
+    "foldcauchy": _both(_foldcauchy_slope),
     **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""
