@@ -138,19 +138,13 @@ def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return partials
 
 
-def _foldnorm_slope(_apply: Any, x: Any, c: Any) -> tuple[Any, ...]:
-    """Return F_c, φ(x + c) - φ(x - c)."""
-    return (np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI,)
+def _foldnorm_slope(sign: int) -> Callable[..., tuple[Any, ...]]:
+    """Return F_c, φ(x + c) - φ(x - c), or that of 1 - F."""
 
+    def partials(_apply: Any, x: Any, c: Any) -> tuple[Any, ...]:
+        return (sign * np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI,)
 
-def _foldcauchy_slope(_apply: Any, x: Any, c: Any) -> tuple[Any, ...]:
-    """Return F_c, the difference of densities at x + c and x - c."""
-    return (-4 / np.pi * (x / (1 + (x - c) ** 2)) * (c / (1 + (x + c) ** 2)),)
-
-
-def _both(slope: Callable[..., tuple[Any, ...]]) -> dict[str, Callable[..., tuple[Any, ...]]]:
-    """Return the slopes of F and of 1 - F."""
-    return {"_cdf": slope, "_sf": lambda *xs: tuple(-by for by in slope(*xs))}
+    return partials
 
 
 def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
@@ -367,8 +361,7 @@ formulas: Final = {
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
-    "foldnorm": _both(_foldnorm_slope),
-    "foldcauchy": _both(_foldcauchy_slope),
+    "foldnorm": {"_cdf": _foldnorm_slope(1), "_sf": _foldnorm_slope(-1)},
     **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

@@ -28,7 +28,7 @@ from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.scipy.primitives.numerics.derivative_integrals import log1p_rest
 from funcdiff.scipy.primitives.special import gamma as gammas
 from funcdiff.scipy.primitives.special.gamma import digamma_gaps, psi_difference, psi_rest
-from funcdiff.scipy.primitives.special.incomplete import gammainc
+from funcdiff.scipy.primitives.special.incomplete import gammainc, quotient_scores
 from funcdiff.scipy.primitives.special.losses import expit, log_ratio, ratio_less_one, xlogy
 from funcdiff.scipy.primitives.special.normal import erfcx
 from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp1f1
@@ -68,12 +68,6 @@ def _in_beta_ratio(a: Any, b: Any, k: Any, m: Any) -> Any:
     return logarithm + psi_rest(a, k) - psi_rest(c, n)
 
 
-def _in_f(r: Any, x: Any, n: Any, m: Any) -> Any:
-    """Of the logarithm of an F density by n, with r = 1 - x."""
-    logarithm = np.log((n + m) * x / (m + n * x))
-    return (log1p_rest(-m * r / (m + n * x), logarithm) + psi_rest(n / 2, m / 2)) / 2
-
-
 def _in_rdist(z: Any, x: Any, c: Any) -> Any:
     return (_by_excess(z / c - x * x, np.log1p(1 / c) + np.log(z)) + psi_rest(c / 2, 0.5)) / 2
 
@@ -92,9 +86,9 @@ def _of_gamma(x: Any, a: Any) -> tuple[Any, ...]:
 def _of_f(x: Any, n: Any, m: Any) -> tuple[Any, ...]:
     zero = x == 0
     z = np.where(zero, 1.0, x)
+    fall, left, right = quotient_scores(n / 2, m / 2, z)
     at_zero = np.where(n == 2, -(n + m) / m, (n / 2 - 1) / x)
-    slope = (n * (m / 2) * (1 - z) / (m + n * z) - 1) / z
-    return np.where(zero, at_zero, slope), _in_f(1 - x, z, n, m), _in_f(1 - 1 / z, 1 / z, m, n)
+    return np.where(zero, at_zero, (n / 2 * fall - 1) / z), left / 2, right / 2
 
 
 def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
@@ -105,9 +99,7 @@ def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
     far = np.abs(u) > 1
     inner = np.where(far, 1 / np.where(far, u, 1.0), u)
     slope = -(1 + 1 / v) * np.sqrt(v) * inner / (1 + inner * inner)
-    radius = np.hypot(np.sqrt(v), x)
-    s = (1 - x) / radius * ((1 + x) / radius)
-    score = (log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + psi_rest(v / 2, 0.5)) / 2
+    score = quotient_scores(0.5, v / 2, x * x)[2] / 2
     return np.where(finite, slope, -x), np.where(finite, score, 0.0)
 
 

@@ -71,9 +71,9 @@ pdtr, pdtrc = with_complement("pdtr", lambda k, m, y: -gamma_density(k + 1, m), 
 
 
 def _f_density(m: Any, n: Any, x: Any, _y: Any) -> Any:
-    edge = np.logical_not(np.logical_and(x > 0, x < np.inf))
-    at_zero = np.where(m == 2, 1, np.where(m < 2, np.inf, 0))
-    return np.where(edge, np.where(x == 0, at_zero, 0), beta_kernel((1,), m / 2, n / 2, x))
+    edge, none = np.logical_not(np.logical_and(x > 0, x < np.inf)), 0 * m
+    at_zero = np.where(x == 0, np.where(m > 2, none, np.where(m == 2, 1 + none, np.inf)), none)
+    return np.where(edge, at_zero, beta_kernel((1,), m / 2, n / 2, x))
 
 
 def _f_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:

@@ -153,7 +153,7 @@ gammasgn: Op = special("gammasgn", None)
 
 digamma_gaps: Op = by_order(
     "digamma_gaps",
-    lambda orders, x: digamma_gap(*orders, x),
+    lambda orders, x: digamma_gap(orders[0], x),
     lambda orders, x: digamma_gaps((orders[0] + 1,), x),
 )
 """Derivatives of ln x - ψ(x), which is about 1/(2x)."""
@@ -161,7 +161,7 @@ digamma_gaps: Op = by_order(
 
 digamma_falls: Op = by_order(
     "digamma_falls",
-    lambda orders, x, step: digamma_fall(*orders, x, step),
+    lambda orders, x, step: digamma_fall(orders[0], x, step),
     lambda orders, x, step: digamma_falls((orders[0] + 1,), x, step),
     lambda orders, x, step: -digamma_gaps((orders[0] + 1,), x + step),
 )

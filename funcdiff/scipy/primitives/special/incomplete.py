@@ -67,15 +67,11 @@ def _gamma_moment_shape(orders: tuple[int, ...], a: Any, x: Any) -> Any:
     return slope - k * polygamma(np.ones_like(a), a) * gamma_moments((k - 1,), a, x) if k else slope
 
 
-def _gamma_moment_limit(orders: tuple[int, ...], a: Any, x: Any) -> Any:
-    """∂Mₖ/∂x, the integrand."""
-    (k,) = orders
-    inside, z = _positive(x)
-    return np.where(inside, _gamma_score(a, z) ** k, 0**k) * gamma_density(a, x)
-
-
 gamma_moments: Op = by_order(
-    "gamma_moments", integrals.gamma_moment, _gamma_moment_shape, _gamma_moment_limit
+    "gamma_moments",
+    integrals.gamma_moment,
+    _gamma_moment_shape,
+    lambda orders, a, x: _gamma_score(a, _positive(x)[1]) ** orders[0] * gamma_density(a, x),
 )
 
 
@@ -104,21 +100,19 @@ def quotient_scores(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
     return b * gap, left + psi_rest(a, b), right + psi_rest(b, a)
 
 
-def _along_score(place: int) -> Op:
+def _in_kernel(place: int) -> Op:
+    """Return ∂/∂a, ∂/∂b or ∂/∂x."""
+
     def slope(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-        return beta_kernel(orders, a, b, x) * quotient_scores(a, b, _positive(x)[1])[place]
+        fall, *scores = quotient_scores(a, b, _positive(x)[1])
+        if place < 2:
+            return beta_kernel(orders, a, b, x) * scores[place]
+        return beta_kernel((orders[0] + 1,), a, b, x) * (a * fall - orders[0])
 
     return slope
 
 
-def _beta_kernel_limit(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-    fall = quotient_scores(a, b, _positive(x)[1])[0]
-    return beta_kernel((orders[0] + 1,), a, b, x) * (a * fall - orders[0])
-
-
-beta_kernel: Op = by_order(
-    "beta_kernel", integrals.beta_kernel, _along_score(1), _along_score(2), _beta_kernel_limit
-)
+beta_kernel: Op = by_order("beta_kernel", integrals.beta_kernel, *map(_in_kernel, range(3)))
 
 
 def beta_density(a: Any, b: Any, p: Any, q: Any) -> Any:
@@ -157,19 +151,13 @@ def _beta_moment_slope(place: int) -> Op:
 
 
 def _beta_moment_limit(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-    """∂/∂x, the integrand."""
-    j, k, i = orders
     fall, left, right = quotient_scores(a, b, _positive(x)[1])
+    j, k, i = orders
     return left**j * right**k * fall**i * beta_kernel((1,), a, b, x)
 
 
-beta_moments: Op = by_order(
-    "beta_moments",
-    integrals.beta_moment,
-    _beta_moment_slope(0),
-    _beta_moment_slope(1),
-    _beta_moment_limit,
-)
+_SLOPES: Final = *map(_beta_moment_slope, range(2)), _beta_moment_limit
+beta_moments: Op = by_order("beta_moments", integrals.beta_moment, *_SLOPES)
 
 
 def quotient_slope(a: Any, b: Any, x: Any, *, fixed_odds: bool = False) -> Any:
