@@ -199,7 +199,9 @@ def _of_quantile(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     own = None if ts[0] is None else steep * ts[0]
     found = _along_shapes(p, name, at, ts, xs[0])
     if found is not None:
-        found = found * np.where(height == 0, 0.0, -steep)
+        # of an end the method adds the slope
+        moves = evaluate(p.distribution, "_open_support_mask", *at) & (height != 0)
+        found = np.where(moves, found, 0.0) * np.where(moves, -steep, 0.0)
     return sum_tangents([own, found])
 
 
