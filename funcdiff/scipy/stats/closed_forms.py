@@ -15,6 +15,7 @@ import numpy as np
 
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import special
+from funcdiff.scipy.primitives.special.incomplete import beta_density
 from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
 from funcdiff.scipy.stats.double_exponential import grid, integral, probability_integral
@@ -65,19 +66,12 @@ VONMISES: Final[dict[str, Callable[..., Any]]] = {
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
 
-# ---- beta ----------------------------------------------------------------------------------------
+# ---- beta, and Student's t -----------------------------------------------------------------------
 
 
-def _beta_pdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
-    """xᵃ⁻¹(1-x)ᵇ⁻¹/B(a, b), by logarithms inside and as powers at the ends."""
-    edge = (x <= 0) | (x >= 1)
-    z = np.where(edge, 0.5, x)
-    scale = special.betaln(a, b)
-    ends = x ** (a - 1) * (1 - x) ** (b - 1) * np.exp(-scale)
-    return np.where(edge, ends, np.exp((a - 1) * np.log(z) + (b - 1) * np.log1p(-z) - scale))
-
-
-# ---- Student's t ---------------------------------------------------------------------------------
+def _beta_pdf(_self: Any, *operands: Any) -> Any:
+    x, a, b = map(array, np.broadcast_arrays(*operands))
+    return beta_density(a, b, x, 1 - x)
 
 
 def _t_entropy(_self: Any, df: Any) -> Any:
@@ -92,15 +86,6 @@ def _t_entropy(_self: Any, df: Any) -> Any:
 
 
 # ---- normal distributions with a twist -----------------------------------------------------------
-
-
-def _skewnorm_cdf(_self: Any, x: Any, a: Any) -> Any:
-    """Φ(x) - 2T(x, a), with Owen's function."""
-    return special.ndtr(x) - 2 * special.owens_t(x, a)
-
-
-def _skewnorm_sf(_self: Any, x: Any, a: Any) -> Any:
-    return special.ndtr(-x) + 2 * special.owens_t(x, a)
 
 
 def _log_gauss_mass(a: Any, b: Any) -> Any:
@@ -164,10 +149,6 @@ def _skewnorm_logpdf(_self: Any, x: Any, a: Any) -> Any:
 
 
 # ---- families with a member in their midst that has another formula ------------------------------
-
-
-def _genpareto_logpdf(self: Any, x: Any, c: Any) -> Any:
-    return (c + 1) * self._logsf(x, c)
 
 
 def _genpareto_logsf(_self: Any, x: Any, c: Any) -> Any:
@@ -323,19 +304,15 @@ def _gennorm_cdf(_self: Any, x: Any, beta: Any) -> Any:
     return np.where(median, 0.5 + x * beta / special.gamma(1 / beta) / 2, side)
 
 
-def _gennorm_sf(self: Any, x: Any, beta: Any) -> Any:
-    return self._cdf(-x, beta)
-
-
-def _from_logpdf(self: Any, x: Any, *shapes: Any) -> Any:
-    return np.exp(self._logpdf(x, *shapes))
-
-
 _STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
-    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf},
-    "genpareto": {"_logpdf": _genpareto_logpdf, "_logsf": _genpareto_logsf},
+    "skewnorm": {  # with Owen's function
+        "_cdf": lambda _self, x, a: special.ndtr(x) - 2 * special.owens_t(x, a),
+        "_sf": lambda _self, x, a: special.ndtr(-x) + 2 * special.owens_t(x, a),
+        "_logpdf": _skewnorm_logpdf},
+    "genpareto": {"_logpdf": lambda self, x, c: (c + 1) * self._logsf(x, c),
+                  "_logsf": _genpareto_logsf},
     "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
                    "_stats": _genextreme_stats, "_munp": _genextreme_munp},
     "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf,
@@ -349,13 +326,14 @@ _STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "rice": {"_logpdf": _rice_logpdf},
     "truncnorm": {"_logpdf": _truncnorm_logpdf, "_munp": _truncnorm_munp,
                   "_stats": nothing_stated},
-    "gennorm": {"_cdf": _gennorm_cdf, "_sf": _gennorm_sf},
+    "gennorm": {"_cdf": _gennorm_cdf, "_sf": lambda self, x, beta: self._cdf(-x, beta)},
     "vonmises": VONMISES, "vonmises_line": VONMISES,
     **COUNTS,
     **NONCENTRAL,
 }  # fmt: skip
+_OF_LOGARITHM: Final = {"_pdf": lambda self, *xs: np.exp(self._logpdf(*xs))}
 formulas: Final = {
-    name: {"_pdf": _from_logpdf} | leaves if "_logpdf" in leaves else leaves
+    name: (_OF_LOGARITHM if "_logpdf" in leaves else {}) | leaves
     for name, leaves in _STATED.items()
 }
 """Distribution -> leaf -> what computes it, with the distribution in front."""

@@ -92,13 +92,10 @@ def _of_f(x: Any, n: Any, m: Any) -> tuple[Any, ...]:
 
 
 def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
-    """Of Student's t, whose square has an F density; the slope as √v·u/(1 + u²) of u = x/√v."""
+    """Of Student's t, whose square has an F density."""
     finite = v < np.inf
     v = np.where(finite, v, 1.0)
-    u = x / np.sqrt(v)
-    far = np.abs(u) > 1
-    inner = np.where(far, 1 / np.where(far, u, 1.0), u)
-    slope = -(1 + 1 / v) * np.sqrt(v) * inner / (1 + inner * inner)
+    slope = -(v + 1) * x / (v + x * x)
     score = quotient_scores(0.5, v / 2, x * x)[2] / 2
     return np.where(finite, slope, -x), np.where(finite, score, 0.0)
 
