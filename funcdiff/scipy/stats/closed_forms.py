@@ -123,13 +123,9 @@ def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return partials
 
 
-def _foldnorm_slope(sign: int) -> Callable[..., tuple[Any, ...]]:
-    """Return F_c, φ(x + c) - φ(x - c), or that of 1 - F."""
-
-    def partials(_apply: Any, x: Any, c: Any) -> tuple[Any, ...]:
-        return (sign * np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI,)
-
-    return partials
+def _folded(_apply: Any, x: Any, c: Any) -> Any:
+    """Return F_c of a folded normal distribution, φ(x + c) - φ(x - c)."""
+    return np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI
 
 
 def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
@@ -339,7 +335,7 @@ formulas: Final = {
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
-    "foldnorm": {"_cdf": _foldnorm_slope(1), "_sf": _foldnorm_slope(-1)},
+    "foldnorm": {"_cdf": lambda *xs: (_folded(*xs),), "_sf": lambda *xs: (-_folded(*xs),)},
     **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

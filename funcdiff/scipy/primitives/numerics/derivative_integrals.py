@@ -159,7 +159,7 @@ def gamma_kernel(order: Order, a: Any, x: Any) -> Any:
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, a)
     exponent = a * log1p_rest((z - a) / a, np.log(z) - np.log(a)) + stirling_scale(a)
-    return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0.0 * (a - a))
+    return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0 * a)
 
 
 def _quadratic_end(slope: Any, curvature: Any, sign: Any = -1) -> Any:
@@ -183,10 +183,8 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     sign = np.where(x < a, -1.0, 1.0)
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, 1.0)
-    s = (z - a) / a
-    near = np.abs(s) < 0.5
-    middle = np.where(near, np.log1p(np.where(near, s, 0.0)), np.log(z) - np.log(a))
-    middle, slope = middle + digamma_gap(0, a), np.abs(a - z)
+    s, slope = (z - a) / a, np.abs(a - z)
+    middle = log1p_rest(s, np.log(z) - np.log(a)) + s + digamma_gap(0, a)
 
     def decline(v: Any) -> tuple[Any, Any]:
         return slope * v + 2 * z * exp_excess(sign * v / 2), slope + z * np.abs(np.expm1(sign * v))
@@ -211,9 +209,8 @@ def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
     left = log1p_rest(b * (z - 1) / total, whole + np.log(z))
     right = log1p_rest(-a * (z - 1) / total, whole)
     scale = stirling_scale(a) + stirling_scale(b) - stirling_scale(a + b)
-    return np.where(
-        inside, np.exp(scale + a * left + b * right - order[0] * np.log(z)), 0 * (a - b)
-    )
+    density = np.exp(scale + a * left + b * right - order[0] * np.log(z))
+    return np.where(inside, density, 0 * (a - b))
 
 
 def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
@@ -231,9 +228,7 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     a, b = np.where(below, a, b), np.where(below, b, a)
     total, mean = b + a * z, a + b
     share, whole = a * z / total, np.log(mean / total)
-    left = digamma_fall(0, a, b)
-    right = digamma_fall(0, b, a)
-
+    left, right = digamma_fall(0, a, b), digamma_fall(0, b, a)
     slope, curvature = a * b * (1 - z) / total, mean * share * b / total
     low = share < 0.5
     part, sign, rate = np.where(low, share, b / total), np.where(low, -1, 1), np.where(low, a, -b)
