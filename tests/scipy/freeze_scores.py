@@ -137,6 +137,17 @@ PROBABILITIES: dict[str, Callable[..., Any]] = {
 """Densities and probabilities of distributions."""
 
 
+def _beta_function(a: Any, b: Any, p: Any, q: Any) -> Any:
+    """Return I(p; a, b), where q = 1 - p, by the series of the smaller side."""
+    if p * b > a * q:
+        return 1 - _beta_function(b, a, q, p)
+    return p**a * q**b / (a * mp.beta(a, b)) * mp.hyp2f1(a + b, 1, a + 1, p)
+
+
+def _half_beta(v: Any, t: Any) -> Any:
+    return _beta_function(v / 2, mp.mpf(1) / 2, v / (v + t * t), t * t / (v + t * t)) / 2
+
+
 def _airy_factor(z: Any, sign: int) -> Any:
     return mp.exp(sign * 2 * z * mp.sqrt(z) / 3)
 
@@ -158,6 +169,12 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "kl_div": lambda x, y: x * mp.log(x / y) - x + y,
     "rel_entr": lambda x, y: x * mp.log(x / y),
     "powm1": lambda x, y: mp.expm1(y * mp.log(x)),
+    "stdtr": lambda v, t: _half_beta(v, t) if t < 0 else 1 - _half_beta(v, t),
+    "fdtr": lambda m, n, x: _beta_function(m / 2, n / 2, m * x / (n + m * x), n / (n + m * x)),
+    "betainc": lambda a, b, x: _beta_function(a, b, x, 1 - x),
+    "gammainc": lambda a, x: (
+        mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1)) * mp.hyp1f1(1, a + 1, x)
+    ),
 }
 """Functions of ``scipy.special``, or their real parts; of `airye`, the number of the result comes
 first."""
@@ -215,6 +232,15 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("hankel2e", 1, (-1.7, 1e8)), ("betaln", 1, (0.7, 1e-9)), ("betaln", 0, (3.0, 1e-6)),
     ("kl_div", 0, (1e10 + 1, 1e10)),
     ("kl_div", 1, (1e10 + 1, 1e10)), ("rel_entr", 0, (1e-200, 1e200)), ("powm1", 1, (1e12, -1.7)),
+    ("stdtr", 0, (0.01, 1.0)), ("stdtr", 0, (3.0, 1e-100)), ("stdtr", 0, (3.0, -1e6)),
+    ("stdtr", 0, (300.0, -5.0)), ("stdtr", 0, (1e4, 0.01)), ("stdtr", 0, (4.7e5, 1.3)),
+    ("stdtr", 0, (4.7e5, -8.0)), ("stdtr", 0, (1e7, 2.0)), ("fdtr", 0, (3.0, 5.0, 1e-20)),
+    ("fdtr", 0, (1e4, 7.0, 1.01)), ("fdtr", 1, (1e4, 7.0, 1.01)), ("fdtr", 0, (3.0, 1e6, 2.0)),
+    ("fdtr", 1, (3.0, 1e6, 2.0)), ("fdtr", 1, (0.1, 1e6, 2.0)), ("fdtr", 0, (1e6, 0.3, 2.0)),
+    ("fdtr", 2, (2.0, 1.5, 1e6)), ("betainc", 0, (0.7, 1e-9, 0.3)),
+    ("betainc", 0, (1e-3, 1e4, 3e-6)), ("betainc", 1, (1e-3, 1e4, 3e-6)),
+    ("betainc", 1, (1e-8, 3.0, 0.3)), ("betainc", 0, (1e-8, 1e-8, 0.5)),
+    ("gammainc", 0, (1e-8, 1e-3)), ("gammainc", 0, (1e5, 1.003e5)), ("gammainc", 1, (1e5, 1.003e5)),
 )  # fmt: skip
 """Name, number of the argument, and arguments."""
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import special
+from funcdiff.scipy.primitives.special.incomplete import beta_density
 from funcdiff.scipy.primitives.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy.stats.counts import COUNT_SLOPES, COUNTS, nothing_stated
-from funcdiff.scipy.stats.double_exponential import grid, integral
+from funcdiff.scipy.stats.double_exponential import grid, integral, probability_integral
 from funcdiff.scipy.stats.noncentral_integrals import NONCENTRAL
 
 _log1p_ratio: Final = partial(log1p_ratio_derivatives, (0,))
@@ -65,19 +66,12 @@ VONMISES: Final[dict[str, Callable[..., Any]]] = {
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
 
-# ---- beta ----------------------------------------------------------------------------------------
+# ---- beta, and Student's t -----------------------------------------------------------------------
 
 
-def _beta_pdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
-    """xᵃ⁻¹(1-x)ᵇ⁻¹/B(a, b), by logarithms inside and as powers at the ends."""
-    edge = (x <= 0) | (x >= 1)
-    z = np.where(edge, 0.5, x)
-    scale = special.betaln(a, b)
-    ends = x ** (a - 1) * (1 - x) ** (b - 1) * np.exp(-scale)
-    return np.where(edge, ends, np.exp((a - 1) * np.log(z) + (b - 1) * np.log1p(-z) - scale))
-
-
-# ---- Student's t ---------------------------------------------------------------------------------
+def _beta_pdf(_self: Any, *operands: Any) -> Any:
+    x, a, b = map(array, np.broadcast_arrays(*operands))
+    return beta_density(a, b, x, 1 - x)
 
 
 def _t_entropy(_self: Any, df: Any) -> Any:
@@ -92,15 +86,6 @@ def _t_entropy(_self: Any, df: Any) -> Any:
 
 
 # ---- normal distributions with a twist -----------------------------------------------------------
-
-
-def _skewnorm_cdf(_self: Any, x: Any, a: Any) -> Any:
-    """Φ(x) - 2T(x, a), with Owen's function."""
-    return special.ndtr(x) - 2 * special.owens_t(x, a)
-
-
-def _skewnorm_sf(_self: Any, x: Any, a: Any) -> Any:
-    return special.ndtr(-x) + 2 * special.owens_t(x, a)
 
 
 def _log_gauss_mass(a: Any, b: Any) -> Any:
@@ -138,6 +123,11 @@ def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return partials
 
 
+def _folded(_apply: Any, x: Any, c: Any) -> Any:
+    """Return F_c of a folded normal distribution, φ(x + c) - φ(x - c)."""
+    return np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI
+
+
 def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
     """Mₙ = (n-1)·Mₙ₋₂ + aⁿ⁻¹f(a) - bⁿ⁻¹f(b), by parts; an infinite end adds nothing."""
     low, high = np.isinf(a), np.isinf(b)
@@ -155,10 +145,6 @@ def _skewnorm_logpdf(_self: Any, x: Any, a: Any) -> Any:
 
 
 # ---- families with a member in their midst that has another formula ------------------------------
-
-
-def _genpareto_logpdf(self: Any, x: Any, c: Any) -> Any:
-    return (c + 1) * self._logsf(x, c)
 
 
 def _genpareto_logsf(_self: Any, x: Any, c: Any) -> Any:
@@ -250,6 +236,24 @@ def _pearson3_logpdf(_self: Any, x: Any, skew: Any) -> Any:
     return np.where(inside, x**2 * quotient - np.log1p(t) - remainder, -np.inf)
 
 
+def _pearson3_share(*, upper: bool) -> Callable[..., Any]:
+    """Return F or 1 - F, of a strong skew by the gamma distribution, and else an integral.
+
+    The integral cannot tell points near a singular end of the support apart.
+    """
+    of_density = probability_integral("pearson3", upper=upper)
+
+    def share(_self: Any, x: Any, skew: Any) -> Any:
+        strong = np.abs(skew) > 1
+        s, weak = np.where(strong, skew, 1.0), np.where(strong, 0.5, skew)
+        t: Any = np.maximum(4 / s**2 + 2 * x / s, 0.0)
+        shares = special.gammaincc(4 / s**2, t), special.gammainc(4 / s**2, t)
+        exact = np.where((s > 0) == upper, *shares)
+        return np.where(strong, exact, of_density(np.where(strong, 0.0, x), weak))
+
+    return share
+
+
 def _triang_pdf(_self: Any, x: Any, c: Any) -> Any:
     left = (x < c) | (c >= 1)
     return np.where(left, 2 * x / np.where(left, c, 1), 2 * (1 - x) / np.where(left, 1, 1 - c))
@@ -296,24 +300,21 @@ def _gennorm_cdf(_self: Any, x: Any, beta: Any) -> Any:
     return np.where(median, 0.5 + x * beta / special.gamma(1 / beta) / 2, side)
 
 
-def _gennorm_sf(self: Any, x: Any, beta: Any) -> Any:
-    return self._cdf(-x, beta)
-
-
-def _from_logpdf(self: Any, x: Any, *shapes: Any) -> Any:
-    return np.exp(self._logpdf(x, *shapes))
-
-
 _STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
-    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf},
-    "genpareto": {"_logpdf": _genpareto_logpdf, "_logsf": _genpareto_logsf},
+    "skewnorm": {  # with Owen's function
+        "_cdf": lambda _self, x, a: special.ndtr(x) - 2 * special.owens_t(x, a),
+        "_sf": lambda _self, x, a: special.ndtr(-x) + 2 * special.owens_t(x, a),
+        "_logpdf": _skewnorm_logpdf},
+    "genpareto": {"_logpdf": lambda self, x, c: (c + 1) * self._logsf(x, c),
+                  "_logsf": _genpareto_logsf},
     "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
                    "_stats": _genextreme_stats, "_munp": _genextreme_munp},
     "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf,
                "_get_support": _kappa4_support},
-    "pearson3": {"_logpdf": _pearson3_logpdf},
+    "pearson3": {"_logpdf": _pearson3_logpdf, "_cdf": _pearson3_share(upper=False),
+                 "_sf": _pearson3_share(upper=True)},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
     "genlogistic": {"_logpdf": _genlogistic_logpdf},
     "geninvgauss": {"_logpdf": _geninvgauss_logpdf},
@@ -321,18 +322,20 @@ _STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "rice": {"_logpdf": _rice_logpdf},
     "truncnorm": {"_logpdf": _truncnorm_logpdf, "_munp": _truncnorm_munp,
                   "_stats": nothing_stated},
-    "gennorm": {"_cdf": _gennorm_cdf, "_sf": _gennorm_sf},
+    "gennorm": {"_cdf": _gennorm_cdf, "_sf": lambda self, x, beta: self._cdf(-x, beta)},
     "vonmises": VONMISES, "vonmises_line": VONMISES,
     **COUNTS,
     **NONCENTRAL,
 }  # fmt: skip
+_OF_LOGARITHM: Final = {"_pdf": lambda self, *xs: np.exp(self._logpdf(*xs))}
 formulas: Final = {
-    name: {"_pdf": _from_logpdf} | leaves if "_logpdf" in leaves else leaves
+    name: (_OF_LOGARITHM if "_logpdf" in leaves else {}) | leaves
     for name, leaves in _STATED.items()
 }
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
+    "foldnorm": {"_cdf": lambda *xs: (_folded(*xs),), "_sf": lambda *xs: (-_folded(*xs),)},
     **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

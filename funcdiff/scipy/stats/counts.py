@@ -33,22 +33,6 @@ def _binom_above(k: Any, n: Any, p: Any, _q: Any) -> Any:
     return np.where(last, 0.0, special.betainc(k + 1, np.where(last, 1.0, n - k), p))
 
 
-def _binom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    return _binom_below(k, n, p, 1 - p)
-
-
-def _binom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    return _binom_above(k, n, p, 1 - p)
-
-
-def _nbinom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    return special.betainc(n, np.floor(k) + 1, p)
-
-
-def _nbinom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    return special.betaincc(n, np.floor(k) + 1, p)
-
-
 def nothing_stated(_self: Any, *_shapes: Any, **_moments: Any) -> tuple[None, ...]:
     """Let statistics follow from moments."""
     return None, None, None, None
@@ -62,11 +46,6 @@ def _geom_entropy(_self: Any, p: Any) -> Any:
     return np.where(
         small, near_zero, (special.entr(y) + special.entr(np.where(small, 0.25, q))) / y
     )
-
-
-def _nbinom_stats(_self: Any, n: Any, p: Any) -> tuple[Any, ...]:
-    q = 1 - p
-    return n * q / p, n * q / p**2, (2 - p) / np.sqrt(n * q), 6 / n + p**2 / (n * q)
 
 
 def _bernoulli_stats(_self: Any, p: Any) -> tuple[Any, ...]:
@@ -152,22 +131,28 @@ def _zipfian_munp(_self: Any, order: int, a: Any, n: Any) -> Any:
     return _harmonic(a - order, 1.0, n) / _harmonic(a, 1.0, n)
 
 
-def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, k, p: function(self, k, 1.0, p)
-
-
 COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
-    "binom": {"_pmf": _from_logarithm, "_cdf": _binom_cdf, "_sf": _binom_sf},
+    "binom": {
+        "_pmf": _from_logarithm,
+        "_cdf": lambda _self, k, n, p: _binom_below(k, n, p, 1 - p),
+        "_sf": lambda _self, k, n, p: _binom_above(k, n, p, 1 - p)},
     "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
-    "bernoulli": {"_stats": _bernoulli_stats,
-                  "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
+    "bernoulli": {
+        "_stats": _bernoulli_stats,
+        "_cdf": lambda _self, k, p: _binom_below(k, 1.0, p, 1 - p),
+        "_sf": lambda _self, k, p: _binom_above(k, 1.0, p, 1 - p)},
     "geom": {"_entropy": _geom_entropy},
     "skellam": {"_logpmf": _skellam_logpmf},
     "zipf": {"_sf": _zipf_sf, "_entropy": _zipf_entropy},
     "zipfian": {"_logpmf": _zipfian_logpmf, "_pmf": _from_logarithm, "_cdf": _zipfian_cdf,
                 "_sf": _zipfian_sf, "_munp": _zipfian_munp, "_stats": nothing_stated},
-    "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
-               "_stats": _nbinom_stats},
+    "nbinom": {
+        "_pmf": _from_logarithm,
+        "_cdf": lambda _self, k, n, p: special.betainc(n, np.floor(k) + 1, p),
+        "_sf": lambda _self, k, n, p: special.betaincc(n, np.floor(k) + 1, p),
+        "_stats": lambda _self, n, p: (
+            n * (1 - p) / p, n * (1 - p) / p**2, (2 - p) / np.sqrt(n * (1 - p)),
+            6 / n + p**2 / (n * (1 - p)))},
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 COUNT_SLOPES: Final[dict[str, dict[str, Callable[..., Any]]]] = {

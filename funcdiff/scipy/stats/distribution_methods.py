@@ -132,6 +132,18 @@ def shape_slope(
     return None if found is None else np.where(_is_inside(distribution, xs), found, 0.0)
 
 
+def _along_shapes(p: Method, name: str, xs: Sequence[Any], ts: Tangents, share: Any) -> Any:
+    """Return the derivative of F or 1 - F along shape parameters, where `share` is its value.
+
+    Of a share above a half, which cancels, it is minus that of the other one, if SciPy has both.
+    """
+    found = shape_slope(p.distribution, name, xs, ts)
+    other = "_sf" if name == "_cdf" else "_cdf"
+    if found is None or not (has_own(p.distribution, name) and has_own(p.distribution, other)):
+        return found
+    return np.where(share > 0.5, -shape_slope(p.distribution, other, xs, ts), found)
+
+
 def _is_inside(distribution: str, xs: Sequence[Any]) -> Any:
     return evaluate(distribution, "_support_mask", *xs) & np.isfinite(xs[0])
 
@@ -153,14 +165,14 @@ def _of_density(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     return np.where(_is_inside(p.distribution, xs), found, 0.0)
 
 
-def _of_probability(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
+def _of_probability(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward F, or 1 - F."""
     sign = 1 if p.method == "cdf" else -1
     own = None
     if ts[0] is not None:
         height = density(p.distribution, "pdf", xs)
         own = np.where(_is_inside(p.distribution, xs), sign * height, 0.0) * ts[0]
-    return sum_tangents([own, shape_slope(p.distribution, f"_{p.method}", xs, ts)])
+    return sum_tangents([own, _along_shapes(p, f"_{p.method}", xs, ts, y)])
 
 
 def _of_logarithm(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
@@ -185,9 +197,11 @@ def _of_quantile(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     height: Any = np.where(_is_inside(p.distribution, at), density(p.distribution, "pdf", at), 0.0)
     steep = sign / height
     own = None if ts[0] is None else steep * ts[0]
-    found = shape_slope(p.distribution, name, at, ts)
+    found = _along_shapes(p, name, at, ts, xs[0])
     if found is not None:
-        found = found * np.where(height == 0, 0.0, -steep)
+        # of an end the method adds the slope
+        moves = evaluate(p.distribution, "_open_support_mask", *at) & (height != 0)
+        found = np.where(moves, found, 0.0) * np.where(moves, -steep, 0.0)
     return sum_tangents([own, found])
 
 
@@ -199,7 +213,7 @@ def _of_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
 def _of_log_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     if has_own(p.distribution, name := f"_{p.method}") and is_program(p.distribution, name, xs):
         return shape_slope(p.distribution, name, xs, ts, y)
-    found = shape_slope(p.distribution, name.replace("log", ""), xs, ts)
+    found = _along_shapes(p, name.replace("log", ""), xs, ts, np.exp(y))
     return None if found is None else np.where(y == -np.inf, 0.0, np.exp(-y)) * found
 
 

@@ -102,6 +102,11 @@ def _quantile(name: str) -> Callable[..., Any]:
     def compute(self: Any, q: Any, *args: Any, **kwds: Any) -> Any:
         shapes, loc, scale = self._parameters(args, kwds)
         standard = method(self._key, name, q, *shapes)
+        if isinstance(self, Continuous) and has_own(self._key, "_get_support"):
+            for end in self._get_support(*shapes):  # a quantile moves with it
+                finite = np.where(np.isfinite(end), end, 0.0)
+                moved = np.where(standard == end, finite - stop_gradient(finite), 0.0)
+                standard = standard + moved
         return np.where((scale > 0) & (loc == loc), standard * scale + loc, self.badvalue)
 
     compute.__name__ = compute.__qualname__ = name

@@ -37,7 +37,8 @@ from funcdiff.transforms.jvp import push
 
 _FLOAT: Final = np.dtype(FLOAT)
 _OF_SHAPES: Final = ("_stats", "_moment", "_munp", "_entropy")
-_DENSITIES: Final = ("_pdf", "_logpdf", "_pmf", "_logpmf", "_support_mask")
+_DENSITIES: Final = ("_pdf", "_logpdf", "_pmf", "_logpmf")
+_MASKS: Final = ("_support_mask", "_open_support_mask")
 
 
 class Table(Params):
@@ -132,9 +133,9 @@ def _program(
             if name not in formulas.get(distribution, {}):
                 y = _without_slopes_at_equalities(y, xs, builder, has_value=name not in _OF_SHAPES)
             shape = np.broadcast_shapes(*(t.shape for t in types))
-            dtype = np.dtype(bool) if name == "_support_mask" else _FLOAT
+            dtype = np.dtype(bool) if name in _MASKS else _FLOAT
             program = builder.program([fit(y, ArrayType(shape, dtype))])
-            if name == "_support_mask" or _is_differentiable(program, len(types)):
+            if name in _MASKS or _is_differentiable(program, len(types)):
                 return program, tuple(builder.captures)
     return None
 
@@ -181,7 +182,7 @@ def _ways(distribution: str, name: str, order: int) -> Iterator[Callable[..., An
     elif name == "_moment":
         yield partial(raw_moment, distribution, order)
         yield partial(integrate_moment, distribution, order)
-    elif has_own(distribution, name) or name in _DENSITIES:
+    elif has_own(distribution, name) or name in _DENSITIES + _MASKS:
         yield leaf(distribution, name)
     if name == "_entropy":
         yield entropy_integral(distribution)

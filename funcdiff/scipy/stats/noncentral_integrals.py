@@ -25,18 +25,6 @@ def _student(orders: tuple[int, ...], df: Any, nc: Any, t: Any) -> Any:
     return noncentral_t(orders, *map(array, np.broadcast_arrays(df, nc, t)))
 
 
-def _nct_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _student((0, 0, 0), df, nc, x)
-
-
-def _nct_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _student((0, 0, 0), df, -nc, -x)
-
-
-def _nct_pdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return _student((0, 0, 1), df, nc, x)
-
-
 def _nct_munp(_self: Any, n: int, df: Any, nc: Any) -> Any:
     """E[(Z + δ)ⁿ]·(ν/2)ⁿᐟ²·Γ((ν-n)/2)/Γ(ν/2), which exists for n < ν.
 
@@ -64,10 +52,6 @@ def _ncx2_logpdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
     return noncentral_chi_square_log_density((0, 0, 0), *operands) - np.log(2)
 
 
-def _ncx2_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
-    return special.chndtr(x, df, nc)
-
-
 def _ncf_pdf(_self: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> Any:
     odds = dfn * x / dfd
     operands = map(array, np.broadcast_arrays(dfn / 2, nc / 2, odds, dfd / 2))
@@ -90,15 +74,17 @@ def _ncf_munp(_self: Any, n: int, dfn: Any, dfd: Any, nc: Any) -> Any:
     return np.where(finite, 1.0, np.nan) * above / below * (dfd / dfn) ** n
 
 
-def _log_of_pdf(self: Any, x: Any, *shapes: Any) -> Any:
-    return np.log(self._pdf(x, *shapes))
-
-
 NONCENTRAL: Final[dict[str, dict[str, Callable[..., Any]]]] = {
-    "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
-            "_stats": nothing_stated},
-    "ncx2": {"_logpdf": _ncx2_logpdf, "_pdf": _ncx2_pdf, "_cdf": _ncx2_cdf},
-    "ncf": {"_pdf": _ncf_pdf, "_logpdf": _log_of_pdf, "_munp": _ncf_munp,
-            "_stats": nothing_stated},
+    "nct": {
+        "_pdf": lambda _self, x, df, nc: _student((0, 0, 1), df, nc, x),
+        "_cdf": lambda _self, x, df, nc: _student((0, 0, 0), df, nc, x),
+        "_sf": lambda _self, x, df, nc: _student((0, 0, 0), df, -nc, -x),
+        "_munp": _nct_munp, "_stats": nothing_stated},
+    "ncx2": {
+        "_logpdf": _ncx2_logpdf, "_pdf": _ncx2_pdf,
+        "_cdf": lambda _self, x, df, nc: special.chndtr(x, df, nc)},
+    "ncf": {
+        "_pdf": _ncf_pdf, "_munp": _ncf_munp, "_stats": nothing_stated,
+        "_logpdf": lambda self, *xs: np.log(self._pdf(*xs))},
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""

@@ -16,7 +16,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.late import scipy_function
-from funcdiff.scipy.primitives.numerics.derivative_integrals import Order, in_blocks
+from funcdiff.scipy.primitives.numerics.derivative_integrals import (
+    Order,
+    digamma_gap,
+    exp_excess,
+    in_blocks,
+    stirling_scale,
+)
 
 _COUNT: Final = 192
 """How many intervals the trapezoidal rule has."""
@@ -64,7 +70,7 @@ def _mean(by_df: int, power: int, n: int, df: Any, nc: Any, t: Any) -> Any:
     Of n = 0 it is that of one tail.  Where the factor is nearly linear in s² over the whole bulk of
     the density, its tangent at a point is subtracted: the derivatives of its mean by ν are zero.
     """
-    middle = -_digamma_gap(0, df / 2) / 2  # the mean of w
+    middle = -digamma_gap(0, df / 2) / 2  # the mean of w
     z = t * np.exp(middle) - nc
     smooth = (t * (1 + np.abs(z)) < np.sqrt(2 * df)) & (by_df > 0)
     edge = np.sqrt(np.maximum(1 / df, 1))
@@ -74,14 +80,14 @@ def _mean(by_df: int, power: int, n: int, df: Any, nc: Any, t: Any) -> Any:
     def logarithm(w: Any) -> Any:
         values = factor.logarithm(w)
         values = np.where(smooth, np.maximum(values, factor.logarithm(middle)), values)
-        return values - df * _excess(w)
+        return values - df * exp_excess(w)
 
     center = factor.center(df)
     change = t * np.exp(center)
     slope = change * (1 + np.abs(change - nc))
     w, weights = _points(logarithm, center, 1 / (np.sqrt(2 * np.maximum(df, 1)) + slope))
-    excess = _excess(w)
-    density = np.exp(_scale(df / 2) - df * excess)
+    excess = exp_excess(w)
+    density = 2 * np.exp(stirling_scale(df / 2) - df * excess)
     values = factor.at(np.exp(w))
     if by_df:
         if smooth.any():
@@ -194,56 +200,14 @@ def _hazard(z: Any) -> Any:
     return math.sqrt(2 / math.pi) / scipy_function("erfcx")(z / math.sqrt(2))
 
 
-# ---- the density of w = ln s ---------------------------------------------------------------------
-
-
-def _excess(w: Any) -> Any:
-    """Return (e²ʷ - 1 - 2w)/2: the density is exp(-ν times it), up to a factor."""
-    near = np.abs(w) < 0.5
-    x = 2 * np.where(near, w, 0)
-    series: Any = 0.0
-    for k in range(18, 1, -1):
-        series = series * x + 1 / math.factorial(k)
-    return np.where(near, series * x * x, np.expm1(2 * w) - 2 * w) / 2
+# ---- the density of w = ln s, which is exp(-ν·(e²ʷ - 1 - 2w)/2), up to a factor ------------------
 
 
 def _bell(n: int, a: Any, excess: Any) -> Any:
     """Return the n-th derivative of the density by ν = 2a, divided by it: Bell's polynomial."""
-    slopes = [_digamma_gap(k, a) / 2 ** (k + 1) for k in range(n)]
+    slopes = [digamma_gap(k, a) / 2 ** (k + 1) for k in range(n)]
     slopes[0] = slopes[0] - excess
     found: list[Any] = [1.0]
     for m in range(n):
         found.append(sum(math.comb(m, k) * found[m - k] * slopes[k] for k in range(m + 1)))
     return found[n]
-
-
-def _scale(a: Any) -> Any:
-    """Return the logarithm of 2·aᵃe⁻ᵃ/Γ(a), for large a by DLMF 5.11.1."""
-    far = a > 8
-    small, large = np.where(far, 8, a), np.where(far, a, 8)
-    series = np.log(2 * large / math.pi) / 2
-    for k, number in enumerate(_bernoulli(), 1):
-        series = series - number / (2 * k * (2 * k - 1)) * large ** (1.0 - 2 * k)
-    near = np.log(2) + small * np.log(small) - small - scipy_function("gammaln")(small)
-    return np.where(far, series, near)
-
-
-def _digamma_gap(n: int, a: Any) -> Any:
-    """Return the n-th derivative of ln a - ψ(a), for large a by DLMF 5.11.2."""
-    far = a > 8 + n
-    small, large = np.where(far, 8 + n, a), np.where(far, a, 8 + n)
-    series = math.factorial(n) / 2 * large ** (-1.0 - n)
-    for k, number in enumerate(_bernoulli(), 1):
-        rising = math.prod(range(2 * k, 2 * k + n))
-        series = series + number / (2 * k) * rising * large ** (-2.0 * k - n)
-    if n:
-        zeta = math.factorial(n) * scipy_function("zeta")(n + 1, small)
-        near = zeta - math.factorial(n - 1) / small**n
-    else:
-        near = np.log(small) - scipy_function("psi")(small)
-    return (-1) ** n * np.where(far, series, near)
-
-
-def _bernoulli() -> Any:
-    """Return Bernoulli's numbers B₂, B₄, ..., B₂₀."""
-    return scipy_function("bernoulli")(20)[2::2]

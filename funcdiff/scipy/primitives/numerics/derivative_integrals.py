@@ -18,7 +18,6 @@ from funcdiff.core.late import scipy_function
 
 Order: TypeAlias = tuple[int, ...]
 
-_STEP: Final = 1 / 16
 _BLOCK: Final = 1 << 13
 """How many values of an integrand are computed at once: what fits the cache."""
 _DIGITS: Final = 38.0
@@ -29,17 +28,9 @@ _NARROWEST: Final = 1e-3
 
 
 @cache
-def _of_half_line() -> tuple[Any, Any]:
-    """Return points and weights of the trapezoidal rule in u, where v = exp(u - exp(-u))."""
-    grid = np.arange(-3.6, 4.4, _STEP)
-    points = np.exp(grid - np.exp(-grid))
-    return points, _STEP * points * (1 + np.exp(-grid))
-
-
-@cache
-def _of_unit_interval() -> tuple[Any, Any]:
+def _of_unit_interval(count: int = 32) -> tuple[Any, Any]:
     """Return points and weights of the rule of Gauss and Legendre."""
-    points, weights = np.polynomial.legendre.leggauss(32)
+    points, weights = np.polynomial.legendre.leggauss(count)
     return (points + 1) / 2, weights / 2
 
 
@@ -59,10 +50,20 @@ def over_unit_interval(integrand: Callable[[Any], Any], shape: tuple[int, ...]) 
     return _weighted_sum(integrand, *_of_unit_interval(), shape)
 
 
-def over_half_line(integrand: Callable[[Any], Any], slope: Any, curvature: Any) -> Any:
-    """Return ∫₀^∞ f(v) dv for f decaying like exp(-slope·v - curvature·v²/2), or faster."""
-    width = np.asarray(2 / (slope + np.sqrt(slope * slope + 2 * curvature)))
-    return width * _weighted_sum(lambda v: integrand(width * v), *_of_half_line(), width.shape)
+def over_decline(
+    integrand: Callable[[Any], Any], decline: Callable[[Any], tuple[Any, Any]], start: Any
+) -> Any:
+    """Return ∫₀^∞ f(v) dv for f of the size of exp(-g(v)), where g is convex and g(0) = 0.
+
+    `decline` gives g and its slope.  The end, where g is `_DIGITS`, is found by Newton's iteration
+    from a point beyond it, which it does not pass.
+    """
+    end = start
+    for _ in range(12):
+        value, slope = decline(end)
+        end = end - (value - _DIGITS) / slope
+    rule = _of_unit_interval(80)
+    return end * _weighted_sum(lambda part: integrand(end * part), *rule, end.shape)
 
 
 def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
@@ -71,7 +72,104 @@ def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
     return np.concatenate([compute(*(x[k : k + count] for x in xs)) for k in starts], axis=-1)
 
 
-# ---- logarithmic moments of the gamma and beta distributions -------------------------------------
+# ---- Stirling's series, and what is left of functions without their tangents ---------------------
+
+
+def exp_excess(w: Any) -> Any:
+    """Return (e²ʷ - 1 - 2w)/2."""
+    near = np.abs(w) < 0.5
+    x = 2 * np.where(near, w, 0)
+    series: Any = 0.0
+    for k in range(18, 1, -1):
+        series = series * x + 1 / math.factorial(k)
+    return np.where(near, series * x * x, np.expm1(2 * w) - 2 * w) / 2
+
+
+def log1p_rest(s: Any, logarithm: Any) -> Any:
+    """Return ln(1 + s) - s, with ln(1 + s) given: near 0 by ln(1 + s) = 2·artanh(s/(2 + s))."""
+    near = np.abs(s) < 0.25
+    small = np.where(near, s, 0.0)
+    r = small / (2 + small)
+    square, total = r * r, 0.0
+    for k in range(7, -1, -1):
+        total = total * square + 2 / (2 * k + 3)
+    return np.where(near, r * (square * total - small), logarithm - s)
+
+
+def stirling_scale(a: Any) -> Any:
+    """Return the logarithm of aᵃe⁻ᵃ/Γ(a), for large a by DLMF 5.11.1."""
+    far = a > 8
+    small, large = np.where(far, 8, a), np.where(far, a, 8)
+    series = np.log(large / (2 * math.pi)) / 2
+    for k, number in enumerate(_bernoulli(), 1):
+        series = series - number / (2 * k * (2 * k - 1)) * large ** (1.0 - 2 * k)
+    near = scipy_function("xlogy")(small, small) - small - scipy_function("gammaln")(small)
+    return np.where(far, series, near)
+
+
+def digamma_gap(n: int, a: Any) -> Any:
+    """Return the n-th derivative of ln a - ψ(a), for large a by DLMF 5.11.2."""
+    far = a > 8 + n
+    small, large = np.where(far, 8 + n, a), np.where(far, a, 8 + n)
+    series = math.factorial(n) / 2 * large ** (-1.0 - n)
+    for k, number in enumerate(_bernoulli(), 1):
+        rising = math.prod(range(2 * k, 2 * k + n))
+        series = series + number / (2 * k) * rising * large ** (-2.0 * k - n)
+    if n:
+        zeta = math.factorial(n) * scipy_function("zeta")(n + 1, small)
+        near = zeta - math.factorial(n - 1) / small**n
+    else:
+        near = np.log(small) - scipy_function("psi")(small)
+    return (-1) ** n * np.where(far, series, near)
+
+
+def digamma_fall(n: int, a: Any, step: Any) -> Any:
+    """Return the n-th derivative by a of ln a - ψ(a) minus that at a + step.
+
+    Each term of the asymptotic series is subtracted in closed form, and where the step is short
+    there is Taylor's series about the middle.
+    """
+    total = a + step
+    far = (a > 8 + n) & (total > 8 + n)
+    start = np.where(far, a, 8 + n)
+    ratio = np.log1p(np.where(far, -step / np.where(far, total, 1), 0))
+    series = -math.factorial(n) / 2 * start ** (-1.0 - n) * np.expm1((1 + n) * ratio)
+    for k, number in enumerate(_bernoulli(), 1):
+        rising, power = math.prod(range(2 * k, 2 * k + n)), 2.0 * k + n
+        series = series - number / (2 * k) * rising * start**-power * np.expm1(power * ratio)
+    short = ~far & (np.abs(step) < 1e-2 * a)
+    middle, way = np.where(short, a + step / 2, 1), np.where(short, step, 0)
+    near = digamma_gap(n + 5, middle) / 1920
+    for k, factor in ((3, 24), (1, 1)):
+        near = near * way * way + digamma_gap(n + k, middle) / factor
+    found = np.where(short, -way * near, digamma_gap(n, a) - digamma_gap(n, total))
+    return np.where(far, (-1) ** n * series, found)
+
+
+def _bernoulli() -> Any:
+    """Return Bernoulli's numbers B₂, B₄, ..., B₂₀."""
+    return scipy_function("bernoulli")(20)[2::2]
+
+
+# ---- densities of the gamma and F distributions, and moments of their scores ---------------------
+
+
+def gamma_kernel(order: Order, a: Any, x: Any) -> Any:
+    """Return xᵃ⁻ᵏe⁻ˣ/Γ(a), which is the density for k = 1, and 0 where x is 0 or infinite."""
+    inside = (x > 0) & np.isfinite(x)
+    z = np.where(inside, x, a)
+    exponent = a * log1p_rest((z - a) / a, np.log(z) - np.log(a)) + stirling_scale(a)
+    return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0 * a)
+
+
+def _quadratic_end(slope: Any, curvature: Any, sign: Any = -1) -> Any:
+    """Return a point beyond the end of a decline with a slope and a curvature at 0.
+
+    The curvature grows, or where the sign is negative it falls, at most as e⁻ᵛ.
+    """
+    bound = np.sqrt(2 * _DIGITS / curvature)
+    bound = np.where(sign > 0, bound, np.where(2 * bound < 1, 2 * bound, np.inf))
+    return np.minimum(bound, _DIGITS / slope)
 
 
 def gamma_moment(order: Order, a: Any, x: Any) -> Any:
@@ -85,41 +183,76 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     sign = np.where(x < a, -1.0, 1.0)
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, 1.0)
-    digamma = scipy_function("psi")(a)
+    s, slope = (z - a) / a, np.abs(a - z)
+    middle = log1p_rest(s, np.log(z) - np.log(a)) + s + digamma_gap(0, a)
+
+    def decline(v: Any) -> tuple[Any, Any]:
+        return slope * v + 2 * z * exp_excess(sign * v / 2), slope + z * np.abs(np.expm1(sign * v))
 
     def integrand(v: Any) -> Any:
-        away = sign * v
-        return np.exp(a * away - z * np.expm1(away)) * (np.log(z) + away - digamma) ** k
+        return np.exp(-decline(v)[0]) * (sign * v + middle) ** k
 
-    density = np.exp(a * np.log(z) - z - scipy_function("gammaln")(a))
-    tail = density * over_half_line(integrand, np.abs(a - z), z)
+    start = np.minimum(_quadratic_end(slope, z, sign), (_DIGITS + z) / a)
+    tail = gamma_kernel((0,), a, z) * over_decline(integrand, decline, start)
     return np.where(inside, -sign * tail, 0.0 * (a - a))
 
 
-def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
-    """Return Mⱼₖ(a, b, x), the part of a moment Lʲ Rᵏ on one side of x, as in `gamma_moment`.
+def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
+    """Return the density of F in ln x, of 2a and 2b degrees of freedom, divided by xᵏ.
 
-    Here L = ln t - ψ(a) + ψ(a + b), and R = ln(1 - t) - ψ(b) + ψ(a + b).  The integral is taken
-    over the logarithm of the odds t/(1 - t), where it is log-concave.
+    The two factors z and 1 - z of z = ax/(b + ax) are taken as quotients to their means.
     """
-    j, k = order
-    sign = np.where(x * (a + b) < a, -1.0, 1.0)
-    inside = (x > 0) & (x < 1)
-    z = np.where(inside, x, 0.5)
-    psi = scipy_function("psi")
-    left = np.log(z) - psi(a) + psi(a + b)
-    right = np.log1p(-z) - psi(b) + psi(a + b)
+    inside = (x > 0) & (x < np.inf)
+    z = np.where(inside, x, 1.0)
+    total = b + a * z
+    whole = np.log((a + b) / total)
+    left = log1p_rest(b * (z - 1) / total, whole + np.log(z))
+    right = log1p_rest(-a * (z - 1) / total, whole)
+    scale = stirling_scale(a) + stirling_scale(b) - stirling_scale(a + b)
+    density = np.exp(scale + a * left + b * right - order[0] * np.log(z))
+    return np.where(inside, density, 0 * (a - b))
+
+
+def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
+    """Return Mⱼₖᵢ(a, b, x), the part of a moment LʲRᵏdⁱ of F on one side of x, with a sign.
+
+    L and R are the slopes of the logarithm of the density by a and by b, with 2a and 2b degrees of
+    freedom: ln w - w + 1 + ln a - ψ(a) - ln(a + b) + ψ(a + b), where w is the quotient of
+    z = ax/(b + ax) to its mean, and for R that of 1 - z.  Neither loses digits where parameters
+    are large, since d = 1 - w does not.  The part is taken from 0, above 1 of 1/x.
+    """
+    j, k, i = order
+    below = x < 1
+    inside = (x > 0) & (x < np.inf)
+    z = np.where(inside, np.where(below, x, 1 / np.where(below, 1.0, x)), 0.5)
+    a, b = np.where(below, a, b), np.where(below, b, a)
+    total, mean = b + a * z, a + b
+    share, whole = a * z / total, np.log(mean / total)
+    left, right = digamma_fall(0, a, b), digamma_fall(0, b, a)
+    slope, curvature = a * b * (1 - z) / total, mean * share * b / total
+    low = share < 0.5
+    part, sign, rate = np.where(low, share, b / total), np.where(low, -1, 1), np.where(low, a, -b)
+
+    def decline(v: Any) -> tuple[Any, Any]:
+        grown = part * np.expm1(sign * v)
+        growing = sign * mean * (grown + part) / (1 + grown)
+        return rate * v + mean * np.log1p(grown), rate + growing
 
     def integrand(v: Any) -> Any:
-        away = sign * v
-        growth = np.log1p(z * np.expm1(away))
-        density = np.exp(a * away - (a + b) * growth)
-        return density * (left + away - growth) ** j * (right - growth) ** k
+        fall = np.log1p(part * np.expm1(sign * v))
+        values = np.exp(-rate * v - mean * fall)
+        t = z * np.exp(-v)
+        gap = (1 - t) / (b + a * t)
+        over = np.where(low, v, 0)
+        rest = log1p_rest(-b * gap, whole + np.log(z) - over - fall) + left
+        other = log1p_rest(a * gap, whole + v - over - fall) + right
+        values = values * np.where(below, rest, other) ** j * np.where(below, other, rest) ** k
+        return values * np.where(below, b * gap, -a * gap) ** i if i else values
 
-    scale = np.exp(a * np.log(z) + b * np.log1p(-z) - scipy_function("betaln")(a, b))
-    slope = np.abs(a - (a + b) * z)
-    tail = scale * over_half_line(integrand, slope, (a + b) * z * (1 - z))
-    return np.where(inside, -sign * tail, 0.0 * (a - b))
+    ends = _quadratic_end(slope, curvature), (_DIGITS - mean * np.log(b / total)) / a
+    tail = over_decline(integrand, decline, np.minimum(*ends))
+    tail = np.where(below, 1, -1) * beta_kernel((0,), a, b, z) * tail
+    return np.where(inside, tail, 0 * (a - b))
 
 
 # ---- symmetric elliptic integrals ----------------------------------------------------------------

@@ -1,11 +1,14 @@
 """The incomplete gamma and beta functions, in their parameters, too.
 
-In `x` the derivative is the density.  In the parameters it has no closed form; it is a
-logarithmic moment of the distribution on one side of `x`, which is integrated numerically (see
-`quadrature`), to about twelve digits.  First moments of a whole distribution vanish, and all
-others cancel in what derivatives are made of, so that it may be the side of the smaller tail.  A
-first step to larger parameters (DLMF 8.8.5 and 8.17.20 with 8.17.21) leaves an elementary term and
-a moment in which small parameters cancel nothing.
+In `x` the derivative is the density.  In the parameters it has no closed form; it is a moment of
+the scores, the slopes of the logarithm of the density, on one side of `x`, which is integrated
+numerically (see `quadrature`), to about twelve digits.  First moments of a whole distribution
+vanish, and all others cancel in what derivatives are made of, so that it may be the side of the
+smaller tail.  Where a parameter is small, a first step to a larger one (DLMF 8.8.5 and 8.17.20)
+leaves an elementary term and a moment in which it cancels nothing.
+
+The beta distribution is taken as that of a quotient x = bz/(a(1 - z)), whose mean does not move
+with the parameters: of Fisher's F and Student's t nothing is left but small differences.
 """
 
 from __future__ import annotations
@@ -14,17 +17,34 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.scipy.primitives.numerics.derivative_integrals import beta_moment, gamma_moment
+from funcdiff.scipy.primitives.numerics import derivative_integrals as integrals
 from funcdiff.scipy.primitives.special.family import Op, by_order, with_complement
-from funcdiff.scipy.primitives.special.gamma import betaln, gammaln, polygamma, psi
+from funcdiff.scipy.primitives.special.gamma import (
+    betaln,
+    digamma_falls,
+    digamma_gaps,
+    gammaln,
+    polygamma,
+    psi,
+    psi_rest,
+)
 from funcdiff.scipy.primitives.special.inverse import inverse
-
-
-def _trigamma(x: Any) -> Any:
-    return polygamma(np.ones_like(x), x)
-
+from funcdiff.scipy.primitives.special.losses import log_ratio
 
 # ---- the gamma distribution ----------------------------------------------------------------------
+
+
+def _gamma_score(a: Any, x: Any) -> Any:
+    """Return ln x - ψ(a), the slope of the logarithm of the density."""
+    return log_ratio(x, a) + digamma_gaps((0,), a)
+
+
+gamma_kernel: Op = by_order(
+    "gamma_kernel",
+    integrals.gamma_kernel,
+    lambda orders, a, x: gamma_kernel(orders, a, x) * _gamma_score(a, _positive(x)[1]),
+    lambda orders, a, x: gamma_kernel((orders[0] + 1,), a, x) * (a - orders[0] - _positive(x)[1]),
+)
 
 
 def gamma_density(a: Any, x: Any) -> Any:
@@ -32,11 +52,7 @@ def gamma_density(a: Any, x: Any) -> Any:
     inside, z = _positive(x)
     infinite = x == np.inf
     power = np.where(infinite, 0, x) ** (a - 1) * np.exp(-gammaln(a) - np.where(infinite, 0, x))
-    return np.where(inside, _gamma_kernel(a - 1, z, gammaln(a)), np.where(infinite, 0, power))
-
-
-def _gamma_kernel(n: Any, x: Any, logarithm: Any) -> Any:
-    return np.exp(n * np.log(x) - x - logarithm)
+    return np.where(inside, gamma_kernel((1,), a, z), np.where(infinite, 0, power))
 
 
 def _positive(x: Any) -> tuple[Any, Any]:
@@ -48,26 +64,22 @@ def _gamma_moment_shape(orders: tuple[int, ...], a: Any, x: Any) -> Any:
     """∂Mₖ/∂a = Mₖ₊₁ - k·ψ'(a)·Mₖ₋₁: of (ln t - ψ(a))ᵏ·tᵃ⁻¹e⁻ᵗ/Γ(a) under the integral."""
     (k,) = orders
     slope = gamma_moments((k + 1,), a, x)
-    return slope - k * _trigamma(a) * gamma_moments((k - 1,), a, x) if k else slope
-
-
-def _gamma_moment_limit(orders: tuple[int, ...], a: Any, x: Any) -> Any:
-    """∂Mₖ/∂x, the integrand."""
-    (k,) = orders
-    inside, z = _positive(x)
-    return np.where(inside, (np.log(z) - psi(a)) ** k, 0**k) * gamma_density(a, x)
+    return slope - k * polygamma(np.ones_like(a), a) * gamma_moments((k - 1,), a, x) if k else slope
 
 
 gamma_moments: Op = by_order(
-    "gamma_moments", gamma_moment, _gamma_moment_shape, _gamma_moment_limit
+    "gamma_moments",
+    integrals.gamma_moment,
+    _gamma_moment_shape,
+    lambda orders, a, x: _gamma_score(a, _positive(x)[1]) ** orders[0] * gamma_density(a, x),
 )
 
 
 def gammainc_shape(a: Any, x: Any) -> Any:
     """∂P/∂a, from P(a, x) = P(a+1, x) + xᵃe⁻ˣ/Γ(a+1)."""
-    inside, z = _positive(x)
-    term = _gamma_kernel(a, z, gammaln(a + 1)) * (np.log(z) - psi(a + 1))
-    return np.where(inside, term, 0) + gamma_moments((1,), a + 1, x)
+    z = _positive(x)[1]
+    term = gamma_kernel((1,), a + 1, x) * _gamma_score(a + 1, z)
+    return term + gamma_moments((1,), a + 1, x)
 
 
 _GAMMA: Final = (lambda a, x, y: gammainc_shape(a, x), lambda a, x, y: gamma_density(a, x))
@@ -78,82 +90,121 @@ gammainccinv: Op = inverse("gammainccinv", 1, *_GAMMA, sign=-1)
 # ---- the beta distribution -----------------------------------------------------------------------
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    """xᵃ⁻¹(1-x)ᵇ⁻¹/B(a, b), DLMF 8.17.1; at x = 0 and 1 by powers."""
-    inside, z = _within(x)
-    at_ends = x ** (a - 1) * (1 - x) ** (b - 1) * np.exp(-betaln(a, b))
-    return np.where(inside, _beta_kernel(a - 1, b - 1, z, -betaln(a, b)), at_ends)
+def quotient_scores(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Return 1 - w and the slopes by a and by b of the log density of F, as in `beta_moment`."""
+    whole = a + b
+    total = b + a * x
+    gap = (1 - x) / total
+    left = integrals.log1p_rest(-b * gap, np.log(whole * x / total))
+    right = integrals.log1p_rest(a * gap, np.log(whole / total))
+    return b * gap, left + psi_rest(a, b), right + psi_rest(b, a)
 
 
-def _beta_kernel(m: Any, n: Any, x: Any, logarithm: Any) -> Any:
-    return np.exp(m * np.log(x) + n * np.log1p(-x) + logarithm)
+def _in_kernel(place: int) -> Op:
+    """Return ∂/∂a, ∂/∂b or ∂/∂x."""
+
+    def slope(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
+        fall, *scores = quotient_scores(a, b, _positive(x)[1])
+        if place < 2:
+            return beta_kernel(orders, a, b, x) * scores[place]
+        return beta_kernel((orders[0] + 1,), a, b, x) * (a * fall - orders[0])
+
+    return slope
 
 
-def _within(x: Any) -> tuple[Any, Any]:
-    inside = np.logical_and(x > 0, x < 1)
-    return inside, np.where(inside, x, 0.5)
+beta_kernel: Op = by_order("beta_kernel", integrals.beta_kernel, *map(_in_kernel, range(3)))
 
 
-def _beta_moment_first(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-    """∂Mⱼₖ/∂a = Mⱼ₊₁ₖ - j·(ψ'(a) - ψ'(a+b))·Mⱼ₋₁ₖ + k·ψ'(a+b)·Mⱼₖ₋₁."""
-    j, k = orders
-    slope: Any = beta_moments((j + 1, k), a, b, x)
-    common = _trigamma(a + b)
-    if j:
-        slope = slope - j * (_trigamma(a) - common) * beta_moments((j - 1, k), a, b, x)
-    return slope + k * common * beta_moments((j, k - 1), a, b, x) if k else slope
+def beta_density(a: Any, b: Any, p: Any, q: Any) -> Any:
+    """pᵃ⁻¹qᵇ⁻¹/B(a, b) for q = 1 - p, DLMF 8.17.1; at the ends by powers."""
+    edge = np.logical_not(np.logical_and(p > 0, q > 0))
+    at_ends = p ** (a - 1) * q ** (b - 1) * np.exp(-betaln(a, b))
+    p, q = np.where(edge, 0.5, p), np.where(edge, 0.5, q)
+    odds = b / (a * q)
+    return np.where(edge, at_ends, beta_kernel((1,), a, b, odds * p) * odds / q)
 
 
-def _beta_moment_second(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-    """∂Mⱼₖ/∂b = Mⱼₖ₊₁ - k·(ψ'(b) - ψ'(a+b))·Mⱼₖ₋₁ + j·ψ'(a+b)·Mⱼ₋₁ₖ."""
-    j, k = orders
-    slope: Any = beta_moments((j, k + 1), a, b, x)
-    common = _trigamma(a + b)
-    if k:
-        slope = slope - k * (_trigamma(b) - common) * beta_moments((j, k - 1), a, b, x)
-    return slope + j * common * beta_moments((j - 1, k), a, b, x) if j else slope
+def _beta_moment_slope(place: int) -> Op:
+    """Return ∂/∂a or ∂/∂b of LʲRᵏdⁱ and the density, under the integral.
+
+    For slopes S and T by parameters p and q it is ∂S/∂q = fₚ·f_q·d²/(a + b), less what ψ adds, and
+    ∂d/∂q = -f_q·d·(1 - d)/(a + b), where f is 1 for a and -a/b for b.
+    """
+
+    def slope(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
+        def moment(*steps: int) -> Any:
+            return beta_moments(tuple(map(sum, zip(orders, steps, strict=True))), a, b, x)
+
+        whole, factors = a + b, (1, -a / b)
+        by = factors[place] / whole
+        total = moment(1 - place, place, 0)
+        for k, parameter in enumerate((a, b)):
+            if count := orders[k]:
+                falls = digamma_falls((1,), parameter, (b, a)[k])
+                bend = falls if k == place else -digamma_gaps((1,), whole)
+                bent = by * factors[k] * moment(k - 1, -k, 2) + bend * moment(k - 1, -k, 0)
+                total = total + count * bent
+        count = orders[2]
+        return total + count * by * (moment(0, 0, 1) - moment(0, 0, 0)) if count else total
+
+    return slope
 
 
 def _beta_moment_limit(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-    """∂Mⱼₖ/∂x, the integrand."""
-    j, k = orders
-    inside, z = _within(x)
-    weight = (np.log(z) - psi(a) + psi(a + b)) ** j * (np.log1p(-z) - psi(b) + psi(a + b)) ** k
-    return np.where(inside, weight, 0 ** (j + k)) * _beta_density(a, b, x)
+    fall, left, right = quotient_scores(a, b, _positive(x)[1])
+    j, k, i = orders
+    return left**j * right**k * fall**i * beta_kernel((1,), a, b, x)
 
 
-beta_moments: Op = by_order(
-    "beta_moments", beta_moment, _beta_moment_first, _beta_moment_second, _beta_moment_limit
-)
+_SLOPES: Final = *map(_beta_moment_slope, range(2)), _beta_moment_limit
+beta_moments: Op = by_order("beta_moments", integrals.beta_moment, *_SLOPES)
 
 
-def betainc_first(a: Any, b: Any, x: Any) -> Any:
-    """∂I/∂a, from I(a, b) = I(a+1, b+1) + D·(b/(a+b) - x) with D = xᵃ(1-x)ᵇ/(a+b+1)/B(a+1, b+1)."""
-    inside, z = _within(x)
-    slope = np.log(z) + psi(a + b + 1) - psi(a + 1)
-    term = slope * (b / (a + b) - z) - b / ((a + b) * (a + b))
-    step = np.where(inside, _beta_step(a, b, z) * term, 0)
-    return step + beta_moments((1, 0), a + 1, b + 1, x)
+def quotient_slope(a: Any, b: Any, x: Any, *, fixed_odds: bool = False) -> Any:
+    """∂F/∂a, where F is the probability that a quotient with 2a and 2b degrees is less than x.
+
+    With `fixed_odds` ax/b is kept, not x.  By b it is minus that of b, a and 1/x, the probability
+    of a greater one.  A small parameter is raised by F(a, b) = F(a+1, b) + D/a or F(a, b+1) - D/b
+    on the side where it makes the density flat; D is the density in ln x, and ax/b stays.
+    """
+    inside, x = _positive(x)
+    below = x < 1
+    low, high = np.logical_and(below, a < 1), np.logical_and(np.logical_not(below), b < 1)
+    first, second = np.where(low, a + 1, a), np.where(high, b + 1, b)
+    at, z = x * (a / first), a * x / (b + a * x)
+    found = beta_moments((1, 0, 0), first, second, at * (second / b))
+    step = np.log(z) - psi(a + 1) + psi(a + b)
+    density = beta_kernel((0,), first, b, at)
+    other = density * quotient_scores(first, b, at)[1] / b
+    if fixed_odds:
+        found = found - density / first
+    else:
+        step = step + 1 - z * (a + b) / (a + 1)
+    step = np.where(low, beta_kernel((0,), a, b, x) * step / a, 0)
+    return np.where(inside, found + step - np.where(high, other, 0), 0)
 
 
-def betainc_second(a: Any, b: Any, x: Any) -> Any:
-    """∂I/∂b, from the same."""
-    inside, z = _within(x)
-    slope = np.log1p(-z) + psi(a + b + 1) - psi(b + 1)
-    term = slope * (b / (a + b) - z) + a / ((a + b) * (a + b))
-    step = np.where(inside, _beta_step(a, b, z) * term, 0)
-    return step + beta_moments((0, 1), a + 1, b + 1, x)
+def _to_quotient(a: Any, b: Any, p: Any) -> Any:
+    """Return bp/(a(1-p)), and 0 at both ends."""
+    inside = np.logical_and(p > 0, p < 1)
+    z = np.where(inside, p, 0.5)
+    return np.where(inside, z * b / ((1 - z) * a), 0)
 
 
-def _beta_step(a: Any, b: Any, x: Any) -> Any:
-    scale = gammaln(a + b + 1) - gammaln(a + 1) - gammaln(b + 1)
-    return _beta_kernel(a, b, x, scale)
+def betainc_first(a: Any, b: Any, p: Any) -> Any:
+    """∂I/∂a."""
+    return quotient_slope(a, b, _to_quotient(a, b, p), fixed_odds=True)
+
+
+def betainc_second(a: Any, b: Any, p: Any) -> Any:
+    """∂I/∂b."""
+    return -quotient_slope(b, a, 1 / _to_quotient(a, b, p), fixed_odds=True)
 
 
 _BETA: Final = (
     lambda a, b, x, y: betainc_first(a, b, x),
     lambda a, b, x, y: betainc_second(a, b, x),
-    lambda a, b, x, y: _beta_density(a, b, x),
+    lambda a, b, x, y: beta_density(a, b, x, 1 - x),
 )
 betainc, betaincc = with_complement("betainc", *_BETA)
 betaincinv: Op = inverse("betaincinv", 2, *_BETA)
