@@ -1,0 +1,210 @@
+"""Loops that search for a solution by comparing, as bisection does: found in their source.
+
+What a loop computes of itself and of what it leaves alone, by arithmetic, is its *state*.  In
+
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if middle**3 < a:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+`low`, `high` and `middle` are.  A condition *chooses* between states; it asks again of what it has
+chosen, and of `a`, which the state does not know.  So `a` reaches the result by the answers alone,
+and these have no derivative: that by `a` is lost, however close the result comes to the solution.
+In Newton's method, `a` is in each step; a maximum knows what it is compared with.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import cmath
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+NAMES: Final = frozenset({"np", "numpy", "math", "cmath", "scipy"}).union(
+    *map(dir, (np, np.linalg, np.fft, math, cmath))
+)
+"""Names under which packages have NumPy and `math`, and what is of these."""
+
+_MODULES: Final = frozenset({"np", "numpy", "math", "cmath", "scipy"})
+_KNOWN: Final = NAMES | frozenset(dir(builtins))
+_OTHER: Final = "()"
+"""What an expression reads that calls what nobody knows."""
+_ANSWER: Final = "<"
+"""What an expression reads that compares: no state, and nothing new to those who ask of it."""
+
+Slot = tuple[Any, Any]
+"""A list, or the attributes of a node, and where in it an expression stands."""
+
+
+class _Move(NamedTuple):
+    """An assignment in a loop: to what, from which names, and under which conditions."""
+
+    name: str
+    read: frozenset[str]
+    tests: tuple[Slot, ...] = ()
+
+
+def choices(
+    loop: ast.stmt, function: ast.AST
+) -> Iterator[tuple[Slot, frozenset[str], frozenset[str]]]:
+    """Yield the conditions of a loop in a function that choose, and have no derivative.
+
+    With each go the variables of the state that it chooses, and the others it is computed from.
+    """
+    moves = [*_moves([loop], ())]
+    if not any(move.tests for move in moves):
+        return
+    stored = _names(ast.walk(loop), ast.Store) - {move.name for move in moves}
+    moves += (_Move(name, frozenset({_OTHER})) for name in stored)
+    state = frozenset(move.name for move in moves)
+    changing = state | {_OTHER, _ANSWER}
+    while left := {m.name for m in moves if m.name in state and m.read & changing - state}:
+        state -= left
+    steps = [m for m in moves if m.name in state]
+    chosen = [m for m in steps if m.tests and m.read & state]
+    results = _reached(_results(loop, function) & state, moves) if chosen else frozenset()
+    known = state.union({_ANSWER}, *(m.read for m in steps))
+    for move in chosen:
+        for container, key in move.tests:
+            asked = _reached(_read(container[key]), moves)
+            if move.name in asked & results and not asked <= known:
+                yield (container, key), state & move.read | {move.name}, asked - known
+
+
+def _results(loop: ast.stmt, function: ast.AST) -> frozenset[str]:
+    """Return the variables that a function reads outside of a loop, or returns from it."""
+    within = [*ast.walk(loop)]
+    others = {id(node) for node in within}
+    returned = (x for node in within if isinstance(node, ast.Return) for x in ast.walk(node))
+    outside = (node for node in ast.walk(function) if id(node) not in others)
+    return _names(chain(outside, returned), ast.Load)
+
+
+def _names(nodes: Iterable[ast.AST], context: type) -> frozenset[str]:
+    """Return the variables that are read, or stored, at some nodes."""
+    found = (x for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, context))
+    return frozenset(x.id for x in found)
+
+
+def _reached(names: Iterable[str], moves: list[_Move]) -> frozenset[str]:
+    """Return all names from which those given are computed in a loop, and these."""
+    found, left = set(), [*names]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += (part for move in moves if move.name == name for part in move.read)
+    return frozenset(found)
+
+
+def _read(*values: ast.AST) -> frozenset[str]:
+    """Return the names that expressions read, but for functions that compute of nothing else."""
+    found, left = set(), [*values]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+            continue
+        if isinstance(node, ast.Call) and last_name(node.func) in _KNOWN:
+            left += [*node.args, *node.keywords, *ast.iter_child_nodes(node.func)]
+            continue
+        if isinstance(node, ast.Subscript):  # an index has no derivative
+            left.append(node.value)
+            continue
+        if isinstance(node, ast.Call | ast.Lambda | ast.comprehension | ast.NamedExpr):
+            found.add(_OTHER)
+        if isinstance(node, ast.Compare):
+            found.add(_ANSWER)
+        left += ast.iter_child_nodes(node)
+    return frozenset(found - _MODULES)
+
+
+def last_name(called: ast.expr) -> str:
+    """Return the name by which a function is called, without that of its object."""
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def _moves(statements: Iterable[ast.AST], tests: tuple[Slot, ...]) -> Iterator[_Move]:
+    """Yield the assignments of statements, and of those within, which stand under conditions."""
+    for node in statements:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _assigned(target, (vars(node), "value"), tests)
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign) and node.value:
+            old = [node.target] * isinstance(node, ast.AugAssign)
+            yield from _assigned(node.target, (vars(node), "value"), tests, *old)
+        elif isinstance(node, ast.For):
+            yield from _assigned(node.target, (vars(node), "iter"), tests)
+        elif isinstance(node, ast.Call) and last_name(node.func) == "copyto":
+            where = (_asked((vars(k), "value")) for k in node.keywords if k.arg == "where")
+            yield from _assigned(node.args[0], (node.args, 1), (*tests, *chain(*where)))
+        elif isinstance(node, ast.If):
+            inner = (*tests, *_asked((vars(node), "test")))
+            yield from _moves([*node.body, *node.orelse], inner)
+            continue
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield from _moves(ast.iter_child_nodes(node), tests)
+
+
+def _assigned(
+    target: ast.expr, slot: Slot, tests: tuple[Slot, ...], *also: ast.expr
+) -> Iterator[_Move]:
+    """Yield the assignments of an expression, of whose values a condition may choose one."""
+    value = slot[0][slot[1]]
+    if isinstance(value, ast.IfExp):
+        tests = (*tests, *_asked((vars(value), "test")))
+        for part in ("body", "orelse"):
+            yield from _assigned(target, (vars(value), part), tests, *also)
+    elif isinstance(value, ast.Call) and last_name(value.func) == "where" and len(value.args) == 3:
+        tests = (*tests, *_asked((value.args, 0)))
+        for k in (1, 2):
+            yield from _assigned(target, (value.args, k), tests, *also)
+    elif isinstance(target, ast.Tuple | ast.List):
+        parts = getattr(value, "elts", [])
+        for k, part in enumerate(target.elts):
+            if len(parts) == len(target.elts):
+                yield from _assigned(part, (parts, k), tests)
+            else:
+                yield from (_Move(name, _read(value) | {_OTHER}) for name in _read(part))
+    elif isinstance(target, ast.Subscript):
+        asked = _asked((vars(target), "slice"))
+        yield from _assigned(target.value, slot, (*tests, *asked), target.value)
+    elif isinstance(target, ast.Name):
+        yield _Move(target.id, _read(value, *also), tests)
+    else:
+        yield from (_Move(name, frozenset({_OTHER})) for name in _read(target))
+
+
+def _asked(slot: Slot) -> Iterator[Slot]:
+    """Yield where conditions in a condition stand that say which of two numbers is larger."""
+    node = slot[0][slot[1]]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from _asked((vars(node), "operand"))
+    elif isinstance(node, ast.BoolOp):
+        yield from chain.from_iterable(_asked((node.values, k)) for k in range(len(node.values)))
+    elif isinstance(node, ast.Call) and last_name(node.func) in ("any", "all") and node.args:
+        yield from _asked((node.args, 0))
+    elif not isinstance(node, _NO_ORDER) and not _is_equality(node):
+        yield slot
+
+
+def _is_equality(node: ast.expr) -> bool:
+    """Return whether that asks for one thing or value."""
+    if not isinstance(node, ast.Compare):
+        return isinstance(node, ast.Call) and last_name(node.func) in ("isnan", "isinf", "isfinite")
+    is_constant = isinstance(node.comparators[0], ast.Constant)
+    orders = (ast.Lt, ast.LtE, ast.Gt, ast.GtE) + (ast.Eq, ast.NotEq) * (not is_constant)
+    return not isinstance(node.ops[0], orders)
+
+
+_NO_ORDER: Final = (ast.Slice, ast.Tuple, ast.Constant)
