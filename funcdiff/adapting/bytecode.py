@@ -42,5 +42,6 @@ def rewritten_module(file: str, source: bytes) -> CodeType:
 @cache
 def _rewriter() -> bytes:
     """Return what tells rewriters apart: their source, and NumPy's names of types."""
-    sources = (Path(module.__file__).read_bytes() for module in (rewriting, searches))
+    files = map(str, (rewriting.__file__, searches.__file__))
+    sources = (Path(file).read_bytes() for file in files)
     return source_hash(b"".join(sources) + np.__version__.encode())

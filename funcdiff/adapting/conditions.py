@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def forgiveness() -> Callable[[], None]:
 # ---- solutions that are found by comparing, as by bisection --------------------------------------
 
 
-def choice(test: Any, chosen: tuple[str, ...], others: tuple[str, ...]) -> Any:
+def choice(test: Any, chosen: str, others: str) -> Any:
     """Return a condition by which a loop searches (see `searches`), and warn of what is lost.
 
     That is the derivative by those of the `others` that are more than numbers: they reach the
@@ -73,10 +73,9 @@ def choice(test: Any, chosen: tuple[str, ...], others: tuple[str, ...]) -> Any:
     if not isinstance(test, Tracer) or test.type.dtype != bool or not _has_derivative(test):
         return test
     frame = sys._getframe(1)
-    names = frame.f_globals | frame.f_locals
-    is_number = any(_is_continuous(names.get(name)) for name in chosen)  # and no place in a table
-    known = (isinstance(x, _PLAIN) and not isinstance(x, Tracer) for x in map(names.get, others))
-    if is_number and not all(known):
+    held = frame.f_globals | frame.f_locals
+    state, given = ([held.get(name) for name in names.split()] for names in (chosen, others))
+    if any(map(_is_continuous, state)) and not all(map(_is_plain, given)):
         warnings.warn_explicit(
             "A solution is found by comparing traced numbers here, as by bisection. Its "
             "derivative is not that of the solution: comparisons have none. Differentiate the "
@@ -89,29 +88,32 @@ def choice(test: Any, chosen: tuple[str, ...], others: tuple[str, ...]) -> Any:
     return test
 
 
-_PLAIN: Final = (int, float, complex, np.ndarray, np.generic)
+def _is_plain(x: Any) -> bool:
+    """Return whether that is a number or an array, and not a traced one."""
+    kinds = (int, float, complex, np.ndarray, np.generic)
+    return isinstance(x, kinds) and not isinstance(x, Tracer)
 
 
 def _is_continuous(x: Any) -> bool:
-    """Return whether that is a number or an array of which derivatives are asked, or could be."""
+    """Return whether that is a number or an array of real or complex numbers, and no index."""
     dtype = getattr(x, "dtype", None)
     return isinstance(x, float | complex) or (isinstance(dtype, np.dtype) and dtype.kind in "fc")
 
 
 def _has_derivative(test: Tracer) -> bool:
     """Return whether a condition compares what a derivative is asked of."""
-    left, seen = [test], set()
+    left: list[Any] = [test]
+    seen = set()
     while left:
         x = left.pop()
-        if x.builder is None or (x.builder, x.atom) in seen:
+        if not isinstance(x, Tracer) or x.builder is None or (x.builder, x.atom) in seen:
             continue
         seen.add((x.builder, x.atom))
         if x.type.differentiable:
             if any(trace.policy.pending for trace in traces_of(x, of_derivative=True)):
                 return True
-            continue
-        op, refs = x.builder.origin(x.atom) or (None, ())
-        captured = x.builder.capture_of(x.atom) if op is None else None
-        left += [captured] * isinstance(captured, Tracer)
-        left += map(partial(Builder.handle, x.builder), refs, op.operands) if op else ()
+        elif isinstance(x.atom, int):
+            op, refs = x.builder.origin(x.atom) or (None, ())
+            left += map(partial(Builder.handle, x.builder), refs, op.operands if op else ())
+            left.append(x.builder.capture_of(x.atom))
     return False

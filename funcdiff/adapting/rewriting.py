@@ -150,7 +150,7 @@ class Rewriter(_Transformer):
             for (container, key), *names in [*choices(node, self._function)]:
                 if (id(container), key) not in self._choosing:
                     self._choosing.add((id(container), key))
-                    texts = (ast.Constant(tuple(sorted(x))) for x in names)
+                    texts = (ast.Constant(" ".join(sorted(x))) for x in names)
                     container[key] = self._call("choice", container[key], container[key], *texts)
         return self.generic_visit(node)
 

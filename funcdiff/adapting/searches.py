@@ -1,4 +1,4 @@
-"""Loops that search for a solution by comparing, as bisection does: found in their source.
+"""Loops that search for a solution by comparing, as bisection does, found in their source.
 
 What a loop computes of itself and of what it leaves alone, by arithmetic, is its *state*.  In
 
@@ -10,10 +10,10 @@ What a loop computes of itself and of what it leaves alone, by arithmetic, is it
             high = middle
     return middle
 
-`low`, `high` and `middle` are.  A condition *chooses* between states; it asks again of what it has
-chosen, and of `a`, which the state does not know.  So `a` reaches the result by the answers alone,
-and these have no derivative: that by `a` is lost, however close the result comes to the solution.
-In Newton's method, `a` is in each step; a maximum knows what it is compared with.
+that is `low`, `high` and `middle`.  A condition chooses the next state.  It depends on what it has
+chosen before, and on `a`, on which no step of the state depends.  So `a` decides the result by
+answers alone, which have no derivative: that by `a` is lost, however close the result comes to the
+solution.  In Newton's method each step depends on `a`, and a maximum on what it is compared with.
 """
 
 from __future__ import annotations
@@ -134,55 +134,51 @@ def last_name(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def _moves(statements: Iterable[ast.AST], tests: tuple[Slot, ...]) -> Iterator[_Move]:
+def _moves(nodes: Iterable[ast.AST], tests: tuple[Slot, ...]) -> Iterator[_Move]:
     """Yield the assignments of statements, and of those within, which stand under conditions."""
-    for node in statements:
+    for node in nodes:
+        if isinstance(node, ast.If):
+            inner = (*tests, *_asked((vars(node), "test")))
+            yield from _moves([*node.body, *node.orelse], inner)
+            continue
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 yield from _assigned(target, (vars(node), "value"), tests)
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign) and node.value:
-            old = [node.target] * isinstance(node, ast.AugAssign)
-            yield from _assigned(node.target, (vars(node), "value"), tests, *old)
+        elif isinstance(node, ast.AugAssign):
+            yield from _assigned(node.target, (vars(node), "value"), tests, node.target)
         elif isinstance(node, ast.For):
             yield from _assigned(node.target, (vars(node), "iter"), tests)
         elif isinstance(node, ast.Call) and last_name(node.func) == "copyto":
             where = (_asked((vars(k), "value")) for k in node.keywords if k.arg == "where")
             yield from _assigned(node.args[0], (node.args, 1), (*tests, *chain(*where)))
-        elif isinstance(node, ast.If):
-            inner = (*tests, *_asked((vars(node), "test")))
-            yield from _moves([*node.body, *node.orelse], inner)
-            continue
         if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield from _moves(ast.iter_child_nodes(node), tests)
 
 
 def _assigned(
-    target: ast.expr, slot: Slot, tests: tuple[Slot, ...], *also: ast.expr
+    target: ast.expr, slot: Slot, tests: tuple[Slot, ...], *old: ast.expr
 ) -> Iterator[_Move]:
     """Yield the assignments of an expression, of whose values a condition may choose one."""
     value = slot[0][slot[1]]
+    parts: list[Slot] = []
     if isinstance(value, ast.IfExp):
-        tests = (*tests, *_asked((vars(value), "test")))
-        for part in ("body", "orelse"):
-            yield from _assigned(target, (vars(value), part), tests, *also)
+        parts = [(vars(value), name) for name in ("test", "body", "orelse")]
     elif isinstance(value, ast.Call) and last_name(value.func) == "where" and len(value.args) == 3:
-        tests = (*tests, *_asked((value.args, 0)))
-        for k in (1, 2):
-            yield from _assigned(target, (value.args, k), tests, *also)
+        parts = [(value.args, k) for k in range(3)]
+    if parts:
+        tests = (*tests, *_asked(parts[0]))
+        for part in parts[1:]:
+            yield from _assigned(target, part, tests, *old)
     elif isinstance(target, ast.Tuple | ast.List):
-        parts = getattr(value, "elts", [])
-        for k, part in enumerate(target.elts):
-            if len(parts) == len(target.elts):
-                yield from _assigned(part, (parts, k), tests)
-            else:
-                yield from (_Move(name, _read(value) | {_OTHER}) for name in _read(part))
-    elif isinstance(target, ast.Subscript):
-        asked = _asked((vars(target), "slice"))
-        yield from _assigned(target.value, slot, (*tests, *asked), target.value)
+        values = getattr(value, "elts", [])
+        is_each = len(values) == len(target.elts)
+        for k, one in enumerate(target.elts):
+            yield from _assigned(one, (values, k) if is_each else slot, tests)
     elif isinstance(target, ast.Name):
-        yield _Move(target.id, _read(value, *also), tests)
-    else:
-        yield from (_Move(name, frozenset({_OTHER})) for name in _read(target))
+        yield _Move(target.id, _read(value, *old), tests)
+    elif isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
+        asked = _asked((vars(target), "slice")) if isinstance(target, ast.Subscript) else ()
+        yield from _assigned(target.value, slot, (*tests, *asked), target.value)
 
 
 def _asked(slot: Slot) -> Iterator[Slot]:
@@ -194,17 +190,11 @@ def _asked(slot: Slot) -> Iterator[Slot]:
         yield from chain.from_iterable(_asked((node.values, k)) for k in range(len(node.values)))
     elif isinstance(node, ast.Call) and last_name(node.func) in ("any", "all") and node.args:
         yield from _asked((node.args, 0))
-    elif not isinstance(node, _NO_ORDER) and not _is_equality(node):
-        yield slot
+    elif isinstance(node, ast.Compare):
+        with_constant = isinstance(node.comparators[0], ast.Constant)
+        yield from [slot] * isinstance(node.ops[0], _ORDERS[: 4 if with_constant else None])
+    elif last_name(getattr(node, "func", node)) not in ("isnan", "isinf", "isfinite"):
+        yield from [slot] * (not isinstance(node, ast.Slice | ast.Tuple | ast.Constant))
 
 
-def _is_equality(node: ast.expr) -> bool:
-    """Return whether that asks for one thing or value."""
-    if not isinstance(node, ast.Compare):
-        return isinstance(node, ast.Call) and last_name(node.func) in ("isnan", "isinf", "isfinite")
-    is_constant = isinstance(node.comparators[0], ast.Constant)
-    orders = (ast.Lt, ast.LtE, ast.Gt, ast.GtE) + (ast.Eq, ast.NotEq) * (not is_constant)
-    return not isinstance(node.ops[0], orders)
-
-
-_NO_ORDER: Final = (ast.Slice, ast.Tuple, ast.Constant)
+_ORDERS: Final = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)

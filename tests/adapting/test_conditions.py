@@ -46,7 +46,8 @@ def golden_section(a: Any) -> Any:
 
 
 def bisection_by_where(a: Any) -> Any:
-    low, high = 0.0, 3.0
+    low: Any = 0.0
+    high: Any = 3.0
     for _ in range(30):
         middle = (low + high) / 2
         is_below = middle**3 < a
@@ -74,7 +75,8 @@ def bisection_by_signs(a: Any) -> Any:
 
 
 def bisection_from_within(a: Any) -> Any:
-    low, high = 0, 3
+    low: Any = 0
+    high: Any = 3
     while True:
         middle = 0.5 * (low + high)
         if high - low < 1e-9:
