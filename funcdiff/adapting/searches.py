@@ -69,14 +69,16 @@ def choices(
     while left := {m.name for m in moves if m.name in state and m.read & changing - state}:
         state -= left
     steps = [m for m in moves if m.name in state]
-    chosen = [m for m in steps if m.tests and m.read & state]
-    results = _reached(_results(loop, function) & state, moves) if chosen else frozenset()
     known = state.union({_ANSWER}, *(m.read for m in steps))
-    for move in chosen:
+    results: frozenset[str] | None = None
+    for move in (m for m in steps if m.read & state):
         for container, key in move.tests:
             asked = _reached(_read(container[key]), moves)
-            if move.name in asked & results and not asked <= known:
-                yield (container, key), state & move.read | {move.name}, asked - known
+            if move.name in asked and not asked <= known:
+                if results is None:
+                    results = _reached(_results(loop, function) & state, moves)
+                if move.name in results:
+                    yield (container, key), state & move.read | {move.name}, asked - known
 
 
 def _results(loop: ast.stmt, function: ast.AST) -> frozenset[str]:
