@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +81,17 @@ def by_package(chosen: Iterable[Case]) -> list[list[Case]]:
     return [group for name, group in found.items() if name not in missing]
 
 
+@cache
+def state() -> str:
+    """Return what the cases are run on: the commit, the interpreter and the machine."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    commit = described.stdout.strip() or "no commit"
+    return f"{commit}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+
+
 def run_examples() -> None:
     """Run the pages of the gallery that need packages, each in a process, and keep pictures."""
     for file in sorted((ROOT / "examples" / "gallery" / "packages").glob("adapt_*.py")):
@@ -98,6 +111,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--examples", action="store_true", help="run the gallery's pages")
     arguments = parser.parse_args()
+    state()  # as it is before the first case
     if arguments.examples:
         run_examples()
         return
@@ -107,6 +121,8 @@ def main() -> None:
         chosen = [c for c in cases() if not arguments.only or c.package in arguments.only]
         with ThreadPoolExecutor(arguments.processes) as pool:
             rows = [row for group in pool.map(run, by_package(chosen)) for row in group]
+        for row in rows:
+            row["on"] = state()
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     print(summary(rows))

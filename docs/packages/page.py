@@ -79,7 +79,7 @@ def page(rows: Sequence[Row]) -> str:
         parts.append(f"\n## {str(module.__doc__).strip().rstrip('.')}\n\n")
         parts.append("| function | as it is | adapted | `jit` | `vmap` |\n|---|---|---|---|---|\n")
         parts += [line(by_title[c.title]) for c in cases if c.title in by_title]
-    return "".join(parts) + "\n" + versions(rows)
+    return "".join(parts) + "\n" + place(rows) + "\n" + versions(rows)
 
 
 def figures(rows: Sequence[Row]) -> Iterator[str]:
@@ -136,3 +136,9 @@ def versions(rows: Sequence[Row]) -> str:
     found = sorted({d for name in names for d in distributions.get(name, [])[:1]}, key=str.lower)
     text = ", ".join(f"{name} {version(name)}" for name in ["numpy", *found])
     return f"Versions: {text}.\n"
+
+
+def place(rows: Sequence[Row]) -> str:
+    """Return the line that says on what the cases were run: in one go, or each where it was."""
+    found = sorted({row.get("on", "an earlier state") for row in rows})
+    return f"Run on {'; '.join(found)}.\n"

@@ -1,25 +1,21 @@
-"""Conditions in code of others: on unknown values, as inside `vmap`, and such as find solutions."""
+"""Conditions in code of others: on unknown values, as inside `vmap`, and those of searches."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from types import FrameType
-from typing import Any, Final
-from weakref import ref
+from typing import Any
+
+import numpy as np
 
 from funcdiff.core.recording.builder import Builder, builders
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, LostDerivativeWarning, user_location
-from funcdiff.numpy.border import conversions
+from funcdiff.numpy.border.failures import traces_of
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import integer_or_none, is_constant
-
-OF_ADAPTED: Final = "__funcdiff_trace__"
-"""A built-in name that only adapted code has."""
+from funcdiff.numpy.border.values import integer_or_none
 
 
 def is_known_to_hold(condition: Callable[[], Any]) -> bool:
@@ -66,46 +62,20 @@ def forgiveness() -> Callable[[], None]:
 
 
 # ---- solutions that are found by comparing, as by bisection --------------------------------------
-#
-# A search asks at one place, again and again, which of two values is larger.  The answers vary,
-# while the difference goes to zero.  They decide where it ends, and have no derivative.
-
-_COUNT: Final = 12
-"""How many differences in a row decide."""
-_CLOSER: Final = 64.0
-"""How much smaller the last ones are: eight halvings give 256, and chance does not."""
-
-_seen: Final[dict[tuple[int, int], tuple[ref[Any], deque[float]]]] = {}
-"""Places in code -> the trace in which it ran last, and the last differences compared there."""
-_MOST: Final = 4096
-"""How many places are kept, at most."""
 
 
-def watch(condition: Tracer, frame: FrameType) -> None:
-    """Look at a condition on which code branches, and at what it compares."""
-    if OF_ADAPTED not in frame.f_builtins:
-        return
-    builder, number = condition.builder, condition.atom
-    if builder is None or not isinstance(number, int) or not builder.policy.eager:
-        return
-    op, refs = builder.origin(number) or (None, ())
-    if op is None or [t.dtype.kind for t in op.operands] != ["f", "f"] or condition.type.shape:
-        return
-    values, place = builder.value, (id(frame.f_code), frame.f_lasti)
-    trace, found = _seen.get(place, (None, deque(maxlen=_COUNT)))
-    if trace is None or trace() is not builder:
-        found.clear()
-        if len(_seen) >= _MOST:
-            _seen.clear()
-        _seen[place] = ref(builder), found
-    with suppress(ConcreteValueError):  # as under `jit`
-        left, right = map(values, refs)
-        found.append(float(left) - float(right))
-    sizes, above = [*map(abs, found)], sum(x > 0 for x in found)
-    is_mixed = len(sizes) == _COUNT and 2 <= above <= _COUNT - 2
-    sides = map(partial(Builder.handle, builder), refs, op.operands)
-    converges = is_mixed and max(sizes[:4]) > _CLOSER * max(sizes[-4:])
-    if converges and not all(map(is_constant, sides)):
+def choice(test: Any, chosen: str, others: str) -> Any:
+    """Return a condition by which a loop searches (see `searches`), and warn of what is lost.
+
+    That is the derivative by those of the `others` that are more than numbers: they reach the
+    `chosen` variables by this condition alone.
+    """
+    if not isinstance(test, Tracer) or test.type.dtype != bool or not _has_derivative(test):
+        return test
+    frame = sys._getframe(1)
+    held = frame.f_globals | frame.f_locals
+    state, given = ([held.get(name) for name in names.split()] for names in (chosen, others))
+    if any(map(_is_continuous, state)) and not all(map(_is_plain, given)):
         warnings.warn_explicit(
             "A solution is found by comparing traced numbers here, as by bisection. Its "
             "derivative is not that of the solution: comparisons have none. Differentiate the "
@@ -115,6 +85,35 @@ def watch(condition: Tracer, frame: FrameType) -> None:
             frame.f_code.co_filename,
             frame.f_lineno,
         )
+    return test
 
 
-conversions.watching.append(watch)
+def _is_plain(x: Any) -> bool:
+    """Return whether that is a number or an array, and not a traced one."""
+    kinds = (int, float, complex, np.ndarray, np.generic)
+    return isinstance(x, kinds) and not isinstance(x, Tracer)
+
+
+def _is_continuous(x: Any) -> bool:
+    """Return whether that is a number or an array of real or complex numbers, and no index."""
+    dtype = getattr(x, "dtype", None)
+    return isinstance(x, float | complex) or (isinstance(dtype, np.dtype) and dtype.kind in "fc")
+
+
+def _has_derivative(test: Tracer) -> bool:
+    """Return whether a condition compares what a derivative is asked of."""
+    left: list[Any] = [test]
+    seen = set()
+    while left:
+        x = left.pop()
+        if not isinstance(x, Tracer) or x.builder is None or (x.builder, x.atom) in seen:
+            continue
+        seen.add((x.builder, x.atom))
+        if x.type.differentiable:
+            if any(trace.policy.pending for trace in traces_of(x, of_derivative=True)):
+                return True
+        elif isinstance(x.atom, int):
+            op, refs = x.builder.origin(x.atom) or (None, ())
+            left += map(partial(Builder.handle, x.builder), refs, op.operands if op else ())
+            left.append(x.builder.capture_of(x.atom))
+    return False

@@ -1,9 +1,9 @@
 """Source code in which the few expressions that lose a derivative are calls that keep it.
 
 A module runs as it is, but for ``float(x)`` and its like, ``type(x)``, ``map(float, xs)``,
-``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)``, ``np.sqrt([x, y])`` and
-methods of plain arrays with traced arguments.  Lines and columns stay, so that tracebacks and
-messages name the place in the module's file.
+``x /= y``, ``x[index] = y``, ``x.view(kind)``, ``super().__new__(...)``, ``np.sqrt([x, y])``,
+methods of plain arrays with traced arguments, and conditions of loops that search.  Lines and
+columns stay, so that tracebacks and messages name the place in the module's file.
 
 A function has both: its code as it was, which runs where no trace is open, and the rewritten one.
 """
@@ -11,8 +11,6 @@ A function has both: its code as it was, which runs where no trace is open, and 
 from __future__ import annotations
 
 import ast
-import cmath
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
 from types import CodeType
@@ -20,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.adapting.searches import NAMES, choices, last_name
 from funcdiff.core.running.memo import without_collection
 
 _KINDS: Final = frozenset(
@@ -134,13 +133,28 @@ class Rewriter(_Transformer):
         self.declarations: list[ast.Global | ast.Nonlocal] = []
         self._bound: set[str] = set()
         self._variables: Callable[[], frozenset[str]] = frozenset
+        self._function: ast.AST | None = None
+        self._choosing: set[tuple[int, Any]] = set()
 
     def visit_FunctionDef(self, node: Any) -> Any:
         """Rewrite a function, whose variables may be changed in place."""
-        around, self._variables = self._variables, cache(partial(_variables, node))
+        around = self._function, self._variables
+        self._function, self._variables = node, cache(partial(_variables, node))
         self.visit_Lambda(node)
-        self._variables = around
+        self._function, self._variables = around
         return node
+
+    def visit_While(self, node: Any) -> Any:
+        """Rewrite the conditions by which a loop searches for a solution."""
+        if self._function is not None:
+            for (container, key), *names in [*choices(node, self._function)]:
+                if (id(container), key) not in self._choosing:
+                    self._choosing.add((id(container), key))
+                    texts = (ast.Constant(" ".join(sorted(x))) for x in names)
+                    container[key] = self._call("choice", container[key], container[key], *texts)
+        return self.generic_visit(node)
+
+    visit_For = visit_While  # noqa: N815 - as `ast` says
 
     def visit_Lambda(self, node: Any) -> Any:
         """Rewrite a function without statements."""
@@ -183,17 +197,12 @@ class Rewriter(_Transformer):
         """Rewrite conversions, methods that plain arrays have, and ufuncs of lists."""
         self.generic_visit(node)
         called, args = node.func, node.args
-        name = _last_name(called)
+        name = last_name(called)
         is_plain = not any(isinstance(x, ast.Starred) for x in args)
         few = 1 <= len(args) <= (2 if name == "complex" else 1)
         if name in _KINDS and few and is_plain and not node.keywords:
             return self._call("convert", node, called, *args)
-        if (
-            isinstance(called, ast.Name)
-            and name == "map"
-            and args
-            and _last_name(args[0]) in _KINDS
-        ):
+        if isinstance(called, ast.Name) and name == "map" and args and last_name(args[0]) in _KINDS:
             node.args[0] = self._call("conversion", args[0], args[0])
         of_object = called if args or name == "__array__" else None
         if name in _UFUNCS and any(isinstance(x, _LISTS) for x in args):
@@ -309,12 +318,6 @@ def _sliceless(index: ast.expr) -> ast.expr:
     if isinstance(index, ast.Tuple):
         return ast.Tuple([*map(_sliceless, index.elts)], ast.Load())
     return index
-
-
-def _last_name(called: ast.expr) -> str:
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
 
 
 # ---- functions as they were, where no trace is open ----------------------------------------------
@@ -436,15 +439,13 @@ def _bind_own(scope: Any, nodes: Collection[ast.AST]) -> frozenset[str]:
 
 _IMPORTS: Final = (ast.Import, ast.ImportFrom)
 _COMPUTING: Final = {"numpy", "scipy", "math", "cmath"}
-_NAMES: Final = _COMPUTING.union(["np"], *map(dir, (np, np.linalg, np.fft, math, cmath)))
-"""Names under which packages hand on what they import of NumPy and `math`."""
 
 
 def _computing(statement: ast.Import | ast.ImportFrom) -> frozenset[str]:
     """Return the names that an import binds to what may be NumPy's, SciPy's or of `math`."""
     module = getattr(statement, "module", None)
     if module is None or module.partition(".")[0] not in _COMPUTING:
-        found = [a for a in statement.names if a.name.partition(".")[0] in _NAMES]
+        found = [a for a in statement.names if a.name.partition(".")[0] in NAMES]
     else:
         found = statement.names
     return frozenset(name for alias in found for name in _bound(alias)) - {"*", _IMPORTED}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.adapting.conditions import is_known_to_hold
+from funcdiff.adapting.conditions import choice, is_known_to_hold
 from funcdiff.adapting.subclasses import as_subclass, traced_like
 from funcdiff.api.calls.repeated import CLOSED
 from funcdiff.core.recording.builder import current_builder
@@ -240,7 +240,7 @@ RUNTIME: Final[dict[str, Any]] = {
     "__funcdiff_trace__": innermost.get,
 } | {
     f"__funcdiff_{function.__name__}__": function
-    for function in (convert, conversion, method, view, new, change, put, put_change)
+    for function in (convert, conversion, method, view, new, change, put, put_change, choice)
 }
 """Names by which rewritten code calls these."""
 CLOSED.update(RUNTIME.values())

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.adapting.conditions import OF_ADAPTED
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import deferring
@@ -65,7 +64,7 @@ def _override(kind: type[Any]) -> Callable[..., Any] | None:
     bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
     members = [member for base in bases for member in vars(base).values()]
     methods: list[Any] = [member for member in members if isinstance(member, FunctionType)]
-    return _meet if any(OF_ADAPTED in m.__builtins__ for m in methods) else None
+    return _meet if any("__funcdiff_trace__" in m.__builtins__ for m in methods) else None
 
 
 deferring.derived.append(_override)

@@ -65,12 +65,6 @@ def _view(array: Any, *dtypes: Any, **keywords: Any) -> Any:
     return x.view(dtype)  # which says why not
 
 
-def _array_of(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    if isinstance(a, Tracer):
-        return funcdiff.numpy.asarray(a, dtype)
-    return np.asarray_chkfinite(a, dtype, order)
-
-
 def _set_flags(x: Any, **flags: Any) -> None:
     if not isinstance(x, Tracer):
         x.setflags(**flags)
@@ -106,7 +100,7 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "negligible_of": negligible_of,
     "trim_zeros_of": trim_zeros_of,
     "view_of": _view,
-    "array_of": _array_of,
+    "array_of": funcdiff.numpy.asarray_chkfinite,
     "may_share": _may_share,
     "convert_to": convert,
     "set_flags_of": _set_flags,

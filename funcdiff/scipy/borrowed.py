@@ -189,7 +189,7 @@ _KNOWN: Final[dict[str, Any]] = {
     "_asarray": lambda a, dtype=None, order=None, **_options: funcdiff.numpy.asarray(
         a, dtype, order
     ),
-    "asarray_chkfinite": lambda a, dtype=None, **_order: funcdiff.numpy.asarray(a, dtype),
+    "asarray_chkfinite": funcdiff.numpy.asarray_chkfinite,
     **ANSWERS,
     BORROW: borrow,
     "_asarray_validated": _validate,

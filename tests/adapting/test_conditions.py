@@ -45,6 +45,88 @@ def golden_section(a: Any) -> Any:
     return low
 
 
+def bisection_by_where(a: Any) -> Any:
+    low: Any = 0.0
+    high: Any = 3.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        is_below = middle**3 < a
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return low
+
+
+def bisection_by_masks(a: Any) -> Any:
+    low, high = np.zeros(1), np.full(1, 3.0)
+    for _ in range(30):
+        middle = (low + high) / 2
+        too_high = cube(middle) > a
+        high[too_high] = middle[too_high]
+        np.copyto(low, middle, where=~too_high)
+    return low[0]
+
+
+def bisection_by_signs(a: Any) -> Any:
+    x, step = 0.0, 3.0
+    while step > 1e-9:
+        step *= 0.5
+        if not (cube(x + step) - a > 0 or x > 5.0):
+            x += step
+    return x
+
+
+def bisection_from_within(a: Any) -> Any:
+    low: Any = 0
+    high: Any = 3
+    while True:
+        middle = 0.5 * (low + high)
+        if high - low < 1e-9:
+            return middle
+        if cube(middle) >= a:
+            high = middle
+            continue
+        low = middle
+
+
+def cube(x: Any) -> Any:
+    return x**3
+
+
+def place_in_table(a: Any) -> Any:
+    table, low, high = [0.0, 1.0, 2.0, 3.0, 4.0], 0, 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        if table[middle] <= a:
+            low = middle
+        else:
+            high = middle
+    return a * table[low]
+
+
+def largest(a: Any) -> Any:
+    values, found = np.sin(np.arange(8.0)) * a, -1.0
+    for value in values:
+        if value > found:
+            found = value
+    return found
+
+
+def sorted_by_exchange(a: Any) -> Any:
+    values = [a, 1.0, 3.0, a / 2]
+    for end in range(3, 0, -1):
+        for k in range(end):
+            if values[k] > values[k + 1]:
+                values[k], values[k + 1] = values[k + 1], values[k]
+    return values[0] + 2.0 * values[3]
+
+
+def search_by_numbers(a: Any) -> Any:
+    low, high, target = 0.0, 3.0 + 0.0 * a, 8.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle**3 < target else (low, middle)
+    return a
+
+
 def newton(a: Any) -> Any:
     x, step = 2.0, 1.0
     while abs(step) > 1e-12:
@@ -80,23 +162,60 @@ MODES: dict[str, Callable[[Any], Any]] = {
     "jacobian": lambda f: fd.jacobian(lambda x: f(x[0]))(np.array([2.5])),
     "second": lambda f: fd.derivative(f, n=2)(2.5),
     "hessian": lambda f: fd.hessian(f)(2.5),
+    "vjp": lambda f: fd.vjp(f, 2.5)[1](1.0),
+    "linearize": lambda f: fd.linearize(f, 2.5)[1](1.0),
+    "jit of grad": lambda f: fd.jit(fd.grad(f))(2.5),
+    "grad of jit": lambda f: fd.grad(fd.jit(f))(2.5),
+    "vmap": lambda f: fd.vmap(lambda x: fd.grad(f)(2.5) * x)(np.ones(2)),
 }
+
+SEARCHES = [
+    bisection, scaled_bisection, golden_section, bisection_by_where, bisection_by_masks,
+    bisection_by_signs, bisection_from_within,
+]  # fmt: skip
+OTHERS = [
+    newton, series, elements, growing, place_in_table, largest, sorted_by_exchange,
+    search_by_numbers,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("f", [bisection, scaled_bisection, golden_section])
+@pytest.mark.parametrize("f", SEARCHES)
 def test_a_search_is_told_with_its_line(f: Any, mode: str) -> None:
     with pytest.warns(LostDerivativeWarning, match=r"fd\.custom_root") as told:
         MODES[mode](fd.adapt(f))
     assert all(w.filename == __file__ for w in told)
-    lines = range(f.__code__.co_firstlineno, f.__code__.co_firstlineno + 12)
+    lines = range(f.__code__.co_firstlineno, f.__code__.co_firstlineno + 14)
     assert all(w.lineno in lines for w in told)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("f", [newton, series, elements, growing, plain_solution])
+@pytest.mark.parametrize("f", [*OTHERS, plain_solution])
 def test_other_loops_are_not(f: Any, mode: str) -> None:
     MODES[mode](fd.adapt(f))
+
+
+@pytest.mark.parametrize("f", SEARCHES)
+def test_a_search_of_which_no_derivative_is_asked_is_not(f: Any) -> None:
+    adapted = fd.adapt(f)
+    assert fd.jit(adapted)(2.5) == f(2.5)
+    assert fd.vmap(lambda x: x + adapted(2.5))(np.ones(1))[0] == 1.0 + f(2.5)
+    fd.grad(lambda x: x * adapted(fd.stop_gradient(x)))(2.5)
+
+
+@pytest.mark.parametrize("f", [bisection_by_where, bisection_by_masks])
+def test_searches_in_a_batch_are_told(f: Any) -> None:
+    with pytest.warns(LostDerivativeWarning):
+        fd.vmap(fd.grad(fd.adapt(f)))(np.array([2.5, 3.5]))
+
+
+@pytest.mark.parametrize("call", range(9))
+def test_a_search_has_its_value_in_every_call(call: int) -> None:
+    f = fd.value_and_grad(fd.adapt(bisection_by_where))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostDerivativeWarning)
+        for x in np.linspace(1.0, 8.0, call + 1):
+            assert f(x)[0] == bisection_by_where(x)
 
 
 def test_a_search_by_plain_numbers_is_not() -> None:

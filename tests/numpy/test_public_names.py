@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.messages import refusals
@@ -144,6 +145,19 @@ def test_the_error_of_a_refused_function_gives_the_reason_and_the_cure(
         return np.sum(x)
 
     fd.grad(f)(X)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 2)])
+def test_an_array_of_finite_values_is_one_where_values_are_traced(shape: tuple[int, ...]) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(fnp.asarray_chkfinite(x, np.float64, "C") ** 2)
+
+    x = np.full(shape, 1.5)
+    assert np.array_equal(fd.grad(f)(x), 2 * x)
+    assert np.array_equal(fd.jit(fd.grad(f))(x), 2 * x)
+    assert np.array_equal(fd.vmap(fd.grad(f))(np.stack([x, x])), [2 * x, 2 * x])
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        fnp.asarray_chkfinite([np.inf])
 
 
 @pytest.mark.parametrize("call", [

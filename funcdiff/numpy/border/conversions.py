@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -179,9 +178,6 @@ def _stood_for(x: Tracer, value: Any) -> Any:
 _OWN_CODE: Final = ("numpy.linalg._linalg", "numpy.linalg.linalg")
 """NumPy's modules whose functions compare numbers that no protocol tells us of."""
 
-watching: Final[list[Callable[[Tracer, FrameType], None]]] = []
-"""What is told of conditions, and of the code that asks for them."""
-
 
 class Convertible(Tracer):
     """The methods of a traced array by which Python converts it."""
@@ -198,8 +194,6 @@ class Convertible(Tracer):
                 "numbers, such as the orders 1 and 2, lose the derivative. Write import "
                 "funcdiff.numpy as np, or make the array a traced one."
             )
-        for watch in watching:
-            watch(self, asking)
         return truth(self)
 
     def __int__(self) -> int:

@@ -72,7 +72,7 @@ functions: Final[tuple[Refusal, ...]] = (
     _group(
         "asarray_chkfinite",
         "Whether it raises depends on the values.",
-        "Use fnp.asarray(x); test np.all(np.isfinite(x)) if you need to.",
+        "Use fnp.asarray_chkfinite(x), which does not look at traced values.",
     ),
     _group(
         "kaiser",
