@@ -92,7 +92,7 @@ SCALARS: Final = (
     "np.tanh(newton(1.2 + {a} ** 2))", "np.tanh(bisected({a}))", "grown({a})", "recursive({a}) / 3",
     "np.tanh(sum(yielded({a}, 1.2), 0.0))", "np.tanh(gathered({a}))", "np.tanh(weighted({u}))",
     "np.prod({u} * 0.7)", "np.real((1 + {a} * 1j) / (2 - {a} * 0.5j))", "np.abs({a} * 1j + 1.2)",
-    "np.linalg.eigvalsh({m})[0] / 3", "np.einsum('i,i->', {u}, {v}) / 4", "float({i}) * {a} / 5",
+    "np.linalg.eigvalsh(np.diag({u} + 3.0 * np.arange(n)) + 0.2 * {a})[0] / 3", "np.einsum('i,i->', {u}, {v}) / 4", "float({i}) * {a} / 5",
     "np.logaddexp({a}, {k})", "np.clip({s}, -0.5, 0.6 + {a} ** 2)", "{u}.sum() / 4", "np.ptp({u}) / 4",
 )  # fmt: skip
 
@@ -259,7 +259,7 @@ LASTING: Final = ("LOG.append({i})", "SEEN['n'] += 1", "LOG.append(len(LOG))")
 
 
 _FIELD: Final = re.compile(r"\{(\w+)\}")
-_DEEPEST: Final = 3  # of expressions in expressions
+_DEEPEST: Final = 2  # of expressions in expressions
 
 
 class _Writer:
@@ -279,13 +279,13 @@ class _Writer:
         """Return the program, after `PREAMBLE`."""
         r = self.random
         first = r.choice((
-            "u = x\nw = 0.5 * x[::-1]", "u, w = x * 1.1, x.copy()", "u, w = np.tanh(x), np.sin(x + 0.4)",
-            "u, w = x, x[::-1]", "u = np.cos(x)\nw = u[::-1]", "u = np.tanh(x)\nw = u",
+            "u = x.copy()\nw = 0.5 * x[::-1]", "u = x\nw = np.cos(x)", "u, w = x * 1.1, x.copy()", "u, w = np.tanh(x), np.sin(x + 0.4)",
+            "x = +x\nu, w = x, x[::-1]", "x = x.copy()\nu, w = x, x[::-1]", "u = np.cos(x)\nw = u[::-1]", "u = np.tanh(x)\nw = u",
         ))  # fmt: skip
         lines = ["x = np.real(x * (1 - 0.5j)) + 0.1"] if self.dtype == "complex128" else []
         lines += [*first.split("\n"), "a, b, c = np.tanh(x[0]), np.sin(x[-1] + 0.3), 0.2 * np.sum(x)"]
         lines += [f"perm = np.array({r.sample(range(self.n), self.n)})"]
-        for _ in range(r.randrange(2, 5)):
+        for _ in range(r.choice((1, 2, 2, 3))):
             lines += self._statement(2)
         lines += [self._filled("return np.tanh({s}) + 0.3 * a - b * c + np.sum(u * {v})", 1)]
         if self.style == "closure":
@@ -302,9 +302,9 @@ class _Writer:
         r = self.random
         kinds = [SIMPLE] * 3 + [WRITES] * 2 + [CONTAINERS]
         if depth:
-            kinds += [LOOPS] * 6 + [OTHERS] * 3 + [CONTAINERS]
+            kinds += [LOOPS] * (8 if depth == 2 else 3) + [OTHERS] * 2
         if depth == 2:
-            kinds += [LONG] * 2
+            kinds += [LONG]
         known = len(self._integers)
         chosen = r.choice(kinds)
         begin: list[str] = []
@@ -348,7 +348,7 @@ class _Writer:
         if simple:
             return [self._filled(self.random.choice(SIMPLE), 1)]
         out = []
-        for _ in range(self.random.choice((1, 1, 2))):
+        for _ in range(self.random.choice((1, 1, 1, 2))):
             out += self._statement(max(depth, 0))
         if self.kind == "lasting" and self.random.random() < 0.5:
             out.append(self._filled(self.random.choice(LASTING), 1))
@@ -378,7 +378,8 @@ class _Writer:
             case "u":
                 return r.choice("uw")
             case "s":
-                return r.choice(("{a}", "{k}", "{u}[{j}]")) if deep else r.choice(SCALARS)
+                simple = deep or r.random() < 0.3
+                return r.choice(("{a}", "{a}", "{k}", "{u}[{j}]") if simple else SCALARS)
             case "v":
                 return r.choice(("{u}", "x")) if deep else r.choice(VECTORS)
             case "c":
@@ -399,7 +400,7 @@ class _Writer:
             case "few":
                 return r.choice(("0", "1", "2", "3", "4", "5", "n", "len({u})"))
             case "many":
-                return str(r.choice((9, 17, 24, 33)))
+                return str(r.choice((9, 17, 20)))
             case "p" | "q":
                 return r.choice([p for p in PLACES if field == "p" or "{F}" not in p])
             case "it":
