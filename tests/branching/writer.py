@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-PREAMBLE: Final = '''
+PREAMBLE: Final = """
 import collections, contextlib, functools, itertools, math
 from types import SimpleNamespace
 LOG, SEEN, TABLE = [], {"n": 0}, [3, 1, 4, 1, 5, 9, 2, 6]
@@ -67,7 +67,7 @@ def swept(y, rate):
     y = y.copy()
     for k in range(1, len(y)): y[k] = np.sin(y[k - 1]) + rate * y[k]
     return y
-'''
+"""
 """What programs call: loops in helpers, and state."""
 
 GRAMMAR: Final = r"""
