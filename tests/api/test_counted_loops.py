@@ -9,8 +9,6 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.compiling import executables
-from tests.api.branching import counter_program
-from tests.api.test_range_loops import assert_compiled
 
 FD: Any = fd
 MOST = 9
@@ -494,16 +492,3 @@ def test_vectors_are_carried_as_numbers_are() -> None:
         np.testing.assert_allclose(compiled(b), largest(b), rtol=1e-9)
         np.testing.assert_allclose(slope(b), FD.grad(largest)(b), rtol=1e-7, atol=1e-9)
     assert compiled.cache_info().leaves <= 4
-
-
-@pytest.mark.parametrize("seed", [3, 11])
-@pytest.mark.usefixtures("early")
-def test_random_programs_with_counters(seed: int) -> None:
-    assert_compiled(*counter_program(seed), seed, inputs=4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 108))
-@pytest.mark.usefixtures("early")
-def test_more_random_programs_with_counters(seed: int) -> None:
-    assert_compiled(*counter_program(seed), seed, inputs=20)

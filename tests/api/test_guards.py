@@ -14,7 +14,6 @@ import pytest
 import funcdiff as fd
 from funcdiff.api.compiling.executables import MOST_LEAVES
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, RecompilationWarning
-from tests.api.branching import program
 
 FD: Any = fd
 X = np.array([0.3, -0.7, 1.2])
@@ -131,33 +130,6 @@ def test_whatever_way_a_call_takes_the_result_is_that_of_the_plain_function(
 
 def _arrays(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
-
-
-@pytest.mark.thinned(6)
-@pytest.mark.parametrize("seed", range(8))
-def test_random_programs(seed: int) -> None:
-    _compare(seed, inputs=12, derivatives=3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_more_random_programs_on_more_ways(seed: int) -> None:
-    _compare(seed, inputs=40, derivatives=4)
-
-
-def _compare(seed: int, inputs: int, derivatives: int) -> None:
-    f, text = program(seed)
-    rng = np.random.default_rng(seed)
-    size = int(rng.choice([1, 2, 3, 5]))
-    g, slope, curvature = fd.jit(f), fd.jit(fd.grad(f)), fd.jit(fd.hessian(f))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecompilationWarning)
-        for k in range(inputs):
-            x = rng.normal(size=size)
-            np.testing.assert_allclose(g(x), f(x), 1e-9, 1e-9, err_msg=text)
-            if k < derivatives:
-                np.testing.assert_allclose(slope(x), fd.grad(f)(x), 1e-8, 1e-8, err_msg=text)
-                np.testing.assert_allclose(curvature(x), fd.hessian(f)(x), 1e-7, 1e-7, err_msg=text)
 
 
 # ---- what is shared --------------------------------------------------------------------------

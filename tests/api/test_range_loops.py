@@ -12,7 +12,6 @@ import pytest
 import funcdiff as fd
 from funcdiff.api.compiling import executables
 from funcdiff.errors import ConcreteValueError, RecompilationWarning
-from tests.api.branching import range_program
 
 FD: Any = fd
 
@@ -632,29 +631,3 @@ def test_batches_are_traced_by_what_all_examples_agree_on(f: Any) -> None:
         np.testing.assert_allclose(found, [f(x) for x in batch], rtol=1e-9)
         np.testing.assert_allclose(slopes(batch), [FD.grad(f)(x) for x in batch], rtol=1e-8)
     assert agreed > 5
-
-
-@pytest.mark.parametrize("seed", [3, 11])
-@pytest.mark.usefixtures("early")
-def test_random_programs_with_loops_over_ranges(seed: int) -> None:
-    assert_compiled(*range_program(seed), seed, inputs=4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 108))
-@pytest.mark.usefixtures("early")
-def test_more_random_programs_with_loops_over_ranges(seed: int) -> None:
-    assert_compiled(*range_program(seed), seed, inputs=20)
-
-
-def assert_compiled(f: Any, text: str, seed: int, inputs: int) -> None:
-    """Compare a random function of three numbers, and its gradient, with what `jit` makes of it."""
-    rng = np.random.default_rng(seed)
-    compiled, slope = FD.jit(f, engine="numpy"), FD.jit(FD.grad(f), engine="numpy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecompilationWarning)
-        for k in range(inputs):
-            x = rng.normal(size=3)
-            np.testing.assert_allclose(compiled(x), f(x), 1e-9, 1e-9, err_msg=text)
-            if k % 4 == 0:
-                np.testing.assert_allclose(slope(x), FD.grad(f)(x), 1e-8, 1e-8, err_msg=text)

@@ -15,7 +15,6 @@ import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.api.compiling import executables
 from funcdiff.errors import RecompilationWarning
-from tests.api.branching import loop_program
 
 FD: Any = fd
 
@@ -497,29 +496,3 @@ def test_who_decides_a_loop_may_go_another_way_later() -> None:
     compiled, points = FD.jit(f), np.linspace(1.05, 3.0, 40)
     for a in points:
         np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
-
-
-@pytest.mark.parametrize("seed", [4])
-@pytest.mark.usefixtures("early")
-def test_random_programs_with_loops(seed: int) -> None:
-    _compare(seed, inputs=3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 108))
-@pytest.mark.usefixtures("early")
-def test_more_random_programs_with_loops(seed: int) -> None:
-    _compare(seed, inputs=30)
-
-
-def _compare(seed: int, inputs: int) -> None:
-    f, text = loop_program(seed)
-    rng = np.random.default_rng(seed)
-    compiled, slope = FD.jit(f), FD.jit(FD.grad(f))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecompilationWarning)
-        for k in range(inputs):
-            x = rng.normal(size=3)
-            np.testing.assert_allclose(compiled(x), f(x), 1e-9, 1e-9, err_msg=text)
-            if k < inputs // 3:
-                np.testing.assert_allclose(slope(x), FD.grad(f)(x), 1e-8, 1e-8, err_msg=text)

@@ -39,7 +39,7 @@ from funcdiff.ops.linalg.divided_differences import partial
 from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial
 from funcdiff.ops.structure.structural import convert_p, permute, select_p
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rules, is_same
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
+from funcdiff.space import add_p, broadcast, broadcast_p, mul_p, neg_p, reduce_sum, splat
 
 # ---- Recognises norms: roots of sums of squares --------------------------------------------------
 
@@ -291,7 +291,7 @@ def number(x: Tracer) -> Any:
 
 
 _LONGEST: Final = 32
-"""Equations and parameters that a function of a radius may have."""
+"""Equations and parameters that a function of a radius may have, with those of others within it."""
 
 _MOST: Final = 32
 """Functions of radii that are marked in a program: what follows them in a long chain is not."""
@@ -329,7 +329,12 @@ class Radius(NamedTuple):
     """The variable that is a radius, and how its elements have been moved since."""
 
     atom: int
+    is_number: bool  # which is the same wherever it is moved to
     moves: tuple[Move, ...] = ()
+
+    def moved(self, *moves: Move) -> Radius:
+        """Return it with its elements moved further."""
+        return self if self.is_number else self._replace(moves=(*self.moves, *moves))
 
 
 Jets: TypeAlias = Mapping[Radius, Jet]
@@ -373,7 +378,7 @@ class RadialRewriter(Rewriter):
             return self._of_product(y, xs[0], sides[0], head.access.results[0])
         jets = self._jets_of_result(head, xs)
         if head.primitive in _SQUARES and y.dtype.kind == "f":
-            jets = {**jets, Radius(_number(y)): Jet(0.0, 1.0)}
+            jets = {**jets, _radius(y): Jet(0.0, 1.0)}
         if not jets:
             return y
         self._jets[y.atom] = jets
@@ -392,7 +397,7 @@ class RadialRewriter(Rewriter):
         if head.primitive.facts.elements == "moved":
             move = (head.primitive, head.params)
             return {
-                Radius(r.atom, (*r.moves, move)): jet._replace(length=jet.length + 1)
+                r.moved(move): jet._replace(length=jet.length + 1)
                 for r, jet in self.jets(xs[0]).items()
             }
         known = [self.jets(x) for x in xs]
@@ -419,7 +424,7 @@ class RadialRewriter(Rewriter):
     def _of_half_power(self, y: Tracer, s: Tracer, n: int) -> Tracer:
         """Return (Σ xᵢ²)ⁿᐟ² as the function rⁿ of the norm."""
         r = self._single(ops.root_of_squares.primitive, NONE, s)
-        radius = Radius(_number(r))
+        radius = _radius(r)
         with Builder("radial", CLOSED) as builder:
             number = builder.input(r.type.with_shape(()))
             power = number if n == 1 else ops.power(number, constant(n, number.type))
@@ -450,9 +455,12 @@ class RadialRewriter(Rewriter):
         copied = body.copy(before, ())
         if copied is None:
             return before
-        moved = _move(r, radius.moves)
+        moved, moved_square = (
+            broadcast(x, y.shape, ()) if radius.is_number else _move(x, radius.moves)
+            for x in (r, square)
+        )
         self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
-        operands = [before, moved, _move(square, radius.moves)]
+        operands = [before, moved, moved_square]
         p = Radial(body.builder.program([copied]), 0, kink=head.primitive is not ops.sqrt.primitive)
         marked = radial(p, [*operands, *body.parameters])
         self._jets[marked.atom] = self._jets[y.atom]
@@ -464,6 +472,10 @@ def _number(x: Tracer) -> int:
     """Return the number of the variable that a handle is on."""
     assert isinstance(x.atom, int)
     return x.atom
+
+
+def _radius(x: Tracer) -> Radius:
+    return Radius(_number(x), not x.shape)
 
 
 def _half_power(y: Tracer) -> tuple[Tracer, int] | None:
@@ -501,12 +513,14 @@ class _Body:
         self._r = self.builder.input(r.type.with_shape(()))
         self._square = square.atom, radius.moves
         self._copies: dict[Any, Tracer] = {}
+        self._nested = 0  # equations of functions of other radii within it
 
     def copy(self, x: Tracer, moves: tuple[Move, ...], depth: int = 0) -> Tracer | None:
         """Return a value, whose elements are moved afterwards; None if the function is long."""
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
-        if Radius(_number(x), moves) == self._radius:
+        moves = moves if x.shape else ()
+        if _radius(x).moved(*moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key == self._square:
@@ -517,7 +531,7 @@ class _Body:
             copied = (
                 self._copy_equation(x, moves, depth + 1) if depends else self._parameter(x, moves)
             )
-            if copied is None or len(self.builder.entries) > _LONGEST:
+            if copied is None or len(self.builder.entries) + self._nested > _LONGEST:
                 return None
             self._copies[key] = copied
         return self._copies[key]
@@ -555,6 +569,7 @@ class _Body:
         with self.builder:
             if body is not None:
                 return inline(body, [self._r, *operands])[0]
+            self._nested += p.equation_count
             return bind(head.primitive, p, *operands)[0]
 
     def _depends(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
@@ -566,6 +581,6 @@ class _Body:
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""
         for r, jet in self._rewriter.jets(x).items():
-            if Radius(r.atom, (*r.moves, *moves)) == self._radius:
+            if r.moved(*moves) == self._radius:
                 return jet
         return None
