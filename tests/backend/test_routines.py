@@ -204,6 +204,7 @@ def test_loops_have_derivatives_of_machine_code(
     assert_agrees(derivative(f), (np.array([0.3, -0.8, 1.1]),), (np.array([2.5, 0.1, -0.4]),))
 
 
+@pytest.mark.slow
 def test_a_loop_of_unknown_length_keeps_as_many_rows_as_it_makes() -> None:
     def f(x: Any) -> Any:
         return fd.while_loop(lambda s: s > 1.0, lambda s: s * x, 1e6)
@@ -225,7 +226,7 @@ def test_a_loop_that_keeps_more_rows_than_there_is_room_for_is_left_to_numpy() -
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("derivative", [plain, fd.grad])
 def test_guards_hand_over_what_others_go_on_with(derivative: Any) -> None:
     assert_agrees(derivative(root), (2.0,), (3.0,), (1e-3,), (2.0,), (1e8,))
