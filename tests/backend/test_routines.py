@@ -226,7 +226,7 @@ def test_a_loop_that_keeps_more_rows_than_there_is_room_for_is_left_to_numpy() -
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("derivative", [plain, fd.grad])
 def test_guards_hand_over_what_others_go_on_with(derivative: Any) -> None:
     assert_agrees(derivative(root), (2.0,), (3.0,), (1e-3,), (2.0,), (1e8,))

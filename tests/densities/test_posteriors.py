@@ -36,7 +36,6 @@ def test_moments_are_those_of_reference_draws(name: str, monkeypatch: pytest.Mon
         assert np.all(np.abs(z) < 4.5), (kind, dict(zip(reference["names"], z, strict=True)))
 
 
-@pytest.mark.slow
 def test_gradients_of_posteriors_are_their_differences() -> None:
     for name in ("gp_normal", "mesquite_vas", "dogs"):
         posterior = POSTERIORS[name]

@@ -104,8 +104,8 @@ def test_a_nested_descent_ends_where_differences_lead(w: Workload) -> None:
     agree(funcdiff_eager(w)(*arguments), w.by_hand(*arguments), 1e-5)
 
 
-@pytest.mark.slow
 @together
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("w", named(BY_LOOPS))
 def test_a_compiled_descent_ends_where_differences_lead(w: Workload) -> None:
     require_compiled_agree(w, 3, 1e-5)

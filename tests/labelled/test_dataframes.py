@@ -150,8 +150,8 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @together
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", IDIOMS)
 def test_idioms_are_differentiated_as_they_are(name: str) -> None:
     check_first_order(IDIOMS[name], B)
