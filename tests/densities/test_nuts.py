@@ -84,7 +84,6 @@ def assert_still_normal(z: Any) -> None:
     assert abs(np.mean(z)) < 4.5 * np.sqrt(1 / z.size)
 
 
-@pytest.mark.slow
 def test_transitions_leave_the_density_as_it_is() -> None:
     assert_still_normal(moved(3, 0.5, 5000))
     assert_still_normal(moved(2, 1.5, 1000))
@@ -132,7 +131,6 @@ def steps_by_hand(z: Any, momentum: Any, step: float, seen: list[Any]) -> int:
     return steps
 
 
-@pytest.mark.slow
 def test_trajectories_end_where_the_definition_of_turns_says() -> None:
     rng, lengths = np.random.default_rng(5), set()
     for seed in range(200):

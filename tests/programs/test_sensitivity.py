@@ -139,7 +139,6 @@ def test_variables_without_constraints_or_all_of_them_fixed_move_as_they_must(n:
         np.testing.assert_allclose(found, moved, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_matrices_of_conditions_are_judged_alike_whether_sparse_or_dense() -> None:
     rng, kinds = np.random.default_rng(0), {"minimum": 0, "saddle": 0, "singular": 0}
     for _ in range(150):
