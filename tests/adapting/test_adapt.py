@@ -492,6 +492,7 @@ print(fd.grad(lambda a: polynomial.Polynomial([a, 0.0, a])(2.0))(1.0))
 """
 
 
+@pytest.mark.slow
 def test_without_scipy_code_that_needs_only_numpy_is_adapted() -> None:
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
     assert done.stdout == "5.0\n"

@@ -30,7 +30,7 @@ def test_what_decides_in_another_way_is_seen(name: str, monkeypatch: pytest.Monk
     compare(way(name), TRANSFORMS["grad"], monkeypatch, adapted=True)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_random_changes_of_random_programs_are_seen(
     transform: str, monkeypatch: pytest.MonkeyPatch

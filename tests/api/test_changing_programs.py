@@ -35,12 +35,13 @@ def test_what_decides_in_another_way_is_seen(name: str, monkeypatch: pytest.Monk
         compare(way(name), TRANSFORMS[transform], monkeypatch)
 
 
+@pytest.mark.slow
 def test_every_change_of_what_a_function_can_see_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     for found in every():
         compare(found, TRANSFORMS["grad"], monkeypatch)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_random_changes_of_random_programs_are_seen(
     transform: str, monkeypatch: pytest.MonkeyPatch

@@ -41,7 +41,7 @@ def _count(program: Program, name: str) -> int:
 # ---- values and derivatives ------------------------------------------------------------------
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", CHECKPOINTED, ids=ids)
 def test_derivatives_of_a_checkpoint_are_right_to_the_third_order(layer: Any) -> None:
     fd.testing.check_grads(_loss(layer), (W, X), order=3)
@@ -158,6 +158,7 @@ def _peak(f: Callable[[Any], Any], x: Any) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_chain_in_segments_needs_the_memory_of_the_square_root() -> None:
     def segment(n: int) -> Callable[[Any], Any]:
         def steps(x: Any) -> Any:

@@ -289,7 +289,7 @@ def _looped(x: Any, n: Any) -> Any:
 X = np.array([0.5, 2.0, 0.0, 3.0, 0.3, 5.0])
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("f", "ks"), [(_chosen, [0, 1, 1, 2, -3, 9]), (_looped, [3.0, 1.0, 0.0, 2.0, 5.0, 1.0])]
 )

@@ -429,7 +429,7 @@ def early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(executables, request.param, 2)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("f", [*ROLLED, *NONE])
 @pytest.mark.usefixtures("early")
 def test_values_and_derivatives_are_those_of_the_function_itself(f: Any) -> None:
@@ -459,6 +459,7 @@ def test_a_bound_that_is_given_is_part_of_what_is_kept() -> None:
             np.testing.assert_allclose(compiled(a, most=most), counts_first(a, most), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("early")
 def test_second_derivatives_go_through_the_loop() -> None:
     for f in (newton, breaks_behind_the_step, goes_on_early):
@@ -469,6 +470,7 @@ def test_second_derivatives_go_through_the_loop() -> None:
         assert compiled.cache_info().leaves <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("early")
 def test_vectors_are_carried_as_numbers_are() -> None:
     matrix = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])

@@ -51,7 +51,7 @@ def by_vjp() -> Any:
     return f
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [by_jvp, by_vjp])
 def test_derivatives_agree_with_differences(make: Callable[[], Any]) -> None:
     fd.testing.check_grads(make(), (X, Y), order=3)
@@ -253,6 +253,7 @@ def solver() -> Any:
     return solve
 
 
+@pytest.mark.slow
 def test_an_opaque_solver_that_its_own_rule_calls_has_every_mode() -> None:
     solve = solver()
     fd.testing.check_grads(lambda a, b: solve(a, b) * B, (A, B), order=2)

@@ -226,6 +226,7 @@ def test_generators_that_are_not_made_or_have_a_seed_are_not_told() -> None:
         fd.jit(f)(1.0)
 
 
+@pytest.mark.slow
 def test_what_numpy_makes_when_it_is_imported_is_not_told() -> None:
     code = """import sys, numpy as np, funcdiff as fd
 assert "numpy.random" not in sys.modules

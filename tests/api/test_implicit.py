@@ -105,6 +105,7 @@ def test_complex_roots_and_maps_that_conjugate_are_differentiated() -> None:
     check_grads(mixed, (0.4 + 0.1j, b), order=2)
 
 
+@pytest.mark.slow
 def test_the_unknowns_may_be_any_container() -> None:
     @dataclass(frozen=True)
     class State:
@@ -202,6 +203,7 @@ def test_a_map_with_a_constant_term_is_solved_with_it() -> None:
 # ---- compositions ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_equations_stand_in_loops_and_branches() -> None:
     def orbit(mean: Any) -> Any:
         def step(carry: Any, x: Any) -> Any:

@@ -127,7 +127,7 @@ def test_a_jacobian_in_chunks_can_be_differentiated_and_batched(mode: Any) -> No
     fd.testing.check_grads(chunked, (X,), order=1)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.slow
 @MODES
 def test_a_jacobian_in_chunks_holds_one_chunk_at_a_time(mode: Any) -> None:
     def f(x: Any) -> Any:

@@ -202,6 +202,7 @@ def test_methods_can_be_compiled_and_have_rules() -> None:
     assert Model(5.0).scaled(2.0) == 10.0
 
 
+@pytest.mark.slow
 def test_programs_that_come_back_are_compiled_without_further_imports() -> None:
     code = (
         "import sys, numpy as np, funcdiff as fd; f = fd.grad(lambda x: np.sum(np.sin(x)))\n"

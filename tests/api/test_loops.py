@@ -84,6 +84,7 @@ def test_a_body_may_change_its_carry_in_place() -> None:
 # ---- derivatives -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_loop_agrees_with_differences_in_both_modes() -> None:
     check_grads(_newton, (2.3,), order=2)
     check_grads(_grown, (X,), order=2)

@@ -542,7 +542,7 @@ SHARED = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
 @pytest.mark.usefixtures("early")
 def test_what_others_have_is_written_to_as_python_does(f: Any) -> None:
@@ -596,7 +596,7 @@ def _pushed(f: Any) -> Any:
     return lambda a: FD.jvp(f, (a,), (1.0,))[1]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
 @pytest.mark.usefixtures("early")
 def test_loops_have_all_derivatives(f: Any) -> None:
@@ -615,7 +615,7 @@ def assert_all_derivatives(f: Any, engine: str) -> None:
             assert not info.eager
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, returns_within, a_while_within])
 @pytest.mark.usefixtures("early")
 def test_batches_are_traced_by_what_all_examples_agree_on(f: Any) -> None:

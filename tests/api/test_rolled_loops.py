@@ -434,7 +434,7 @@ def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> N
     assert misses(f, POINTS) <= 2
 
 
-@pytest.mark.thinned(7)
+@pytest.mark.slow
 @pytest.mark.usefixtures("early")
 def test_what_python_remembers_outside_of_the_variables_makes_no_loop() -> None:
     for f in (*REMEMBERING, counter, attribute):

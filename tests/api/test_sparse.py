@@ -115,8 +115,8 @@ def test_the_entries_are_those_of_the_dense_jacobian(name: str) -> None:
         np.testing.assert_allclose(again, flat, 1e-5, 1e-6)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_entries_followed_from_the_outputs_are_those_of_the_dense_jacobian(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -145,6 +145,7 @@ def test_what_depends_on_many_inputs_is_followed_from_few_outputs() -> None:
     np.testing.assert_allclose(fd.jacobian(f, sparse=True)(x).toarray(), dense, 0, 1e-12)
 
 
+@pytest.mark.slow
 def test_sums_over_many_paths_have_as_many_coefficients_as_entries() -> None:
     def f(x: Any) -> Any:
         y = x.reshape(20, 3)
@@ -298,6 +299,7 @@ def test_a_sparse_jacobian_can_be_pickled() -> None:
 # ---- solvers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_scipys_solvers_take_sparse_derivatives() -> None:
     n = 30
 

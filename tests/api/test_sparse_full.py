@@ -133,7 +133,7 @@ def by_loop(x: Any) -> Any:
     return x
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [by_norm, by_solution, by_loop])
 def test_the_warning_names_the_line_that_mixes(f: Any) -> None:
     source, first = inspect.getsourcelines(f)

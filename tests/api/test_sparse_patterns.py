@@ -117,6 +117,7 @@ def test_index_arrays_and_masks_are_followed_when_they_change() -> None:
         assert found.nnz == sum(mask)
 
 
+@pytest.mark.slow
 def test_index_arrays_that_are_arguments_are_followed_when_compiled() -> None:
     def f(x: Any, index: Any, mask: Any) -> Any:
         return np.where(mask, x[index] ** 2, 0.0)
@@ -142,6 +143,7 @@ def test_index_arrays_that_are_arguments_are_followed_when_compiled() -> None:
         assert batch(np.stack([POINT] * 2), np.stack([index] * 2)).shape == (2,)
 
 
+@pytest.mark.slow
 def test_each_index_array_is_compiled_once_until_there_are_too_many() -> None:
     calls = []
 

@@ -52,6 +52,7 @@ def found_by(coloring: Coloring, matrix: Any, pattern: Pattern) -> Any:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(MASKS)
 def test_a_bidirectional_colouring_tells_every_entry(mask: Any) -> None:
@@ -64,6 +65,7 @@ def test_a_bidirectional_colouring_tells_every_entry(mask: Any) -> None:
         np.testing.assert_array_equal(found_by(coloring, matrix, pattern), matrix)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(SQUARES)
 def test_a_star_colouring_tells_every_entry_or_its_mirror_image(mask: Any) -> None:
@@ -104,7 +106,7 @@ def chosen(mask: Any, x: Any) -> Any:
     return fd.cond(np.sum(x.real) > 1e9, lambda x: weights @ x, lambda x: weights @ x**2, x)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 @settings(max_examples=12)
 @given(mask=MASKS)

@@ -52,14 +52,15 @@ def assert_same_everywhere(
         raise ExceptionGroup("not as the interpreter", failures)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
+@pytest.mark.sampled(3, kind=PRIMITIVE)
 @pytest.mark.parametrize("case", cases(thinned=32))
 def test_every_operation_is_the_same_everywhere(case: Sample) -> None:
     assert_same_everywhere(fd.trace(case.f)(*case.args), list(case.args))
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3, kind=PRIMITIVE)
+@pytest.mark.sampled(8, kind=PRIMITIVE)
 @pytest.mark.parametrize("case", SMOOTH)
 def test_every_derivative_is_the_same_everywhere(case: Sample) -> None:
     for program, args in derivatives(case):

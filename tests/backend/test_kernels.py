@@ -81,6 +81,7 @@ def test_contractions_are_computed_in_blocks_whatever_is_summed(first: int) -> N
         assert_computes(program, xs)
 
 
+@pytest.mark.slow
 @given(OPERATIONS)
 def test_random_programs_are_computed_in_blocks(steps: Any) -> None:
     f = random_program(steps)

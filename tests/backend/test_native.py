@@ -178,7 +178,7 @@ def test_any_number_of_elements_is_computed(n: int) -> None:
     assert_computes(fd.trace(chain)(x, y), [x, y], limits=None, native=True)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_may_lie_in_memory_as_they_like(layout: Any, dtype: Any) -> None:
@@ -201,6 +201,7 @@ def test_bytes_in_another_order_and_odd_addresses_are_read() -> None:
     np.testing.assert_allclose(found, np.tanh(x) * swapped, rtol=1e-15)
 
 
+@pytest.mark.slow
 @given(OPERATIONS)
 def test_random_programs_are_computed(steps: Any) -> None:
     f = random_program(steps)
@@ -428,7 +429,7 @@ def raises_import_error(name: str) -> Any:
     raise ImportError(name)
 
 
-@pytest.mark.thinned(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["_FEW", "_LONG"])
 @pytest.mark.parametrize("f", [newton, bisection, goes_on_early, ends_by_its_count])
 def test_loops_that_values_end_have_all_derivatives(

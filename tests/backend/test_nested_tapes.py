@@ -46,6 +46,7 @@ SECOND: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
 NO_PROGRAM = ["hvp", *(name for name in SECOND if name.startswith("grad of "))]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("second", SECOND.values(), ids=SECOND)
 @pytest.mark.parametrize("f", [smooth, masked])
 def test_the_first_call_is_the_tenth_and_that_of_jit(
@@ -124,6 +125,7 @@ def entries_of_gradient(f: Callable[[Any], Any], x: Any) -> int:
     return len(trace.recording[0])
 
 
+@pytest.mark.slow
 def test_loops_of_many_turns_are_differentiated_again_as_loops() -> None:
     def f(x: Any) -> Any:
         y = x
@@ -229,6 +231,7 @@ PULLBACKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("way", PULLBACKS.values(), ids=PULLBACKS)
 def test_linear_maps_of_traces_are_those_of_their_programs(way: Callable[[Any], Any]) -> None:
     expected = fd.jit(way)(X)

@@ -204,6 +204,7 @@ def test_loops_have_derivatives_of_machine_code(
     assert_agrees(derivative(f), (np.array([0.3, -0.8, 1.1]),), (np.array([2.5, 0.1, -0.4]),))
 
 
+@pytest.mark.slow
 def test_a_loop_of_unknown_length_keeps_as_many_rows_as_it_makes() -> None:
     def f(x: Any) -> Any:
         return fd.while_loop(lambda s: s > 1.0, lambda s: s * x, 1e6)

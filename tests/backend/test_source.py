@@ -95,6 +95,7 @@ def random_program(steps: Any) -> Any:
     return f
 
 
+@pytest.mark.slow
 @given(OPERATIONS, st.sampled_from([(1,), (3,), (2, 3), (1, 3), (3, 3), (0, 2)]))
 def test_random_programs_compute_the_same_bits(steps: Any, shape: tuple[int, ...]) -> None:
     f = random_program(steps)

@@ -61,6 +61,7 @@ def assert_computes(program: Program, arrays: list[Any], expected: list[Any] | N
     return code is not None
 
 
+@pytest.mark.slow
 @given(OPERATIONS)
 def test_random_programs_are_computed(steps: Any) -> None:
     f = random_program(steps)

@@ -80,7 +80,7 @@ def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
     agree(forward(f)(*xs), seed, "gradient")
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @every_program
 def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
@@ -91,7 +91,7 @@ def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
     agree(forward(along(f))(*xs), seed, "curvature")
 
 
-@pytest.mark.thinned(36)
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @every_program
 def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
@@ -101,7 +101,7 @@ def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
     agree(across(along(gradient(f)))(*xs), seed, "bend")
 
 
-@pytest.mark.thinned(36)
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @every_program
 def test_compiled_and_batched_derivatives_are_those_of_jax(seed: int) -> None:

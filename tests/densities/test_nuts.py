@@ -34,6 +34,7 @@ def test_equal_seeds_give_equal_draws_and_progress_is_told() -> None:
     assert told[59] == (60, 60)
 
 
+@pytest.mark.slow
 @FEW
 def test_moments_are_those_of_the_density() -> None:
     draws = make().sample(500, rng=3, warmup=200, chains=2)

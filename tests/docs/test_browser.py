@@ -19,8 +19,8 @@ def test_the_tutorial_and_the_how_tos_are_on_the_page() -> None:
     assert "scipy" in needed["labelled"] or "pandas" in needed["labelled"]
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", browser.names())
 def test_a_cell_prints_what_the_page_shows(name: str) -> None:
     page = browser.lesson(name)

@@ -61,8 +61,8 @@ def agree(found: Any, expected: Any, tolerance: float) -> None:
         np.testing.assert_allclose(x, wanted[path], rtol=0.0, atol=tolerance * scale)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("w", named(PLAIN))
 def test_a_derivative_agrees_with_its_reference(w: Workload) -> None:
     arguments = w.drawn()
@@ -89,15 +89,15 @@ def require_compiled_agree(w: Workload, calls: int, tolerance: float) -> None:
             agree(compiled(*arguments), expected, tolerance)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(28)
 @pytest.mark.parametrize("w", named(PLAIN))
 def test_a_compiled_derivative_agrees_with_its_reference(w: Workload) -> None:
     require_compiled_agree(w, 9, 1e-12)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(6)
 @pytest.mark.parametrize("w", named(NESTED))
 def test_a_nested_descent_ends_where_differences_lead(w: Workload) -> None:
     arguments = w.drawn()

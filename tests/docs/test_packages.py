@@ -60,6 +60,7 @@ def test_a_wrong_derivative_is_no_right_one() -> None:
         agree(np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.full(2, 0.1), 1.0)
 
 
+@pytest.mark.slow
 def test_what_is_right_and_what_stands_in_the_way_is_counted() -> None:
     right: dict[str, Any] = dict.fromkeys(
         ("value", "reverse", "forward", "second", "jit", "vmap"), ""

@@ -92,8 +92,8 @@ IDIOMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", IDIOMS)
 def test_idioms_are_differentiated_as_they_are(name: str) -> None:
     check_first_order(IDIOMS[name], B)
@@ -186,6 +186,7 @@ CUBE = xr.DataArray(
 AXES = st.permutations(["x", "y", "z"])
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(AXES, st.integers(1, 3), AXES, st.integers(0, 2))
 def test_blocks_of_jacobians_stand_where_their_labels_say(

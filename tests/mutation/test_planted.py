@@ -21,6 +21,7 @@ def test_a_planted_mistake_has_one_place(mutant: Planted) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("mutant", EACH)
 def test_a_planted_mistake_leaves_another_module_that_compiles(mutant: Planted) -> None:
     right = (PACKAGE / mutant.path).read_text()

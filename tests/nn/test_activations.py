@@ -44,7 +44,7 @@ def test_values_and_two_derivatives_are_those_of_pytorch(name: str) -> None:
     assert_frozen(name, f(POINTS), slope(POINTS), fd.elementwise_grad(slope)(POINTS))
 
 
-@pytest.mark.thinned(26)
+@pytest.mark.slow
 @every
 def test_all_modes_agree_with_differences(name: str) -> None:
     check_grads(ACTIVATIONS[name], (np.array([-3.1, -0.4, 0.7, 2.2]),), order=3)

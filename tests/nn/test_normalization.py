@@ -52,7 +52,7 @@ def test_plain_traced_and_scipys_values_are_the_same(name: str, x: Any) -> None:
         np.testing.assert_allclose(plain, expected, rtol=1e-13, atol=1e-300)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @every
 @given(x=matrices)
 def test_no_derivative_overflows(name: str, x: Any) -> None:

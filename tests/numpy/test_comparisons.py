@@ -91,8 +91,8 @@ def outcome(compare: Callable[[Any, Any], Any], x: Any, other: Any) -> Any:
     return type(found), getattr(found, "dtype", None), np.shape(found), np.asarray(found).tolist()
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(6)
 @pytest.mark.parametrize("trace", TRACES)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("other", OTHERS)

@@ -32,6 +32,7 @@ def _value(f: Callable[[Any], Any], x: Any) -> Any:
 # ---- QR: values and derivatives ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "F", "D"])
@@ -55,7 +56,7 @@ def _complete(a: Any) -> Any:
     return q[..., : min(a.shape[-2:])], rest @ np.conj(np.swapaxes(rest, -1, -2)), r
 
 
-@pytest.mark.thinned(20)
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_what_does_not_depend_on_the_basis_of_a_complement_has_derivatives(
@@ -64,6 +65,7 @@ def test_what_does_not_depend_on_the_basis_of_a_complement_has_derivatives(
     check_grads(_complete, (_normal(*shape, dtype=dtype),))
 
 
+@pytest.mark.slow
 def test_a_complement_of_one_real_dimension_has_derivatives_of_its_own() -> None:
     check_grads(lambda a: linalg.qr(a, mode="complete").Q, (_normal(3, 2),))
 

@@ -177,6 +177,7 @@ def test_the_callers_array_is_never_written() -> None:
     np.testing.assert_array_equal(x, X)
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("change", [

@@ -176,8 +176,8 @@ OF_POLYNOMIALS: dict[str, Function] = {
 }
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("c", ZEROS)
 @pytest.mark.parametrize("name", OF_POLYNOMIALS)
 def test_leading_coefficients_that_are_zero_keep_their_derivatives(name: str, c: Any) -> None:

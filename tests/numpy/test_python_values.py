@@ -251,8 +251,8 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("second", VIEWS)
 @pytest.mark.parametrize("first", VIEWS)
 @pytest.mark.parametrize("question", [np.may_share_memory, np.shares_memory])

@@ -217,7 +217,7 @@ def test_two_tolerances_raise_as_in_numpy() -> None:
 # ---- constant rank -------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_the_derivative_of_a_pseudoinverse_holds_along_constant_rank(dtype: Any) -> None:
     left, right = _spread(4, 2, dtype=dtype), _spread(2, 3, dtype=dtype)

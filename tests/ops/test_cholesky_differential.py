@@ -48,7 +48,7 @@ def test_blocks_of_any_number_are_the_formula_and_its_adjoint(
     assert not np.triu(w, 1).any()
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjoint", [False, True])
 def test_panels_have_the_rules_of_one_block(adjoint: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_BLOCK", 2)

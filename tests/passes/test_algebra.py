@@ -38,6 +38,7 @@ def test_a_rule_puts_the_other_side_of_its_identity(case: Rewrite) -> None:
     assert str(simplify(case.program)) == case.expected
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("case", KEEPING_BITS, ids=str)
 def test_both_sides_of_an_identity_have_the_same_bits(case: Rewrite) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import pytest
+
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.running.walk import nested
@@ -18,6 +20,7 @@ def _operations(program: Program) -> Iterator[Operation]:
             yield from _operations(body)
 
 
+@pytest.mark.slow
 def test_what_offers_a_choice_may_raise() -> None:
     missed = []
     for name in NAMED:

@@ -87,6 +87,7 @@ def wander(seed: int, *xs: Any) -> list[Any]:
     return made[len(xs) :]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from([(4,), (3, 3), (2, 4), (3, 1), (0, 2)]))
 def test_compiled_functions_compute_the_same(seed: int, shape: tuple[int, ...]) -> None:
     def total(*xs: Any) -> Any:

@@ -58,7 +58,7 @@ def require_the_same(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.thinned(15)
+@pytest.mark.slow
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_derivatives_of_loops_are_those_of_what_they_replace(
     f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -66,7 +66,7 @@ def test_derivatives_of_loops_are_those_of_what_they_replace(
     require_the_same(f, monkeypatch)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(24))
 def test_so_it_is_with_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

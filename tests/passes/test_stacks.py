@@ -75,6 +75,7 @@ def test_the_jacobian_is_that_of_dense_unit_vectors(name: str, mode: Any) -> Non
             np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from("*+s<>pv"), st.integers(0, 5)), max_size=8),
     st.sampled_from(["forward", "reverse"]),

@@ -300,6 +300,7 @@ def test_every_operation_with_a_rule_has_a_sample() -> None:
     assert {sample.primitive for sample in SAMPLES} >= set(propagation.RULES)
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_a_support_holds_the_entries_that_are_not_zero_and_no_others(sample: Sample) -> None:

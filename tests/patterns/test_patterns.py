@@ -63,8 +63,8 @@ def test_the_value_is_numpys(family: str, p: Pattern) -> None:
     assert_value(partial(p.function, np), *p.values(), digits=None if p.exact else 12)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(54)
 @every_pattern
 def test_both_modes_agree(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())

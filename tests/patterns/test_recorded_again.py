@@ -36,8 +36,8 @@ def _recorded(p: Pattern, values: list[Any]) -> list[str]:
         ]
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(24)
 @pytest.mark.parametrize("p", PATTERNS)
 def test_a_call_that_comes_back_is_recorded_as_the_first_time(p: Pattern) -> None:
     values = p.values()

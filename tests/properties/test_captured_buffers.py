@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -132,6 +133,7 @@ def require(size: int, steps: list[tuple[str, str, float]], last: str, calls: in
             np.testing.assert_allclose(found, expected, rtol=1e-14)  # sums in another order
 
 
+@pytest.mark.slow
 @settings(max_examples=settings().max_examples // 2)
 @given(programs(), st.sampled_from(sorted(WRITES)))
 @example((5000, [("nothing", "itself", 0.0), ("all", "itself", 7.0)]), "nothing")

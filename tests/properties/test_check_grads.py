@@ -64,6 +64,7 @@ def cases(draw: st.DrawFn, counts: list[int]) -> Case:
     return Case(draw(st.sampled_from(names)), dtype, count, seed, scale, factor)
 
 
+@pytest.mark.slow
 @examples(12, 160)
 @given(cases([1, 2, 3, 10, 1000]))
 def test_right_derivatives_are_not_reported(case: Case) -> None:

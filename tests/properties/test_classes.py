@@ -204,7 +204,7 @@ def test_a_traced_value_answers_as_what_it_stands_for(steps: list[Step], x: Any)
     require_same_answers(steps, x)
 
 
-@pytest.mark.thinned(14)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("x", INPUTS[:7], ids=lambda x: f"{type(x).__name__}{np.shape(x)}")
 def test_every_step_alone_gives_the_class_that_numpys_gives(x: Any) -> None:

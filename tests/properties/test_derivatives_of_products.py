@@ -182,7 +182,7 @@ DRAWN: Final = {
 }
 
 
-@pytest.mark.thinned(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DRAWN)
 @given(st.integers(0, 1 << 30))
 def test_all_ways_to_the_derivatives_agree(kind: str, seed: int) -> None:

@@ -297,6 +297,7 @@ def test_texts_that_look_like_code_are_not_run(place: Callable[[str], Call], tex
     require_harmless(place(text))
 
 
+@pytest.mark.slow
 @examples(60, 860)
 @given(st.sampled_from(PLACES), hostile | st.text(max_size=20) if SLOW else hostile)
 def test_no_text_is_run(place: Callable[[str], Call], text: str) -> None:

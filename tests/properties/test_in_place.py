@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -150,6 +151,7 @@ def _require_close(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @examples(30, 450)
 @given(programs(12 if SLOW else 8), arrays())
 def test_a_program_that_changes_arrays_computes_what_numpy_does(program: Program, x: Any) -> None:

@@ -144,6 +144,7 @@ def _require_transforms(sized: Sized) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=settings().max_examples * 3)
 @given(programs(16))
 @example((WRITTEN_IN_PLACE, 8))

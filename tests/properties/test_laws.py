@@ -48,6 +48,7 @@ def test_einsum_is_numpys(data: st.DataObject) -> None:
     require_laws(lambda *xs: np.einsum(subscripts, *xs, optimize=optimize), *xs, exact=False)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 def test_products_of_stacks_are_numpys(data: st.DataObject) -> None:
@@ -59,6 +60,7 @@ def test_products_of_stacks_are_numpys(data: st.DataObject) -> None:
     require_laws(lambda x, y: x @ y[0], x, np.ones((2, inner)), exact=False)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 def test_products_over_axes_are_numpys(data: st.DataObject) -> None:
@@ -190,6 +192,7 @@ def test_running_sums_and_products_are_numpys(data: st.DataObject) -> None:
     require_laws(lambda x: f(x, axis=axis), x)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 def test_quantiles_are_numpys(data: st.DataObject) -> None:

@@ -113,7 +113,7 @@ def require_answer(text: str) -> None:
     assert all(c.isprintable() or c == "\n" for c in str(found))
 
 
-@pytest.mark.thinned(30)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WORDS)
 def test_every_kind_of_word_is_replaced_by_every_other(kind: str) -> None:
     for k, piece in enumerate(WORDS[kind]):

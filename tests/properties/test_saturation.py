@@ -72,6 +72,7 @@ cases = st.builds(
 )
 
 
+@pytest.mark.slow
 @examples(40, 2040)
 @given(cases)
 def test_complex_slopes_keep_their_digits(case: Case) -> None:

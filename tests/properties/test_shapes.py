@@ -77,6 +77,7 @@ def require_backends(f: Any, *xs: Any) -> None:
         test_text.assert_same_bits(program, arrays)
 
 
+@pytest.mark.slow
 @examples(6, 170)
 @given(shapings())
 def test_every_call_has_the_shapes_and_bits_of_the_first(call: Call) -> None:

@@ -83,6 +83,7 @@ STEPS: Final[dict[str, Step]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiles", [False, pytest.param(True, marks=pytest.mark.slow)])
 @given(
     steps=st.lists(st.tuples(st.sampled_from(list(STEPS)), st.integers(0, 99)), max_size=6),

@@ -254,6 +254,7 @@ def test_all_atoms_have_keys_of_their_own() -> None:
     require_keys([*ATOMS, *[_made(Lax, [atom]) for atom in NUMBERS]])
 
 
+@pytest.mark.slow
 @examples(20, 520)
 @given(st.sampled_from(PLACES), several_recipes)
 def test_every_static_value_has_its_own_program(place: Any, made: list[Recipe]) -> None:

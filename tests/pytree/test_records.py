@@ -178,6 +178,7 @@ def test_an_unset_field_of_an_attrs_class_is_refused_with_its_path() -> None:
         pytree.flatten(Lazy(1.0))
 
 
+@pytest.mark.slow
 def test_optional_packages_are_not_imported() -> None:
     code = "import sys, funcdiff; sys.exit(bool({'attr', 'attrs', 'dask'} & {*sys.modules}))"
     subprocess.run([sys.executable, "-c", code], check=True)

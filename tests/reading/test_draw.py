@@ -148,6 +148,7 @@ def test_a_program_is_drawn_and_shows_in_a_notebook() -> None:
     assert large._repr_html_().startswith("<pre>program(%0")
 
 
+@pytest.mark.slow
 def test_long_edges_of_a_large_program_are_cut() -> None:
     program = fd.trace(fd.grad(recurrent))(np.ones((3, 3)), np.ones(3))
     graph = fd.draw(program)().graph

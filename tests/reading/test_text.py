@@ -32,17 +32,13 @@ from funcdiff.ops.user.integral import Integral, integrate
 from funcdiff.ops.user.python_call import Opaque, entered
 from funcdiff.ops.user.replay import Replay
 from funcdiff.reading.provenance import Examined
-from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.expressions import array, full_array, number
 from funcdiff.reading.text.lines import identifier
 from funcdiff.reading.text.module import of_program
-from funcdiff.reading.text.templates import TEMPLATES
-from funcdiff.reading.text.writer import IN_PLACE
 from funcdiff.scipy.stats.draws import Draw
 from funcdiff.scipy.stats.entropies import Slope
 from tests.backend.test_source import LAYOUTS
 from tests.reading.readable import KEPT, Kept, network
-from tests.rules.test_rules import NAMED
 
 TEXTS = Path(__file__).parent / "texts"
 # ---- what texts need from outside ----------------------------------------------------------------
@@ -182,18 +178,6 @@ def assert_call(f: Any, *args: Any, **kwargs: Any) -> str:
     return text
 
 
-def test_every_primitive_has_a_text_that_computes_its_bits() -> None:
-    missing = primitives.keys() - TEMPLATES.keys() - IN_PLACE.keys() - STATEMENTS.keys()
-    for sample in NAMED.values():
-        program = fd.trace(sample.f)(*sample.args)
-        made = {eq.primitive.name for eq in program.equations} & missing
-        leaves, _ = fd.pytree.flatten(sample.args)
-        if made and len(leaves) == len(program.inputs):
-            assert_same_bits(program, [np.asarray(x)[()] for x in leaves])
-            missing -= made
-    assert sorted(missing) == []
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_layout_of_arguments_keeps_the_bits(layout: Any) -> None:
     random = np.random.default_rng(3)
@@ -330,7 +314,7 @@ def test_a_value_of_the_function_is_not_called_a_derivative() -> None:
     assert "d_x = " in text
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["network_gradient", "recurrent_gradient", "square_root"])
 def test_texts_run_where_there_is_no_funcdiff(name: str, tmp_path: Path) -> None:
     kept: Kept = KEPT[name]

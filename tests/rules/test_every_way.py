@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from _pytest.mark import ParameterSet
 
 from funcdiff import pytree
+from funcdiff.core.primitive import primitives
 from funcdiff.numpy.border.promotion import array
 from tests.properties.every_way import assert_every_way_agrees, assert_products_agree, of_parts
 from tests.rules.sample import PRIMITIVE, Sample
@@ -28,9 +30,26 @@ def of_floats(entry: Sample) -> tuple[Callable[..., list[Any]], list[Any]]:
     return function, [entry.args[k] for k in places]
 
 
-@pytest.mark.thinned(320)
-@pytest.mark.sampled(5, kind=PRIMITIVE)
-@pytest.mark.parametrize("entry", NAMED.values(), ids=NAMED)
+def cases(thinned: int, order: int = 0) -> list[ParameterSet]:
+    """Return the samples that have derivatives of an order.
+
+    Elementwise operations go the same ways and differ in their rules alone, which `test_rules`
+    holds against differences to second order: few of them run, and of others one of every kind.
+    """
+
+    def marks(name: str) -> list[pytest.MarkDecorator]:
+        if primitives[name.rsplit("-", 1)[0]].pointwise:
+            return [pytest.mark.sampled(20), pytest.mark.thinned(thinned)]
+        return [pytest.mark.sampled(5, kind=PRIMITIVE), pytest.mark.thinned(thinned)]
+
+    return [
+        pytest.param(entry, id=name, marks=marks(name))
+        for name, entry in NAMED.items()
+        if entry.order >= order
+    ]
+
+
+@pytest.mark.parametrize("entry", cases(thinned=250))
 def test_all_ways_to_the_jacobian_and_some_hessians_of_a_sample_agree(
     entry: Sample, one_in: Callable[[int], bool]
 ) -> None:
@@ -38,11 +57,6 @@ def test_all_ways_to_the_jacobian_and_some_hessians_of_a_sample_agree(
     assert_every_way_agrees(*of_parts(*of_floats(entry)), order=order)
 
 
-SMOOTH = {name: entry for name, entry in NAMED.items() if entry.order > 1}
-
-
-@pytest.mark.thinned(160)
-@pytest.mark.sampled(5, kind=PRIMITIVE)
-@pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
+@pytest.mark.parametrize("entry", cases(thinned=400, order=2))
 def test_all_ways_to_products_of_the_hessian_of_a_sample_and_a_vector_agree(entry: Sample) -> None:
     assert_products_agree(*of_floats(entry))

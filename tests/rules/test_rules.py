@@ -77,7 +77,7 @@ def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2, kind=PRIMITIVE)
+@pytest.mark.sampled(4, kind=PRIMITIVE)
 @pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
 def test_the_rules_hold_for_second_derivatives_and_some_third_ones(
     entry: Sample, one_in: Callable[[int], bool]

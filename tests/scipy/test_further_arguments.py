@@ -104,9 +104,9 @@ SOLVERS: dict[str, Solve] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @together
-@pytest.mark.thinned(8)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_further_arguments_come_as_from_scipy(name: str, form: str) -> None:

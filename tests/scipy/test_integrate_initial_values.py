@@ -128,8 +128,8 @@ def test_an_oscillator_at_given_times(method: str) -> None:
     np.testing.assert_allclose(batch, wanted, atol=3 * ACCURACY[method])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*METHODS, "LSODA"])
-@pytest.mark.thinned(20)
 def test_steps_at_once_and_one_by_one_have_the_same_derivatives(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,7 +111,7 @@ def test_solve_ivp_with_lsoda_has_exact_derivatives() -> None:
     np.testing.assert_allclose(ended, -np.log(2) / 0.25, rtol=1e-6)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [1.5, -1.5])
 def test_the_steps_of_lsoda_have_exact_derivatives(end: float) -> None:
     def spring(_t: Any, y: Any, k: Any) -> Any:

@@ -36,6 +36,7 @@ def test_an_integrand_may_branch_at_a_point_that_moves() -> None:
         fd.vmap(ours)(np.array([0.7, 0.9]))
 
 
+@pytest.mark.slow
 def test_a_right_hand_side_may_branch() -> None:
     def dose(t: Any, y: Any, k: Any) -> Any:
         return 1 - k * y if t < 1 else -k * y
@@ -54,6 +55,7 @@ def test_a_right_hand_side_may_branch() -> None:
     np.testing.assert_allclose(slope, fd.grad(exact)(0.5), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_only_the_event_decides() -> None:
     def meets(rate: Any) -> Any:
         found = integrate.solve_ivp(

@@ -186,7 +186,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 TWICE = {"barycentric", "radial at a centre", "cubic of three"}
 
 
-@pytest.mark.thinned(114)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_interpolants_have_scipys_values_and_all_derivatives(name: str) -> None:
     call, *arrays = CALLS[name]

@@ -40,7 +40,7 @@ def _reference(x: Any, y: Any, w: Any, s: Any, k: int, places: Any) -> Any:
     return BSpline(t, coefficients(root), k)(P)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3, pytest.param(2, marks=pytest.mark.slow)])
 def test_smoothing_splines_are_differentiated_on_their_knots(k: int) -> None:
     smoothness = 0.2
@@ -134,7 +134,7 @@ def _best_penalty(x: Any, y: Any, w: Any) -> float:
     return float(minimize_scalar(criterion, bounds=(1e-3, len(x)), options=options).x)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.0, 0.3, None])
 def test_splines_of_a_penalty_are_those_of_scipy(lam: Any) -> None:
     generator = np.random.default_rng(4)  # the best λ of the second row is at its bound

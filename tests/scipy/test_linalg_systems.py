@@ -200,8 +200,8 @@ def test_an_unknown_structure_is_an_error() -> None:
         fd.grad(lambda a: np.sum(LINALG.solve(a, X, assume_a="round")))(A)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Diagonal number")
-@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["lu", "lu_factor"])
 def test_factors_of_a_singular_matrix_have_derivatives_if_the_last_pivot_is_zero(name: str) -> None:
     singular = np.array([[4.0, 3.0, 3.0], [2.0, 1.0, 1.0], [1.0, 1.75, 1.75]])

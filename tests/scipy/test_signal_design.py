@@ -115,6 +115,7 @@ def test_the_bilinear_transform_is_differentiable_in_the_sampling_frequency() ->
     )
 
 
+@pytest.mark.slow
 def test_residues_are_differentiable_where_multiplicities_stay() -> None:
     for call in (
         lambda s, b, a: s.residue(b, a),

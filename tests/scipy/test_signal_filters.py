@@ -114,7 +114,7 @@ def test_second_derivatives_in_the_coefficients() -> None:
         assert_agrees("scipy.signal", call, *arrays, compiled=False, batched=False)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["mirror", "constant", "nearest", "interp", "wrap"])
 def test_savitzky_and_golay_in_every_mode(mode: str) -> None:
     for axis, window, deriv in ((-1, 5, 1), (1, 6, 0)):

@@ -125,6 +125,7 @@ def test_windows_are_differentiable_in_their_parameters(name: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_windows_by_name_and_by_coefficients() -> None:
     module = "scipy.signal.windows"
     assert_agrees(module, lambda s, p: s.get_window(("gaussian", p), 6), np.array(3.0), order=1)

@@ -84,7 +84,7 @@ EXPONENTIALS: dict[str, Call] = {
 }
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EIGEN)
 def test_some_eigenvalues_agree(name: str) -> None:
     # Two calls of SciPy's own lobpcg differ in last bits, by where its buffers lie in memory.

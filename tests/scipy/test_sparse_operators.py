@@ -41,6 +41,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -185,6 +185,7 @@ def test_interpolated_rotations_move_with_the_times() -> None:
     np.testing.assert_allclose(batch[1], fd.jacobian(turned)(t + 0.1), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_square_of_an_angle_has_its_second_derivative_for_no_rotation() -> None:
     def square(v: Any) -> Any:
         return transform.Rotation.from_rotvec(v).magnitude() ** 2
@@ -215,6 +216,7 @@ MIXED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [x if x == "together" else pytest.param(x, marks=pytest.mark.slow) for x in MIXED]
 )

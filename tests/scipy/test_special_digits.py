@@ -105,7 +105,7 @@ def test_both_derivatives_have_all_digits(entry: tuple[Any, ...]) -> None:
     assert fd.vmap(fd.grad(f))(np.ones(0)).shape == (0,)
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["elliprc", "elliprd", "elliprf", "elliprg", "elliprj"])
 def test_carlsons_integrals_have_all_derivatives(name: str) -> None:
     function, count = getattr(S, name), {"elliprc": 2, "elliprj": 4}.get(name, 3)

@@ -123,6 +123,7 @@ def test_an_infinite_slope_behind_a_mask_is_zero() -> None:
     assert fd.grad(f)(0.0) == 0
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize(("function", "x", "first", "second"), [
     (scipy_special.erf, INF, 0.0, 0.0),

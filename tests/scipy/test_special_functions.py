@@ -215,6 +215,7 @@ def test_derivatives_drop_the_fraction_of_a_whole_number_as_scipy_does(entry: An
         assert f(0.4) == pytest.approx(g(0.4), rel=1e-13)
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg")
 @pytest.mark.parametrize("name", [*OF_ORDER, *OF_TWO])

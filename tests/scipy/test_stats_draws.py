@@ -66,6 +66,7 @@ def test_a_generator_goes_on_as_scipys() -> None:
     assert ours.random() == plain.random()
 
 
+@pytest.mark.slow
 def test_moments_of_random_vectors_have_the_derivatives_of_the_distribution() -> None:
     def covariance(c: Any) -> Any:
         x = stats.multivariate_normal.rvs(np.zeros(3), c, size=20_000, random_state=1)

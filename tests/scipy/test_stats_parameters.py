@@ -61,6 +61,7 @@ def test_the_last_share_of_a_multinomial_distribution_is_what_the_others_leave(
         np.testing.assert_allclose(found, slopes, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> None:
     """Those of the beta binomial distribution are also sums of its masses."""
     counts = np.arange(61.0)
@@ -79,8 +80,8 @@ def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> 
 # ---- tails ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(20)
 @pytest.mark.parametrize(("name", "shapes", "x", "expected"), json.loads(FILE.read_text()))
 def test_tails_have_the_derivatives_that_mpmath_finds(
     name: str, shapes: list[float], x: float, expected: dict[str, Any]
@@ -132,8 +133,8 @@ SUMS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.filterwarnings("ignore:.*did not converge:RuntimeWarning")
 def test_means_over_counts_need_no_values(name: str) -> None:
@@ -145,6 +146,7 @@ def test_means_over_counts_need_no_values(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_medians_and_entropies_have_second_derivatives() -> None:
     for median in (stats.gennorm.median, lambda b: stats.gennorm.isf(0.5, b)):
         assert fd.grad(median)(1.7) == fd.grad(fd.grad(median))(1.7) == 0

@@ -17,6 +17,7 @@ LOW, HIGH, MEAN = np.array([-1.0, -0.5]), np.array([0.7, 1.2]), np.array([0.1, -
 COV = np.array([[2.0, 0.3], [0.3, 1.5]])
 
 
+@pytest.mark.slow
 def test_probabilities_of_normal_vectors_have_derivatives() -> None:
     cov, x = np.array([[1.0, 0.4], [0.4, 2.0]]), np.array([0.3, -0.2])
 
@@ -62,7 +63,7 @@ def _integral(low: Any, high: Any, mean: Any, cov: Any, df: Any = None) -> Any:
     return scipy.integrate.dblquad(lambda y, x: density([x, y]), a, b, c, d, **options)[0]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [None, 4.3, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_probabilities_between_limits_move_with_all_that_they_depend_on(df: float | None) -> None:
     point = (LOW, HIGH, MEAN, COV, *(() if df is None else (np.asarray(df),)))

@@ -50,6 +50,7 @@ def test_both_derivatives_have_the_digits_that_mpmath_finds(row: Any) -> None:
     assert fd.jvp(f, (at,), (1.0,))[0] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 1, 2, 3])
 def test_arrays_of_any_length_meet_shapes_of_another(length: int) -> None:
     x = np.linspace(0.2, 0.7, length)
@@ -75,6 +76,7 @@ def test_arrays_of_any_length_meet_shapes_of_another(length: int) -> None:
         np.testing.assert_allclose(rows[1], np.full(2, found[1]), rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gamma", "t", "betabinom", "johnsonsu", "exponnorm"])
 def test_nestings_engines_and_values_agree(name: str) -> None:
     x = np.array([1.0, 2.0, 4.0])

@@ -168,6 +168,7 @@ WRITTEN: dict[str, Callable[[Any], None]] = {
 }
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)

@@ -35,8 +35,8 @@ def _outcome(f: Function, x: Any) -> tuple[float, str]:
             return 0.0, type(error).__name__
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(165)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_attempts_do_the_same_under_every_transform(seed: int) -> None:
     f, text = program(seed)

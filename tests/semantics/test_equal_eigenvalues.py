@@ -112,8 +112,8 @@ def _derivative(derive: Callable[[Function, Any, Any], Any], f: Function, a: Any
         return None
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(20)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", OF_VECTORS)
 def test_forward_mode_gives_one_sided_differences_or_refuses(name: str, mode: str) -> None:
@@ -146,6 +146,7 @@ def test_forward_mode_refuses_what_reverse_mode_refuses(name: str) -> None:
             np.testing.assert_allclose(np.tensordot(pushed, t), along, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [np.linalg.eigvalsh, lambda a: np.linalg.eigh(a)[0]])
 def test_eigenvalues_share_their_slopes_in_every_mode(values: Function) -> None:
     for spectrum, a, t in MATRICES:
@@ -201,8 +202,8 @@ def _along(derive: Any, f: Function, t: Any) -> Function:
     return lambda a: np.tensordot(derive(f)(a), t)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("inner", [fd.jvp, fd.linearize, fd.jacfwd, fd.jacrev])
 @pytest.mark.parametrize("outer", [fd.jvp, fd.linearize, fd.jacfwd, fd.jacrev])
 @BOTH
@@ -220,6 +221,7 @@ def test_projectors_have_second_derivatives_in_every_nesting(
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outer", [fd.jvp, fd.linearize])
 @BOTH
 def test_projectors_have_second_and_third_derivatives_along_directions(

@@ -141,6 +141,7 @@ def test_what_a_try_catches_decides_as_in_the_plain_call(
                 np.testing.assert_allclose(found, differences(f, x), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_values_are_those_of_the_plain_call_under_jit_and_vmap(f: Function) -> None:

@@ -131,6 +131,7 @@ def _recorded_warning(x: Any) -> Any:
 INSIDE, ZERO = np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.0, 4.0])
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("name", [*OF_VALUES, *DERIVATIVES])
 def test_errors_raise_inside_and_around(name: str) -> None:

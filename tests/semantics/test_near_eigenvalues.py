@@ -59,8 +59,8 @@ def _along(f: Function, a: Any, b: Any, order: int) -> Any:
     return fd.jacrev(line)(0.0)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(65)
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("name", BY_EIGENVALUES)
@@ -73,8 +73,8 @@ def test_functions_of_eigenvalues_keep_their_digits(name: str, gap: float, order
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * size)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(4)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("name", BY_SINGULAR_VALUES)

@@ -174,3 +174,18 @@ def test_what_is_not_finite_in_a_product_leaves_no_trace_where_it_is_masked(
         expected, found = (d(weighted(lambda g, z: g(z), g))(x) for g in (never_unsafe, f))
     scale = max(1.0, np.abs(expected).max())
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * scale)
+
+
+def test_a_mask_in_one_branch_alone_makes_true_zeros_of_what_the_branches_take() -> None:
+    kept = np.array([False, True, True])
+
+    def total(x: Any, k: Any) -> Any:
+        branches = (lambda y: np.where(kept, y, 0), lambda y: y * 2)
+        return np.sum(fd.cond(k > 0, *branches, np.sqrt(x)))
+
+    x, slopes = np.array([0.0, 4.0, 1.0]), {1.0: [0, 0.25, 0.5], -1.0: [np.inf, 0.5, 1]}
+    for k, expected in slopes.items():
+        for derive in (fd.grad(total), fd.jit(fd.grad(total))):
+            np.testing.assert_array_equal(derive(x, k), expected)
+    batch = fd.vmap(fd.grad(total), in_axes=(None, 0))(x, np.array([*slopes]))
+    np.testing.assert_array_equal(batch, [*slopes.values()])

@@ -102,8 +102,8 @@ def _one(a: Any, side: int) -> tuple[Any, Any]:
     return a * kept, 1 - kept
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(10)
 @pytest.mark.parametrize(
     ("name", "f", "side", "filling"),
     [
@@ -147,8 +147,8 @@ def test_a_symmetric_matrix_has_a_symmetric_gradient(name: str, f: Function, sid
     assert side in (0, 1)
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(7)
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_higher_derivatives_are_of_the_triangle_that_is_read(order: int) -> None:
     def entries(f: Function) -> Function:

@@ -84,8 +84,8 @@ NESTED: dict[str, tuple[Nested, float]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(3)
 @every_mix
 @pytest.mark.parametrize("name", NESTED)
 def test_siskind_pearlmutter_an_inner_derivative_knows_its_own_perturbation_alone(
@@ -140,6 +140,7 @@ def test_manzyuk_2019_the_operator_applied_twice_raises(D: Slope, E: Slope) -> N
         D(shift)(0.0)(E(shift)(0.0)(lambda y: y**4))(2.0)
 
 
+@pytest.mark.slow
 @together
 @every_mix
 def test_manzyuk_2019_the_eta_expanded_operator_gives_second_derivatives(

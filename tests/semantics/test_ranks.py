@@ -32,8 +32,8 @@ RANKED: dict[str, Function] = {
 }
 
 
+@pytest.mark.slow
 @together
-@pytest.mark.thinned(2)
 @pytest.mark.parametrize("a", [TALL, THIN])
 @pytest.mark.parametrize("name", RANKED)
 def test_what_depends_on_the_rank_is_right_or_refused(name: str, a: Any) -> None:

@@ -178,7 +178,7 @@ def test_what_is_not_recognised_raises_in_every_mode(values: Any) -> None:
             derive(_applied)(x)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [True, False], ids=["a function of the matrix", "vectors turn"])
 @pytest.mark.parametrize("phase", [0.0, 1.0], ids=["real", "complex"])
 @pytest.mark.parametrize("side", [0, 2], ids=["left", "right"])

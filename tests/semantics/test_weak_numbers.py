@@ -227,6 +227,7 @@ HANDED_ON: dict[str, Callable[[Any], Any]] = {
 HANDED_ON["custom_jvp"].defjvp(lambda primals, tangents: (primals[0] + 1, tangents[0]))  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("hand_on", HANDED_ON.values(), ids=HANDED_ON)

@@ -94,7 +94,7 @@ def test_the_right_derivative_passes(point: str, mode: str) -> None:
     check_grads(lambda x: np.sum(np.abs(x / size) ** 4 * np.sin(x.real / size)), (x,))
 
 
-@pytest.mark.thinned(96)
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [wrong_first, wrong_second])
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize(
