@@ -95,7 +95,8 @@ def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
     """Of Student's t, whose square has an F density."""
     finite = v < np.inf
     v = np.where(finite, v, 1.0)
-    slope = -(v + 1) * x / (v + x * x)
+    radius = np.hypot(np.sqrt(v), x)
+    slope = -(v + 1) * (x / radius) / radius
     score = quotient_scores(0.5, v / 2, x * x)[2] / 2
     return np.where(finite, slope, -x), np.where(finite, score, 0.0)
 
