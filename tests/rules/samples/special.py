@@ -17,6 +17,8 @@ from funcdiff.scipy.primitives.special.incomplete import (
     betaincc,
     betainccinv,
     betaincinv,
+    digamma_falls,
+    digamma_gaps,
     gamma_kernel,
     gamma_moments,
     gammainc,
@@ -185,11 +187,11 @@ SAMPLES: dict[str, list[Sample]] = {
         for k in (0, 1)
     ],
     "digamma_gaps": [
-        sample(partial(gamma.digamma_gaps, (k,)), real(3, low=0.6, high=14)) for k in (0, 2)
+        sample(partial(digamma_gaps, (k,)), real(3, low=0.6, high=14)) for k in (0, 2)
     ],
     "digamma_falls": [
         sample(
-            partial(gamma.digamma_falls, (k,)), np.array([0.7, 2.0, 15.0]),
+            partial(digamma_falls, (k,)), np.array([0.7, 2.0, 15.0]),
             np.array([1.3, 0.01, 2.5]),
         )
         for k in (0, 1)

@@ -19,17 +19,23 @@ import numpy as np
 
 from funcdiff.scipy.primitives.numerics import derivative_integrals as integrals
 from funcdiff.scipy.primitives.special.family import Op, by_order, with_complement
-from funcdiff.scipy.primitives.special.gamma import (
-    betaln,
-    digamma_falls,
-    digamma_gaps,
-    gammaln,
-    polygamma,
-    psi,
-    psi_rest,
-)
+from funcdiff.scipy.primitives.special.gamma import betaln, gammaln, polygamma, psi
 from funcdiff.scipy.primitives.special.inverse import inverse
 from funcdiff.scipy.primitives.special.losses import log_ratio
+
+digamma_gaps: Op = by_order(
+    "digamma_gaps",
+    lambda orders, x: integrals.digamma_gap(orders[0], x),
+    lambda orders, x: digamma_gaps((orders[0] + 1,), x),
+)
+"""Derivatives of ln x - ψ(x), which is about 1/(2x)."""
+digamma_falls: Op = by_order(
+    "digamma_falls",
+    lambda orders, x, step: integrals.digamma_fall(orders[0], x, step),
+    lambda orders, x, step: digamma_falls((orders[0] + 1,), x, step),
+    lambda orders, x, step: -digamma_gaps((orders[0] + 1,), x + step),
+)
+"""What these fall by in a step."""
 
 # ---- the gamma distribution ----------------------------------------------------------------------
 
@@ -97,7 +103,7 @@ def quotient_scores(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
     gap = (1 - x) / total
     left = integrals.log1p_rest(-b * gap, np.log(whole * x / total))
     right = integrals.log1p_rest(a * gap, np.log(whole / total))
-    return b * gap, left + psi_rest(a, b), right + psi_rest(b, a)
+    return b * gap, left + digamma_falls((0,), a, b), right + digamma_falls((0,), b, a)
 
 
 def _in_kernel(place: int) -> Op:
