@@ -96,59 +96,74 @@ def log1p_rest(s: Any, logarithm: Any) -> Any:
     return np.where(near, r * (square * total - small), logarithm - s)
 
 
+@cache
+def _bernoulli() -> Any:
+    """Return Bernoulli's numbers B₂₀, B₁₈, ..., B₂."""
+    return scipy_function("bernoulli")(20)[:1:-2]
+
+
+_TWICE: Final = np.arange(20.0, 0.0, -2.0)
+"""Their indices."""
+
+
 def stirling_scale(a: Any) -> Any:
     """Return the logarithm of aᵃe⁻ᵃ/Γ(a), for large a by DLMF 5.11.1."""
     far = a > 8
-    small, large = np.where(far, 8, a), np.where(far, a, 8)
-    series = np.log(large / (2 * math.pi)) / 2
-    for k, number in enumerate(_bernoulli(), 1):
-        series = series - number / (2 * k * (2 * k - 1)) * large ** (1.0 - 2 * k)
+    small, v = np.where(far, 8, a), 1 / np.where(far, a, 8)
+    series = v * np.polyval(_bernoulli() / (_TWICE * (_TWICE - 1)), v * v)
+    series = -np.log(2 * math.pi * v) / 2 - series
+    if far.all():
+        return series
     near = scipy_function("xlogy")(small, small) - small - scipy_function("gammaln")(small)
     return np.where(far, series, near)
+
+
+@cache
+def _digamma_series(n: int) -> Any:
+    """Return the coefficients of the n-th derivative of ln a - ψ(a), but for the first, in a⁻²."""
+    rising = [math.prod(range(k, k + n)) for k in _TWICE.astype(int).tolist()]
+    return _bernoulli() / _TWICE * rising
 
 
 def digamma_gap(n: int, a: Any) -> Any:
     """Return the n-th derivative of ln a - ψ(a), for large a by DLMF 5.11.2."""
     far = a > 8 + n
-    small, large = np.where(far, 8 + n, a), np.where(far, a, 8 + n)
-    series = math.factorial(n) / 2 * large ** (-1.0 - n)
-    for k, number in enumerate(_bernoulli(), 1):
-        rising = math.prod(range(2 * k, 2 * k + n))
-        series = series + number / (2 * k) * rising * large ** (-2.0 * k - n)
-    if n:
+    small, v = np.where(far, 8 + n, a), 1 / np.where(far, a, 8 + n)
+    rest = v * v * np.polyval(_digamma_series(n), v * v)
+    found = v**n * (math.factorial(n) / 2 * v + rest)
+    if not far.all() and n:
         zeta = math.factorial(n) * scipy_function("zeta")(n + 1, small)
-        near = zeta - math.factorial(n - 1) / small**n
-    else:
-        near = np.log(small) - scipy_function("psi")(small)
-    return (-1) ** n * np.where(far, series, near)
+        found = np.where(far, found, zeta - math.factorial(n - 1) / small**n)
+    elif not far.all():
+        found = np.where(far, found, np.log(small) - scipy_function("psi")(small))
+    return (-1) ** n * found
 
 
 def digamma_fall(n: int, a: Any, step: Any) -> Any:
     """Return the n-th derivative by a of ln a - ψ(a) minus that at a + step.
 
-    Each term of the asymptotic series is subtracted in closed form, and where the step is short
-    there is Taylor's series about the middle.
+    The asymptotic series has a divided difference in closed form, and where the step is short there
+    is Taylor's series about the middle.
     """
-    total = a + step
-    far = (a > 8 + n) & (total > 8 + n)
-    start = np.where(far, a, 8 + n)
-    ratio = np.log1p(np.where(far, -step / np.where(far, total, 1), 0))
-    series = -math.factorial(n) / 2 * start ** (-1.0 - n) * np.expm1((1 + n) * ratio)
-    for k, number in enumerate(_bernoulli(), 1):
-        rising, power = math.prod(range(2 * k, 2 * k + n)), 2.0 * k + n
-        series = series - number / (2 * k) * rising * start**-power * np.expm1(power * ratio)
+    far = (a > 8 + n) & (a + step > 8 + n)
+    v, w = 1 / np.where(far, a, 8 + n), 1 / np.where(far, a + step, 8 + n)
+    value, slope = np.zeros_like(v), np.zeros_like(v)
+    for coefficient in (*_digamma_series(n), 0.0):
+        value, slope = value * (w * w) + coefficient, slope * (v * v) + value
+    powers, more = (sum(v ** (m - 1 - k) * w**k for k in range(m)) for m in (n, n + 1))
+    series = math.factorial(n) / 2 * more + v**n * (v + w) * slope + powers * value
+    series = (-1) ** n * step * v * w * series
+    if far.all():
+        return series
+    found = np.where(far, series, digamma_gap(n, a) - digamma_gap(n, a + step))
     short = ~far & (np.abs(step) < 1e-2 * a)
+    if not short.any():
+        return found
     middle, way = np.where(short, a + step / 2, 1), np.where(short, step, 0)
     near = digamma_gap(n + 5, middle) / 1920
     for k, factor in ((3, 24), (1, 1)):
         near = near * way * way + digamma_gap(n + k, middle) / factor
-    found = np.where(short, -way * near, digamma_gap(n, a) - digamma_gap(n, total))
-    return np.where(far, (-1) ** n * series, found)
-
-
-def _bernoulli() -> Any:
-    """Return Bernoulli's numbers B₂, B₄, ..., B₂₀."""
-    return scipy_function("bernoulli")(20)[2::2]
+    return np.where(short, -way * near, found)
 
 
 # ---- densities of the gamma and F distributions, and moments of their scores ---------------------
@@ -232,6 +247,13 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     slope, curvature = a * b * (1 - z) / total, mean * share * b / total
     low = share < 0.5
     part, sign, rate = np.where(low, share, b / total), np.where(low, -1, 1), np.where(low, a, -b)
+    scores = [
+        (
+            np.where(own, -b, a), whole + np.where(own, np.log(z), 0),
+            np.where(own, -1 * low, 1 - low), np.where(own, left, right), power,
+        )
+        for own, power in ((below, j), (~below, k)) if power
+    ]  # fmt: skip
 
     def decline(v: Any) -> tuple[Any, Any]:
         grown = part * np.expm1(sign * v)
@@ -243,10 +265,9 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
         values = np.exp(-rate * v - mean * fall)
         t = z * np.exp(-v)
         gap = (1 - t) / (b + a * t)
-        over = np.where(low, v, 0)
-        rest = log1p_rest(-b * gap, whole + np.log(z) - over - fall) + left
-        other = log1p_rest(a * gap, whole + v - over - fall) + right
-        values = values * np.where(below, rest, other) ** j * np.where(below, other, rest) ** k
+        for factor, start, tilt, shift, power in scores:
+            score = log1p_rest(factor * gap, start + tilt * v - fall) + shift
+            values = values * score**power
         return values * np.where(below, b * gap, -a * gap) ** i if i else values
 
     ends = _quadratic_end(slope, curvature), (_DIGITS - mean * np.log(b / total)) / a
