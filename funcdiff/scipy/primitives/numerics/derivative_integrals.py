@@ -51,7 +51,10 @@ def over_unit_interval(integrand: Callable[[Any], Any], shape: tuple[int, ...]) 
 
 
 def over_decline(
-    integrand: Callable[[Any], Any], decline: Callable[[Any], tuple[Any, Any]], start: Any
+    integrand: Callable[[Any], Any],
+    decline: Callable[[Any], tuple[Any, Any]],
+    start: Any,
+    count: int = 60,
 ) -> Any:
     """Return ∫₀^∞ f(v) dv for f of the size of exp(-g(v)), where g is convex and g(0) = 0.
 
@@ -62,7 +65,7 @@ def over_decline(
     for _ in range(12):
         value, slope = decline(end)
         end = end - (value - _DIGITS) / slope
-    rule = _of_unit_interval(80)
+    rule = _of_unit_interval(count)
     return end * _weighted_sum(lambda part: integrand(end * part), *rule, end.shape)
 
 
@@ -75,16 +78,6 @@ def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
 # ---- Stirling's series, and what is left of functions without their tangents ---------------------
 
 
-def exp_excess(w: Any) -> Any:
-    """Return (e²ʷ - 1 - 2w)/2."""
-    near = np.abs(w) < 0.5
-    x = 2 * np.where(near, w, 0)
-    series: Any = 0.0
-    for k in range(18, 1, -1):
-        series = series * x + 1 / math.factorial(k)
-    return np.where(near, series * x * x, np.expm1(2 * w) - 2 * w) / 2
-
-
 def log1p_rest(s: Any, logarithm: Any) -> Any:
     """Return ln(1 + s) - s, with ln(1 + s) given: near 0 by ln(1 + s) = 2·artanh(s/(2 + s))."""
     near = np.abs(s) < 0.25
@@ -94,6 +87,11 @@ def log1p_rest(s: Any, logarithm: Any) -> Any:
     for k in range(7, -1, -1):
         total = total * square + 2 / (2 * k + 3)
     return np.where(near, r * (square * total - small), logarithm - s)
+
+
+def exp_excess(w: Any) -> Any:
+    """Return (e²ʷ - 1 - 2w)/2, where 2w is ln(1 + s) of s = e²ʷ - 1."""
+    return -log1p_rest(np.expm1(2 * w), 2 * w) / 2
 
 
 @cache
@@ -271,7 +269,8 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
         return values * np.where(below, b * gap, -a * gap) ** i if i else values
 
     ends = _quadratic_end(slope, curvature), (_DIGITS - mean * np.log(b / total)) / a
-    tail = over_decline(integrand, decline, np.minimum(*ends))
+    count = 120 if (b < 0.01).any() else 60  # where a density is flat and then falls
+    tail = over_decline(integrand, decline, np.minimum(*ends), count)
     tail = np.where(below, 1, -1) * beta_kernel((0,), a, b, z) * tail
     return np.where(inside, tail, 0 * (a - b))
 
