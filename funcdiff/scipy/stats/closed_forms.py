@@ -121,7 +121,7 @@ def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return partials
 
 
-def _folded(_apply: Any, x: Any, c: Any) -> Any:
+def _fold_slope(_apply: Any, x: Any, c: Any) -> Any:
     """Return F_c of a folded normal distribution, φ(x + c) - φ(x - c)."""
     return np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI
 
@@ -317,7 +317,7 @@ formulas: Final = {
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
-    "foldnorm": {"_cdf": lambda *xs: (_folded(*xs),), "_sf": lambda *xs: (-_folded(*xs),)},
+    "foldnorm": {"_cdf": lambda *xs: (_fold_slope(*xs),), "_sf": lambda *xs: (-_fold_slope(*xs),)},
     **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

@@ -2,7 +2,7 @@
 
 In `x` the derivative is the density.  In the parameters it has no closed form; it is a moment of
 the scores, the slopes of the logarithm of the density, on one side of `x`, which is integrated
-numerically (see `quadrature`), to about twelve digits.  First moments of a whole distribution
+numerically (see `derivative_integrals`), to about twelve digits.  First moments of a whole distribution
 vanish, and all others cancel in what derivatives are made of, so that it may be the side of the
 smaller tail.  Where a parameter is small, a first step to a larger one (DLMF 8.8.5 and 8.17.20)
 leaves an elementary term and a moment in which it cancels nothing.
@@ -207,11 +207,11 @@ def betainc_second(a: Any, b: Any, p: Any) -> Any:
     return -quotient_slope(b, a, 1 / _to_quotient(a, b, p), fixed_odds=True)
 
 
-_BETA: Final = (
+BETA_SLOPES: Final = (
     lambda a, b, x, y: betainc_first(a, b, x),
     lambda a, b, x, y: betainc_second(a, b, x),
     lambda a, b, x, y: beta_density(a, b, x, 1 - x),
 )
-betainc, betaincc = with_complement("betainc", *_BETA)
-betaincinv: Op = inverse("betaincinv", 2, *_BETA)
-betainccinv: Op = inverse("betainccinv", 2, *_BETA, sign=-1)
+betainc, betaincc = with_complement("betainc", *BETA_SLOPES)
+betaincinv: Op = inverse("betaincinv", 2, *BETA_SLOPES)
+betainccinv: Op = inverse("betainccinv", 2, *BETA_SLOPES, sign=-1)
