@@ -11,7 +11,6 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import gamma, losses, normal, powers
 from funcdiff.scipy.primitives.special.incomplete import (
-    beta_kernel,
     beta_moments,
     betainc,
     betaincc,
@@ -19,7 +18,6 @@ from funcdiff.scipy.primitives.special.incomplete import (
     betaincinv,
     digamma_falls,
     digamma_gaps,
-    gamma_kernel,
     gamma_moments,
     gammainc,
     gammaincc,
@@ -174,17 +172,6 @@ SAMPLES: dict[str, list[Sample]] = {
             real(3, low=1.2, high=2.4, start=5), _LIMITS[0][:3],
         )
         for orders in ((1, 1, 0), (0, 2, 1))
-    ],
-    "gamma_kernel": [
-        sample(partial(gamma_kernel, (k,)), real(4, low=1.2, high=2.4), _LIMITS[0])
-        for k in (0, 1)
-    ],
-    "beta_kernel": [
-        sample(
-            partial(beta_kernel, (k,)), real(3, low=1.2, high=2.4),
-            real(3, low=1.2, high=2.4, start=5), _LIMITS[0][:3],
-        )
-        for k in (0, 1)
     ],
     "digamma_gaps": [
         sample(partial(digamma_gaps, (k,)), real(3, low=0.6, high=14)) for k in (0, 2)

@@ -105,14 +105,14 @@ _TWICE: Final = np.arange(20.0, 0.0, -2.0)
 
 
 def stirling_scale(a: Any) -> Any:
-    """Return the logarithm of aᵃe⁻ᵃ/Γ(a), for large a by DLMF 5.11.1."""
+    """Return the logarithm of aᵃe⁻ᵃ/Γ(a), of arrays or tracers, for large a by DLMF 5.11.1."""
     far = a > 8
     small, v = np.where(far, 8, a), 1 / np.where(far, a, 8)
-    series = v * np.polyval(_bernoulli() / (_TWICE * (_TWICE - 1)), v * v)
-    series = -np.log(2 * math.pi * v) / 2 - series
-    if far.all():
-        return series
-    near = scipy_function("xlogy")(small, small) - small - scipy_function("gammaln")(small)
+    series = 0 * v
+    for number in (_bernoulli() / (_TWICE * (_TWICE - 1))).tolist():
+        series = series * v * v + number
+    series = -np.log(2 * math.pi * v) / 2 - v * series
+    near = small * np.log(small) - small - scipy_function("gammaln")(small)
     return np.where(far, series, near)
 
 
@@ -123,8 +123,9 @@ def _digamma_series(n: int) -> Any:
     return _bernoulli() / _TWICE * rising
 
 
-def digamma_gap(n: int, a: Any) -> Any:
+def digamma_gap(order: Order, a: Any) -> Any:
     """Return the n-th derivative of ln a - ψ(a), for large a by DLMF 5.11.2."""
+    (n,) = order
     far = a > 8 + n
     small, v = np.where(far, 8 + n, a), 1 / np.where(far, a, 8 + n)
     rest = v * v * np.polyval(_digamma_series(n), v * v)
@@ -137,12 +138,13 @@ def digamma_gap(n: int, a: Any) -> Any:
     return (-1) ** n * found
 
 
-def digamma_fall(n: int, a: Any, step: Any) -> Any:
+def digamma_fall(order: Order, a: Any, step: Any) -> Any:
     """Return the n-th derivative by a of ln a - ψ(a) minus that at a + step.
 
     The asymptotic series has a divided difference in closed form, and where the step is short there
     is Taylor's series about the middle.
     """
+    (n,) = order
     far = (a > 8 + n) & (a + step > 8 + n)
     v, w = 1 / np.where(far, a, 8 + n), 1 / np.where(far, a + step, 8 + n)
     value, slope = np.zeros_like(v), np.zeros_like(v)
@@ -153,26 +155,29 @@ def digamma_fall(n: int, a: Any, step: Any) -> Any:
     series = (-1) ** n * step * v * w * series
     if far.all():
         return series
-    found = np.where(far, series, digamma_gap(n, a) - digamma_gap(n, a + step))
+    found = np.where(far, series, digamma_gap(order, a) - digamma_gap(order, a + step))
     short = ~far & (np.abs(step) < 1e-2 * a)
     if not short.any():
         return found
     middle, way = np.where(short, a + step / 2, 1), np.where(short, step, 0)
-    near = digamma_gap(n + 5, middle) / 1920
+    near = digamma_gap((n + 5,), middle) / 1920
     for k, factor in ((3, 24), (1, 1)):
-        near = near * way * way + digamma_gap(n + k, middle) / factor
+        near = near * way * way + digamma_gap((n + k,), middle) / factor
     return np.where(short, -way * near, found)
 
 
 # ---- densities of the gamma and F distributions, and moments of their scores ---------------------
 
 
-def gamma_kernel(order: Order, a: Any, x: Any) -> Any:
-    """Return xᵃ⁻ᵏe⁻ˣ/Γ(a), which is the density for k = 1, and 0 where x is 0 or infinite."""
-    inside = (x > 0) & np.isfinite(x)
+def gamma_kernel(k: int, a: Any, x: Any) -> Any:
+    """Return xᵃ⁻ᵏe⁻ˣ/Γ(a), which is the density for k = 1, and 0 where x is 0 or infinite.
+
+    The operands are arrays or tracers, of which this and `beta_kernel` have all derivatives.
+    """
+    inside = (x > 0) & (x < np.inf)
     z = np.where(inside, x, a)
     exponent = a * log1p_rest((z - a) / a, np.log(z) - np.log(a)) + stirling_scale(a)
-    return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0 * a)
+    return np.where(inside, np.exp(exponent - k * np.log(z)), 0 * a)
 
 
 def _quadratic_end(slope: Any, curvature: Any, sign: Any = -1) -> Any:
@@ -197,7 +202,7 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, 1.0)
     s, slope = (z - a) / a, np.abs(a - z)
-    middle = log1p_rest(s, np.log(z) - np.log(a)) + s + digamma_gap(0, a)
+    middle = log1p_rest(s, np.log(z) - np.log(a)) + s + digamma_gap((0,), a)
 
     def decline(v: Any) -> tuple[Any, Any]:
         return slope * v + 2 * z * exp_excess(sign * v / 2), slope + z * np.abs(np.expm1(sign * v))
@@ -206,11 +211,11 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
         return np.exp(-decline(v)[0]) * (sign * v + middle) ** k
 
     start = np.minimum(_quadratic_end(slope, z, sign), (_DIGITS + z) / a)
-    tail = gamma_kernel((0,), a, z) * over_decline(integrand, decline, start)
+    tail = gamma_kernel(0, a, z) * over_decline(integrand, decline, start)
     return np.where(inside, -sign * tail, 0.0 * (a - a))
 
 
-def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
+def beta_kernel(k: int, a: Any, b: Any, x: Any) -> Any:
     """Return the density of F in ln x, of 2a and 2b degrees of freedom, divided by xᵏ.
 
     The two factors z and 1 - z of z = ax/(b + ax) are taken as quotients to their means.
@@ -222,7 +227,7 @@ def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
     left = log1p_rest(b * (z - 1) / total, whole + np.log(z))
     right = log1p_rest(-a * (z - 1) / total, whole)
     scale = stirling_scale(a) + stirling_scale(b) - stirling_scale(a + b)
-    density = np.exp(scale + a * left + b * right - order[0] * np.log(z))
+    density = np.exp(scale + a * left + b * right - k * np.log(z))
     return np.where(inside, density, 0 * (a - b))
 
 
@@ -241,7 +246,7 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     a, b = np.where(below, a, b), np.where(below, b, a)
     total, mean = b + a * z, a + b
     share, whole = a * z / total, np.log(mean / total)
-    left, right = digamma_fall(0, a, b), digamma_fall(0, b, a)
+    left, right = digamma_fall((0,), a, b), digamma_fall((0,), b, a)
     slope, curvature = a * b * (1 - z) / total, mean * share * b / total
     low = share < 0.5
     part, sign, rate = np.where(low, share, b / total), np.where(low, -1, 1), np.where(low, a, -b)
@@ -271,7 +276,7 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     ends = _quadratic_end(slope, curvature), (_DIGITS - mean * np.log(b / total)) / a
     count = 120 if (b < 0.01).any() else 60  # where a density is flat and then falls
     tail = over_decline(integrand, decline, np.minimum(*ends), count)
-    tail = np.where(below, 1, -1) * beta_kernel((0,), a, b, z) * tail
+    tail = np.where(below, 1, -1) * beta_kernel(0, a, b, z) * tail
     return np.where(inside, tail, 0 * (a - b))
 
 

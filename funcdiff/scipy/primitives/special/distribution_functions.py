@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.recording.builder import constant
+from funcdiff.scipy.primitives.numerics.derivative_integrals import beta_kernel
 from funcdiff.scipy.primitives.special.family import Op, special, with_complement
 from funcdiff.scipy.primitives.special.gamma import poch
 from funcdiff.scipy.primitives.special.incomplete import (
     BETA_SLOPES,
     beta_density,
-    beta_kernel,
     betainc,
     betainc_first,
     betainc_second,
@@ -63,7 +63,7 @@ pdtr, pdtrc = with_complement("pdtr", lambda k, m, y: -gamma_density(k + 1, m), 
 def _f_density(m: Any, n: Any, x: Any, _y: Any) -> Any:
     edge, none = np.logical_not(np.logical_and(x > 0, x < np.inf)), 0 * m
     at_zero = np.where(x == 0, np.where(m > 2, none, np.where(m == 2, 1 + none, np.inf)), none)
-    return np.where(edge, at_zero, beta_kernel((1,), m / 2, n / 2, x))
+    return np.where(edge, at_zero, beta_kernel(1, m / 2, n / 2, x))
 
 
 _F: Final = (
