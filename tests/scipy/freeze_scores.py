@@ -113,6 +113,19 @@ def _f(x: Any, n: Any, m: Any) -> Any:
     return 1 - mp.betainc(m / 2, n / 2, 0, m / (m + n * x), regularized=True)
 
 
+def _pearson3(x: Any, skew: Any) -> Any:
+    a = 4 / skew**2
+    below = mp.gammainc(a, 0, a + 2 * x / skew, regularized=True)
+    return below if skew > 0 else 1 - below
+
+
+def _crystalball(x: Any, beta: Any, m: Any) -> Any:
+    """Return F above -β."""
+    tail = m / beta / (m - 1) * mp.exp(-beta * beta / 2)
+    above, whole = (mp.erfc(v / mp.sqrt(2)) * mp.sqrt(mp.pi / 2) for v in (x, -beta))
+    return 1 - above / (tail + whole)
+
+
 PROBABILITIES: dict[str, Callable[..., Any]] = {
     "mielke.pdf": lambda x, k, s: k * x ** (k - 1) / (1 + x**s) ** (1 + k / s),
     "mielke.cdf": lambda x, k, s: x**k / (1 + x**s) ** (k / s),
@@ -131,6 +144,10 @@ PROBABILITIES: dict[str, Callable[..., Any]] = {
         (x + 1) / (2 * c * mp.sqrt(2 * mp.pi * x**3)) * mp.exp(-((x - 1) ** 2) / (2 * x * c * c))
     ),
     "planck.logsf": lambda k, rate: -rate * (k + 1),
+    "pearson3.cdf": _pearson3,
+    "pearson3.sf": lambda *xs: 1 - _pearson3(*xs),
+    "foldnorm.cdf": lambda x, c: (mp.erf((x - c) / mp.sqrt(2)) + mp.erf((x + c) / mp.sqrt(2))) / 2,
+    "crystalball.cdf": _crystalball,
     "f.cdf": _f,
     "f.sf": lambda *xs: 1 - _f(*xs),
 }
@@ -241,6 +258,11 @@ CASES: tuple[tuple[str, int, tuple[float, ...]], ...] = (
     ("betainc", 0, (1e-3, 1e4, 3e-6)), ("betainc", 1, (1e-3, 1e4, 3e-6)),
     ("betainc", 1, (1e-8, 3.0, 0.3)), ("betainc", 0, (1e-8, 1e-8, 0.5)),
     ("gammainc", 0, (1e-8, 1e-3)), ("gammainc", 0, (1e5, 1.003e5)), ("gammainc", 1, (1e5, 1.003e5)),
+    ("pearson3.cdf", 1, (-0.510727, 3.0)), ("pearson3.sf", 1, (2.00335, 3.0)),
+    ("pearson3.sf", 1, (16.9, 3.0)), ("pearson3.cdf", 1, (-26.6, -2.0)),
+    ("pearson3.cdf", 1, (0.7, 0.5)), ("pearson3.sf", 1, (0.7, -0.3)),
+    ("foldnorm.cdf", 1, (8e-12, 1.95)), ("foldnorm.cdf", 1, (1.0, 1e-9)),
+    ("crystalball.cdf", 1, (7.0, 2.0, 3.0)), ("crystalball.cdf", 2, (7.0, 2.0, 3.0)),
 )  # fmt: skip
 """Name, number of the argument, and arguments."""
 

@@ -692,3 +692,31 @@ def test_negative_log_likelihoods_need_no_values() -> None:
     slope = fd.grad(lambda theta: stats.gamma.nnlf(theta, x))(thetas[0])
     score = fd.grad(lambda t: -stats.gamma.logpdf(x, t[0], t[1], t[2]).sum())(thetas[0])
     np.testing.assert_allclose(slope, score, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+def test_a_quantile_at_an_end_of_the_support_moves_with_it(method: str) -> None:
+    ends: dict[str, tuple[tuple[float, ...], tuple[Any, Any]]] = {
+        "genpareto": ((-0.5,), ((0.0,), (4.0,))),
+        "genextreme": ((0.5,), ((0.0,), (-4.0,))),
+        "genhalflogistic": ((0.25,), ((0.0,), (-16.0,))),
+        "truncnorm": ((-1.0, 2.0), ((1.0, 0.0), (0.0, 1.0))),
+        "reciprocal": ((1.0, 3.0), ((1.0, 0.0), (0.0, 1.0))),
+    }
+    for name, (shapes, (low, high)) in ends.items():
+        quantile = getattr(getattr(stats, name), method)
+        for q, expected in (
+            ((0.0, low), (1.0, high)) if method == "ppf" else ((1.0, low), (0.0, high))
+        ):
+            for k, slope in enumerate(expected):
+
+                def f(
+                    s: Any, q: Any = q, k: int = k, shapes: Any = shapes, of: Any = quantile
+                ) -> Any:
+                    return of(q, *shapes[:k], s, *shapes[k + 1 :])
+
+                for found in (fd.grad(f), fd.jacfwd(f), fd.jit(fd.grad(f))):
+                    np.testing.assert_allclose(found(shapes[k]), slope, rtol=1e-14)
+    np.testing.assert_allclose(
+        fd.hessian(lambda c: stats.genpareto.isf(0.0, c))(-0.5), 16.0, rtol=1e-14
+    )

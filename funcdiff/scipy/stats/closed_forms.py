@@ -33,10 +33,6 @@ def log_i0e(k: Any) -> Any:
     return np.where(near, small, np.log(special.i0e(np.where(near, 1.0, k))))
 
 
-def _vonmises_logpdf(_self: Any, x: Any, kappa: Any) -> Any:
-    return -2 * kappa * np.sin(x / 2) ** 2 - np.log(2 * np.pi) - log_i0e(kappa)
-
-
 def _vonmises_entropy(_self: Any, kappa: Any) -> Any:
     """ln(2π·I₀(k)) - k·I₁(k)/I₀(k)."""
     ratio = special.i1e(kappa) * np.exp(-log_i0e(kappa))
@@ -58,7 +54,9 @@ def _vonmises_munp(self: Any, n: int, kappa: Any) -> Any:
 
 
 VONMISES: Final[dict[str, Callable[..., Any]]] = {
-    "_logpdf": _vonmises_logpdf, "_cdf": _vonmises_cdf,
+    "_logpdf": lambda _self, x, k: (
+        -2 * k * np.sin(x / 2) ** 2 - np.log(2 * np.pi) - log_i0e(k)),
+    "_cdf": _vonmises_cdf,
     "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
 }  # fmt: skip
 """Leaf -> what computes it, with the distribution in front."""
@@ -123,7 +121,7 @@ def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return partials
 
 
-def _folded(_apply: Any, x: Any, c: Any) -> Any:
+def _fold_slope(_apply: Any, x: Any, c: Any) -> Any:
     """Return F_c of a folded normal distribution, φ(x + c) - φ(x - c)."""
     return np.exp(-((x - c) ** 2) / 2) * np.expm1(-2 * x * c) / _ROOT_TWO_PI
 
@@ -140,21 +138,7 @@ def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
     return moments[-1]
 
 
-def _skewnorm_logpdf(_self: Any, x: Any, a: Any) -> Any:
-    return np.log(2 / _ROOT_TWO_PI) - x**2 / 2 + special.log_ndtr(a * x)
-
-
 # ---- families with a member in their midst that has another formula ------------------------------
-
-
-def _genpareto_logsf(_self: Any, x: Any, c: Any) -> Any:
-    """-ln(1 + cx)/c."""
-    return -x * _log1p_ratio(c * x)
-
-
-def _genextreme_loglogcdf(_self: Any, x: Any, c: Any) -> Any:
-    """ln(1 - cx)/c."""
-    return -x * _log1p_ratio(-c * x)
 
 
 def _genextreme_logpdf(self: Any, x: Any, c: Any) -> Any:
@@ -265,11 +249,6 @@ def _triang_cdf(_self: Any, x: Any, c: Any) -> Any:
     return np.where(left, x**2 / np.where(left, c, 1), falling)
 
 
-def _genlogistic_logpdf(_self: Any, x: Any, c: Any) -> Any:
-    """Smooth at 0, too, where SciPy's is put together of two."""
-    return np.log(c) - x - (c + 1) * np.logaddexp(0.0, -x)
-
-
 def _rice_logpdf(_self: Any, x: Any, b: Any) -> Any:
     near = x * b < 1
     small = np.log(special.i0(np.where(near, x * b, 0.0))) - (x * x + b * b) / 2
@@ -306,17 +285,20 @@ _STATED: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "skewnorm": {  # with Owen's function
         "_cdf": lambda _self, x, a: special.ndtr(x) - 2 * special.owens_t(x, a),
         "_sf": lambda _self, x, a: special.ndtr(-x) + 2 * special.owens_t(x, a),
-        "_logpdf": _skewnorm_logpdf},
+        "_logpdf": lambda _self, x, a: (
+            np.log(2 / _ROOT_TWO_PI) - x**2 / 2 + special.log_ndtr(a * x))},
     "genpareto": {"_logpdf": lambda self, x, c: (c + 1) * self._logsf(x, c),
-                  "_logsf": _genpareto_logsf},
-    "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
+                  "_logsf": lambda _self, x, c: -x * _log1p_ratio(c * x)},
+    "genextreme": {"_loglogcdf": lambda _self, x, c: -x * _log1p_ratio(-c * x),
+                   "_logpdf": _genextreme_logpdf,
                    "_stats": _genextreme_stats, "_munp": _genextreme_munp},
     "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf,
                "_get_support": _kappa4_support},
     "pearson3": {"_logpdf": _pearson3_logpdf, "_cdf": _pearson3_share(upper=False),
                  "_sf": _pearson3_share(upper=True)},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
-    "genlogistic": {"_logpdf": _genlogistic_logpdf},
+    "genlogistic": {  # smooth at 0, too, where SciPy's is put together of two
+        "_logpdf": lambda _self, x, c: np.log(c) - x - (c + 1) * np.logaddexp(0.0, -x)},
     "geninvgauss": {"_logpdf": _geninvgauss_logpdf},
     "genhyperbolic": {"_logpdf": _genhyperbolic_logpdf},
     "rice": {"_logpdf": _rice_logpdf},
@@ -335,7 +317,7 @@ formulas: Final = {
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
-    "foldnorm": {"_cdf": lambda *xs: (_folded(*xs),), "_sf": lambda *xs: (-_folded(*xs),)},
+    "foldnorm": {"_cdf": lambda *xs: (_fold_slope(*xs),), "_sf": lambda *xs: (-_fold_slope(*xs),)},
     **COUNT_SLOPES,
 }
 """Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

@@ -53,15 +53,6 @@ def _bernoulli_stats(_self: Any, p: Any) -> tuple[Any, ...]:
     return p, v, (1 - 2 * p) / np.sqrt(v), 1 / v - 6
 
 
-def _betabinom_cdf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
-    """Integrate that of the binomial distribution over p, which is beta distributed."""
-    return _over_beta(_binom_below, k, n, a, b)
-
-
-def _betabinom_sf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
-    return _over_beta(_binom_above, k, n, a, b)
-
-
 def _over_beta(function: Callable[..., Any], k: Any, n: Any, a: Any, b: Any) -> Any:
     """Integrate over the logarithm of the odds, where p and 1 - p keep their digits."""
 
@@ -75,10 +66,6 @@ def _over_beta(function: Callable[..., Any], k: Any, n: Any, a: Any, b: Any) -> 
     return integral(integrand, cut - np.inf, cut, cut, 1.0) + integral(
         integrand, cut, cut + np.inf, cut, 1.0
     )
-
-
-def _skellam_logpmf(self: Any, k: Any, a: Any, b: Any) -> Any:
-    return self.logpmf(k, a, b)
 
 
 def _skellam_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
@@ -99,10 +86,6 @@ def _skellam_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
     return of_mass if method.endswith("pmf") else of_sum
 
 
-def _zipf_sf(_self: Any, k: Any, a: Any) -> Any:
-    return special.zeta(a, np.floor(k) + 1) / special.zeta(a, 1.0 + 0.0 * k)
-
-
 def _zipf_entropy(_self: Any, a: Any) -> Any:
     """Return ln ζ(a) - a·ζ'(a)/ζ(a)."""
     value = special.zeta(a)
@@ -115,37 +98,30 @@ def _harmonic(a: Any, first: Any, last: Any) -> Any:
     return powers_of_numbers((0,), *broadcast_to(kinds, a, np.floor(first), np.floor(last)))
 
 
-def _zipfian_logpmf(_self: Any, k: Any, a: Any, n: Any) -> Any:
-    return -a * np.log(k) - np.log(_harmonic(a, 1.0, n))
-
-
-def _zipfian_cdf(_self: Any, k: Any, a: Any, n: Any) -> Any:
-    return _harmonic(a, 1.0, k) / _harmonic(a, 1.0, n)
-
-
-def _zipfian_sf(_self: Any, k: Any, a: Any, n: Any) -> Any:
-    return _harmonic(a, np.floor(k) + 1, n) / _harmonic(a, 1.0, n)
-
-
-def _zipfian_munp(_self: Any, order: int, a: Any, n: Any) -> Any:
-    return _harmonic(a - order, 1.0, n) / _harmonic(a, 1.0, n)
-
-
 COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "binom": {
         "_pmf": _from_logarithm,
         "_cdf": lambda _self, k, n, p: _binom_below(k, n, p, 1 - p),
         "_sf": lambda _self, k, n, p: _binom_above(k, n, p, 1 - p)},
-    "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
+    "betabinom": {
+        "_cdf": lambda _self, *xs: _over_beta(_binom_below, *xs),
+        "_sf": lambda _self, *xs: _over_beta(_binom_above, *xs)},
     "bernoulli": {
         "_stats": _bernoulli_stats,
         "_cdf": lambda _self, k, p: _binom_below(k, 1.0, p, 1 - p),
         "_sf": lambda _self, k, p: _binom_above(k, 1.0, p, 1 - p)},
     "geom": {"_entropy": _geom_entropy},
-    "skellam": {"_logpmf": _skellam_logpmf},
-    "zipf": {"_sf": _zipf_sf, "_entropy": _zipf_entropy},
-    "zipfian": {"_logpmf": _zipfian_logpmf, "_pmf": _from_logarithm, "_cdf": _zipfian_cdf,
-                "_sf": _zipfian_sf, "_munp": _zipfian_munp, "_stats": nothing_stated},
+    "skellam": {"_logpmf": lambda self, *xs: self.logpmf(*xs)},
+    "zipf": {
+        "_sf": lambda _self, k, a: (
+            special.zeta(a, np.floor(k) + 1) / special.zeta(a, 1.0 + 0.0 * k)),
+        "_entropy": _zipf_entropy},
+    "zipfian": {
+        "_logpmf": lambda _self, k, a, n: -a * np.log(k) - np.log(_harmonic(a, 1.0, n)),
+        "_pmf": _from_logarithm, "_stats": nothing_stated,
+        "_cdf": lambda _self, k, a, n: _harmonic(a, 1.0, k) / _harmonic(a, 1.0, n),
+        "_sf": lambda _self, k, a, n: _harmonic(a, np.floor(k) + 1, n) / _harmonic(a, 1.0, n),
+        "_munp": lambda _self, m, a, n: _harmonic(a - m, 1.0, n) / _harmonic(a, 1.0, n)},
     "nbinom": {
         "_pmf": _from_logarithm,
         "_cdf": lambda _self, k, n, p: special.betainc(n, np.floor(k) + 1, p),

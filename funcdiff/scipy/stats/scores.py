@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +28,8 @@ from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.scipy.primitives.numerics.derivative_integrals import log1p_rest
 from funcdiff.scipy.primitives.special import gamma as gammas
-from funcdiff.scipy.primitives.special.gamma import digamma_gaps, psi_difference, psi_rest
-from funcdiff.scipy.primitives.special.incomplete import gammainc, quotient_scores
+from funcdiff.scipy.primitives.special.gamma import LARGE, psi_difference, psi_excess, psi_fall
+from funcdiff.scipy.primitives.special.incomplete import gammainc
 from funcdiff.scipy.primitives.special.losses import expit, log_ratio, ratio_less_one, xlogy
 from funcdiff.scipy.primitives.special.normal import erfcx
 from funcdiff.scipy.primitives.special.orthogonal_polynomials import hyp1f1
@@ -43,33 +44,43 @@ _ROOT: Final = math.sqrt(2 / math.pi)
 # ---- terms that scores are made of ---------------------------------------------------------------
 
 
+_over: Final = partial(psi_difference, short=False)  # for steps that are not short
+
+
 def _in_gamma(x: Any, a: Any) -> Any:
     """Of a·ln x - x - ln Γ(a) by a."""
-    return log_ratio(x, a) + digamma_gaps((0,), a)
-
-
-def _by_excess(excess: Any, otherwise: Any) -> Any:
-    """Return ln(1 + excess), or another form of it where the excess is not small."""
-    near = np.abs(excess) < 0.5
-    return np.where(near, np.log1p(np.where(near, excess, 0.0)), otherwise)
+    return log_ratio(x, a) - psi_excess(a)
 
 
 def _in_beta(a: Any, b: Any, ln_p: Any, ln_q: Any, odds: Any) -> tuple[Any, Any]:
     """Of a·ln p + b·ln q - ln B(a, b) by a and b, where p + q = 1 and odds = p/q."""
-    first = _by_excess((odds * (b / a) - 1) / (odds + 1), np.log1p(b / a) + ln_p)
-    second = _by_excess((a / b - odds) / (odds + 1), np.log1p(a / b) + ln_q)
-    return first + psi_rest(a, b), second + psi_rest(b, a)
+    excess = (odds * (b / a) - 1) / (odds + 1)
+    other = (a / b - odds) / (odds + 1)
+    return psi_difference(a, b, ln_p, excess), psi_difference(b, a, ln_q, other)
 
 
 def _in_beta_ratio(a: Any, b: Any, k: Any, m: Any) -> Any:
     """Of ln B(a + k, b + m) - ln B(a, b) by a: 1 + excess is (1 + k/a)/(1 + (k + m)/(a + b))."""
     c, n = a + b, k + m
-    logarithm = _by_excess((k * (b / a) - m) / (c + n), np.log1p(k / a) - np.log1p(n / c))
-    return logarithm + psi_rest(a, k) - psi_rest(c, n)
+    excess = (k * (b / a) - m) / (c + n)
+    large = (a >= LARGE) & (np.abs(excess) < 0.5)
+    first, total = np.where(large, a, LARGE), np.where(large, c, LARGE)
+    by, more = np.where(large, k, 0.0), np.where(large, n, 0.0)
+    near = np.log1p(np.where(large, excess, 0.0)) + psi_fall(first, by) - psi_fall(total, more)
+    return np.where(large, near, _over(a, k) - _over(c, n))
 
 
-def _in_rdist(z: Any, x: Any, c: Any) -> Any:
-    return (_by_excess(z / c - x * x, np.log1p(1 / c) + np.log(z)) + psi_rest(c / 2, 0.5)) / 2
+def _psi_rest(x: Any, step: Any, *, short: bool = True) -> Any:
+    """Return ψ(x + step) - ψ(x) - ln(1 + step/x)."""
+    large = (x >= LARGE) & (x + step >= LARGE)
+    near = psi_fall(np.where(large, x, LARGE), np.where(large, step, 0.0))
+    return np.where(large, near, psi_difference(x, step, short=short) - np.log1p(step / x))
+
+
+def _in_f(r: Any, x: Any, n: Any, m: Any) -> Any:
+    """Of the logarithm of an F density by n, with r = 1 - x."""
+    logarithm = np.log((n + m) * x / (m + n * x))
+    return (log1p_rest(-m * r / (m + n * x), logarithm) + _psi_rest(n / 2, m / 2)) / 2
 
 
 # ---- scores of distributions ---------------------------------------------------------------------
@@ -86,17 +97,24 @@ def _of_gamma(x: Any, a: Any) -> tuple[Any, ...]:
 def _of_f(x: Any, n: Any, m: Any) -> tuple[Any, ...]:
     zero = x == 0
     z = np.where(zero, 1.0, x)
-    fall, left, right = quotient_scores(n / 2, m / 2, z)
     at_zero = np.where(n == 2, -(n + m) / m, (n / 2 - 1) / x)
-    return np.where(zero, at_zero, (n / 2 * fall - 1) / z), left / 2, right / 2
+    slope = (n * (m / 2) * (1 - z) / (m + n * z) - 1) / z
+    return np.where(zero, at_zero, slope), _in_f(1 - x, z, n, m), _in_f(1 - 1 / z, 1 / z, m, n)
 
 
 def _of_t(x: Any, v: Any) -> tuple[Any, ...]:
-    """Of Student's t, whose square has an F density."""
+    """Of Student's t, whose square has an F density; the slope as √v·u/(1 + u²) of u = x/√v."""
     finite = v < np.inf
     v = np.where(finite, v, 1.0)
-    slope = -(v + 1) * x / (v + x * x)
-    score = quotient_scores(0.5, v / 2, x * x)[2] / 2
+    u = x / np.sqrt(v)
+    far = np.abs(u) > 1
+    inner = np.where(far, 1 / np.where(far, u, 1.0), u)
+    slope = -(1 + 1 / v) * np.sqrt(v) * inner / (1 + inner * inner)
+    radius = np.hypot(np.sqrt(v), x)
+    s = (1 - x) / radius * ((1 + x) / radius)
+    score = (
+        log1p_rest(s, np.log1p(v) - 2 * np.log(radius)) + _psi_rest(v / 2, 0.5, short=False)
+    ) / 2
     return np.where(finite, slope, -x), np.where(finite, score, 0.0)
 
 
@@ -155,13 +173,13 @@ def _of_argus(x: Any, chi: Any) -> tuple[Any, ...]:
 scores: Final[dict[str, _Scores]] = {
     **dict.fromkeys(("gamma", "erlang"), _of_gamma),
     "chi2": lambda x, k: tuple(slope / 2 for slope in _of_gamma(x / 2, k / 2)),
-    "chi": lambda x, k: (None, log_ratio(x, np.sqrt(k)) + digamma_gaps((0,), k / 2) / 2),
+    "chi": lambda x, k: (None, log_ratio(x, np.sqrt(k)) - psi_excess(k / 2) / 2),
     "invgamma": lambda x, a: (None, _in_gamma(1 / x, a)),
     "dgamma": lambda x, a: (None, _in_gamma(np.abs(x), a)),
     "nakagami": lambda x, v: (
-        None, log1p_rest((x - 1) * (x + 1), 2 * np.log(x)) + digamma_gaps((0,), v)),
-    "gengamma": lambda x, a, c: (None, c * np.log(x) - np.log(a) + digamma_gaps((0,), a), None),
-    "loggamma": lambda x, c: (None, x - np.log(c) + digamma_gaps((0,), c)),
+        None, log1p_rest((x - 1) * (x + 1), 2 * np.log(x)) - psi_excess(v)),
+    "gengamma": lambda x, a, c: (None, c * np.log(x) - np.log(a) - psi_excess(a), None),
+    "loggamma": lambda x, c: (None, x - np.log(c) - psi_excess(c)),
     "beta": lambda x, a, b: (None, *_in_beta(a, b, np.log(x), np.log1p(-x), x / (1 - x))),
     "betaprime": lambda x, a, b: (
         None, *_in_beta(a, b, np.log(x) - np.log1p(x), -np.log1p(x), x)),
@@ -169,16 +187,14 @@ scores: Final[dict[str, _Scores]] = {
     "t": _of_t,
     "rdist": lambda x, c: (
         (2 - c) * x / ((1 - x) * (1 + x)),
-        _in_rdist((1 - x) * (1 + x), x, c)),
+        _over(c / 2, 0.5, np.log((1 - x) * (1 + x)), (1 - x) * (1 + x) / c - x * x) / 2),
     "poisson": lambda k, mu: (None, _of_gamma(mu, k + 1)[0]),
-    "nbinom": lambda k, n, p: (
-        None, _by_excess(p * (k / n) - (1 - p), np.log1p(k / n) + np.log(p)) + psi_rest(n, k),
-        None),
+    "nbinom": lambda k, n, p: (None, _over(n, k, np.log(p), p * (k / n) - (1 - p)), None),
     "betabinom": lambda k, n, a, b: (
         None, None, _in_beta_ratio(a, b, k, n - k), _in_beta_ratio(b, a, n - k, k)),
     "betanbinom": lambda k, n, a, b: (
         None, None, _in_beta_ratio(a, b, n, k), _in_beta_ratio(b, a, k, n)),
-    "yulesimon": lambda k, a: (None, 1 / (a * (a + 1)) - psi_difference(a + 2, k - 1)),
+    "yulesimon": lambda k, a: (None, 1 / (a * (a + 1)) - _over(a + 2, k - 1)),
     "zipf": lambda k, a: (None, -np.log(k) - gammas.riemann_slope(a) / gammas.riemann_zeta(a)),
     "planck": lambda k, rate: (None, np.exp(-rate) / -np.expm1(-rate) - k),
     "dlaplace": lambda k, a: (None, 2 * np.exp(-a) / -np.expm1(-2 * a) - np.abs(k)),

@@ -11,13 +11,13 @@ from funcdiff.core.recording.builder import constant
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.primitives.special import gamma, losses, normal, powers
 from funcdiff.scipy.primitives.special.incomplete import (
-    beta_kernel,
     beta_moments,
     betainc,
     betaincc,
     betainccinv,
     betaincinv,
-    gamma_kernel,
+    digamma_falls,
+    digamma_gaps,
     gamma_moments,
     gammainc,
     gammaincc,
@@ -173,23 +173,12 @@ SAMPLES: dict[str, list[Sample]] = {
         )
         for orders in ((1, 1, 0), (0, 2, 1))
     ],
-    "gamma_kernel": [
-        sample(partial(gamma_kernel, (k,)), real(4, low=1.2, high=2.4), _LIMITS[0])
-        for k in (0, 1)
-    ],
-    "beta_kernel": [
-        sample(
-            partial(beta_kernel, (k,)), real(3, low=1.2, high=2.4),
-            real(3, low=1.2, high=2.4, start=5), _LIMITS[0][:3],
-        )
-        for k in (0, 1)
-    ],
     "digamma_gaps": [
-        sample(partial(gamma.digamma_gaps, (k,)), real(3, low=0.6, high=14)) for k in (0, 2)
+        sample(partial(digamma_gaps, (k,)), real(3, low=0.6, high=14)) for k in (0, 2)
     ],
     "digamma_falls": [
         sample(
-            partial(gamma.digamma_falls, (k,)), np.array([0.7, 2.0, 15.0]),
+            partial(digamma_falls, (k,)), np.array([0.7, 2.0, 15.0]),
             np.array([1.3, 0.01, 2.5]),
         )
         for k in (0, 1)

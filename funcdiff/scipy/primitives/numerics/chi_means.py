@@ -70,7 +70,7 @@ def _mean(by_df: int, power: int, n: int, df: Any, nc: Any, t: Any) -> Any:
     Of n = 0 it is that of one tail.  Where the factor is nearly linear in s² over the whole bulk of
     the density, its tangent at a point is subtracted: the derivatives of its mean by ν are zero.
     """
-    middle = -digamma_gap(0, df / 2) / 2  # the mean of w
+    middle = -digamma_gap((0,), df / 2) / 2  # the mean of w
     z = t * np.exp(middle) - nc
     smooth = (t * (1 + np.abs(z)) < np.sqrt(2 * df)) & (by_df > 0)
     edge = np.sqrt(np.maximum(1 / df, 1))
@@ -205,7 +205,7 @@ def _hazard(z: Any) -> Any:
 
 def _bell(n: int, a: Any, excess: Any) -> Any:
     """Return the n-th derivative of the density by ν = 2a, divided by it: Bell's polynomial."""
-    slopes = [digamma_gap(k, a) / 2 ** (k + 1) for k in range(n)]
+    slopes = [digamma_gap((k,), a) / 2 ** (k + 1) for k in range(n)]
     slopes[0] = slopes[0] - excess
     found: list[Any] = [1.0]
     for m in range(n):

@@ -51,7 +51,10 @@ def over_unit_interval(integrand: Callable[[Any], Any], shape: tuple[int, ...]) 
 
 
 def over_decline(
-    integrand: Callable[[Any], Any], decline: Callable[[Any], tuple[Any, Any]], start: Any
+    integrand: Callable[[Any], Any],
+    decline: Callable[[Any], tuple[Any, Any]],
+    start: Any,
+    count: int = 60,
 ) -> Any:
     """Return ∫₀^∞ f(v) dv for f of the size of exp(-g(v)), where g is convex and g(0) = 0.
 
@@ -62,7 +65,7 @@ def over_decline(
     for _ in range(12):
         value, slope = decline(end)
         end = end - (value - _DIGITS) / slope
-    rule = _of_unit_interval(80)
+    rule = _of_unit_interval(count)
     return end * _weighted_sum(lambda part: integrand(end * part), *rule, end.shape)
 
 
@@ -73,16 +76,6 @@ def in_blocks(compute: Callable[..., Any], count: int, *xs: Any) -> Any:
 
 
 # ---- Stirling's series, and what is left of functions without their tangents ---------------------
-
-
-def exp_excess(w: Any) -> Any:
-    """Return (e²ʷ - 1 - 2w)/2."""
-    near = np.abs(w) < 0.5
-    x = 2 * np.where(near, w, 0)
-    series: Any = 0.0
-    for k in range(18, 1, -1):
-        series = series * x + 1 / math.factorial(k)
-    return np.where(near, series * x * x, np.expm1(2 * w) - 2 * w) / 2
 
 
 def log1p_rest(s: Any, logarithm: Any) -> Any:
@@ -96,70 +89,95 @@ def log1p_rest(s: Any, logarithm: Any) -> Any:
     return np.where(near, r * (square * total - small), logarithm - s)
 
 
+def exp_excess(w: Any) -> Any:
+    """Return (e²ʷ - 1 - 2w)/2, where 2w is ln(1 + s) of s = e²ʷ - 1."""
+    return -log1p_rest(np.expm1(2 * w), 2 * w) / 2
+
+
+@cache
+def _bernoulli() -> Any:
+    """Return Bernoulli's numbers B₂₀, B₁₈, ..., B₂."""
+    return scipy_function("bernoulli")(20)[:1:-2]
+
+
+_TWICE: Final = np.arange(20.0, 0.0, -2.0)
+"""Their indices."""
+
+
 def stirling_scale(a: Any) -> Any:
-    """Return the logarithm of aᵃe⁻ᵃ/Γ(a), for large a by DLMF 5.11.1."""
+    """Return the logarithm of aᵃe⁻ᵃ/Γ(a), of arrays or tracers, for large a by DLMF 5.11.1."""
     far = a > 8
-    small, large = np.where(far, 8, a), np.where(far, a, 8)
-    series = np.log(large / (2 * math.pi)) / 2
-    for k, number in enumerate(_bernoulli(), 1):
-        series = series - number / (2 * k * (2 * k - 1)) * large ** (1.0 - 2 * k)
-    near = scipy_function("xlogy")(small, small) - small - scipy_function("gammaln")(small)
+    small, v = np.where(far, 8, a), 1 / np.where(far, a, 8)
+    series = 0 * v
+    for number in (_bernoulli() / (_TWICE * (_TWICE - 1))).tolist():
+        series = series * v * v + number
+    series = -np.log(2 * math.pi * v) / 2 - v * series
+    near = small * np.log(small) - small - scipy_function("gammaln")(small)
     return np.where(far, series, near)
 
 
-def digamma_gap(n: int, a: Any) -> Any:
+@cache
+def _digamma_series(n: int) -> Any:
+    """Return the coefficients of the n-th derivative of ln a - ψ(a), but for the first, in a⁻²."""
+    rising = [math.prod(range(k, k + n)) for k in _TWICE.astype(int).tolist()]
+    return _bernoulli() / _TWICE * rising
+
+
+def digamma_gap(order: Order, a: Any) -> Any:
     """Return the n-th derivative of ln a - ψ(a), for large a by DLMF 5.11.2."""
+    (n,) = order
     far = a > 8 + n
-    small, large = np.where(far, 8 + n, a), np.where(far, a, 8 + n)
-    series = math.factorial(n) / 2 * large ** (-1.0 - n)
-    for k, number in enumerate(_bernoulli(), 1):
-        rising = math.prod(range(2 * k, 2 * k + n))
-        series = series + number / (2 * k) * rising * large ** (-2.0 * k - n)
-    if n:
+    small, v = np.where(far, 8 + n, a), 1 / np.where(far, a, 8 + n)
+    rest = v * v * np.polyval(_digamma_series(n), v * v)
+    found = v**n * (math.factorial(n) / 2 * v + rest)
+    if not far.all() and n:
         zeta = math.factorial(n) * scipy_function("zeta")(n + 1, small)
-        near = zeta - math.factorial(n - 1) / small**n
-    else:
-        near = np.log(small) - scipy_function("psi")(small)
-    return (-1) ** n * np.where(far, series, near)
+        found = np.where(far, found, zeta - math.factorial(n - 1) / small**n)
+    elif not far.all():
+        found = np.where(far, found, np.log(small) - scipy_function("psi")(small))
+    return (-1) ** n * found
 
 
-def digamma_fall(n: int, a: Any, step: Any) -> Any:
+def digamma_fall(order: Order, a: Any, step: Any) -> Any:
     """Return the n-th derivative by a of ln a - ψ(a) minus that at a + step.
 
-    Each term of the asymptotic series is subtracted in closed form, and where the step is short
-    there is Taylor's series about the middle.
+    The asymptotic series has a divided difference in closed form, and where the step is short there
+    is Taylor's series about the middle.
     """
-    total = a + step
-    far = (a > 8 + n) & (total > 8 + n)
-    start = np.where(far, a, 8 + n)
-    ratio = np.log1p(np.where(far, -step / np.where(far, total, 1), 0))
-    series = -math.factorial(n) / 2 * start ** (-1.0 - n) * np.expm1((1 + n) * ratio)
-    for k, number in enumerate(_bernoulli(), 1):
-        rising, power = math.prod(range(2 * k, 2 * k + n)), 2.0 * k + n
-        series = series - number / (2 * k) * rising * start**-power * np.expm1(power * ratio)
+    (n,) = order
+    far = (a > 8 + n) & (a + step > 8 + n)
+    v, w = 1 / np.where(far, a, 8 + n), 1 / np.where(far, a + step, 8 + n)
+    value, slope = np.zeros_like(v), np.zeros_like(v)
+    for coefficient in (*_digamma_series(n), 0.0):
+        value, slope = value * (w * w) + coefficient, slope * (v * v) + value
+    powers, more = (sum(v ** (m - 1 - k) * w**k for k in range(m)) for m in (n, n + 1))
+    series = math.factorial(n) / 2 * more + v**n * (v + w) * slope + powers * value
+    series = (-1) ** n * step * v * w * series
+    if far.all():
+        return series
+    found = np.where(far, series, digamma_gap(order, a) - digamma_gap(order, a + step))
     short = ~far & (np.abs(step) < 1e-2 * a)
+    if not short.any():
+        return found
     middle, way = np.where(short, a + step / 2, 1), np.where(short, step, 0)
-    near = digamma_gap(n + 5, middle) / 1920
+    near = digamma_gap((n + 5,), middle) / 1920
     for k, factor in ((3, 24), (1, 1)):
-        near = near * way * way + digamma_gap(n + k, middle) / factor
-    found = np.where(short, -way * near, digamma_gap(n, a) - digamma_gap(n, total))
-    return np.where(far, (-1) ** n * series, found)
-
-
-def _bernoulli() -> Any:
-    """Return Bernoulli's numbers B₂, B₄, ..., B₂₀."""
-    return scipy_function("bernoulli")(20)[2::2]
+        near = near * way * way + digamma_gap((n + k,), middle) / factor
+    return np.where(short, -way * near, found)
 
 
 # ---- densities of the gamma and F distributions, and moments of their scores ---------------------
 
 
-def gamma_kernel(order: Order, a: Any, x: Any) -> Any:
-    """Return xᵃ⁻ᵏe⁻ˣ/Γ(a), which is the density for k = 1, and 0 where x is 0 or infinite."""
-    inside = (x > 0) & np.isfinite(x)
+def gamma_kernel(k: int, a: Any, x: Any) -> Any:
+    """Return xᵃ⁻ᵏe⁻ˣ/Γ(a), which is the density for k = 1, and 0 where x is 0 or infinite.
+
+    The operands are arrays or tracers, of which this and `beta_kernel` have all derivatives.
+    """
+    inside = (x > 0) & (x < np.inf)
     z = np.where(inside, x, a)
     exponent = a * log1p_rest((z - a) / a, np.log(z) - np.log(a)) + stirling_scale(a)
-    return np.where(inside, np.exp(exponent - order[0] * np.log(z)), 0 * a)
+    return np.where(inside, np.exp(exponent - k * np.log(z)), 0 * a)
 
 
 def _quadratic_end(slope: Any, curvature: Any, sign: Any = -1) -> Any:
@@ -184,7 +202,7 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, 1.0)
     s, slope = (z - a) / a, np.abs(a - z)
-    middle = log1p_rest(s, np.log(z) - np.log(a)) + s + digamma_gap(0, a)
+    middle = log1p_rest(s, np.log(z) - np.log(a)) + s + digamma_gap((0,), a)
 
     def decline(v: Any) -> tuple[Any, Any]:
         return slope * v + 2 * z * exp_excess(sign * v / 2), slope + z * np.abs(np.expm1(sign * v))
@@ -193,11 +211,11 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
         return np.exp(-decline(v)[0]) * (sign * v + middle) ** k
 
     start = np.minimum(_quadratic_end(slope, z, sign), (_DIGITS + z) / a)
-    tail = gamma_kernel((0,), a, z) * over_decline(integrand, decline, start)
+    tail = gamma_kernel(0, a, z) * over_decline(integrand, decline, start)
     return np.where(inside, -sign * tail, 0.0 * (a - a))
 
 
-def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
+def beta_kernel(k: int, a: Any, b: Any, x: Any) -> Any:
     """Return the density of F in ln x, of 2a and 2b degrees of freedom, divided by xᵏ.
 
     The two factors z and 1 - z of z = ax/(b + ax) are taken as quotients to their means.
@@ -209,7 +227,7 @@ def beta_kernel(order: Order, a: Any, b: Any, x: Any) -> Any:
     left = log1p_rest(b * (z - 1) / total, whole + np.log(z))
     right = log1p_rest(-a * (z - 1) / total, whole)
     scale = stirling_scale(a) + stirling_scale(b) - stirling_scale(a + b)
-    density = np.exp(scale + a * left + b * right - order[0] * np.log(z))
+    density = np.exp(scale + a * left + b * right - k * np.log(z))
     return np.where(inside, density, 0 * (a - b))
 
 
@@ -228,10 +246,17 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     a, b = np.where(below, a, b), np.where(below, b, a)
     total, mean = b + a * z, a + b
     share, whole = a * z / total, np.log(mean / total)
-    left, right = digamma_fall(0, a, b), digamma_fall(0, b, a)
+    left, right = digamma_fall((0,), a, b), digamma_fall((0,), b, a)
     slope, curvature = a * b * (1 - z) / total, mean * share * b / total
     low = share < 0.5
     part, sign, rate = np.where(low, share, b / total), np.where(low, -1, 1), np.where(low, a, -b)
+    scores = [
+        (
+            np.where(own, -b, a), whole + np.where(own, np.log(z), 0),
+            np.where(own, -1 * low, 1 - low), np.where(own, left, right), power,
+        )
+        for own, power in ((below, j), (~below, k)) if power
+    ]  # fmt: skip
 
     def decline(v: Any) -> tuple[Any, Any]:
         grown = part * np.expm1(sign * v)
@@ -243,15 +268,15 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
         values = np.exp(-rate * v - mean * fall)
         t = z * np.exp(-v)
         gap = (1 - t) / (b + a * t)
-        over = np.where(low, v, 0)
-        rest = log1p_rest(-b * gap, whole + np.log(z) - over - fall) + left
-        other = log1p_rest(a * gap, whole + v - over - fall) + right
-        values = values * np.where(below, rest, other) ** j * np.where(below, other, rest) ** k
+        for factor, start, tilt, shift, power in scores:
+            score = log1p_rest(factor * gap, start + tilt * v - fall) + shift
+            values = values * score**power
         return values * np.where(below, b * gap, -a * gap) ** i if i else values
 
     ends = _quadratic_end(slope, curvature), (_DIGITS - mean * np.log(b / total)) / a
-    tail = over_decline(integrand, decline, np.minimum(*ends))
-    tail = np.where(below, 1, -1) * beta_kernel((0,), a, b, z) * tail
+    count = 120 if (b < 0.01).any() else 60  # where a density is flat and then falls
+    tail = over_decline(integrand, decline, np.minimum(*ends), count)
+    tail = np.where(below, 1, -1) * beta_kernel(0, a, b, z) * tail
     return np.where(inside, tail, 0 * (a - b))
 
 

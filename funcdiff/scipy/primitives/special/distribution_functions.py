@@ -7,16 +7,17 @@ density is written as a product of powers, and inside by logarithms, which do no
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.recording.builder import constant
+from funcdiff.scipy.primitives.numerics.derivative_integrals import beta_kernel
 from funcdiff.scipy.primitives.special.family import Op, special, with_complement
 from funcdiff.scipy.primitives.special.gamma import poch
 from funcdiff.scipy.primitives.special.incomplete import (
+    BETA_SLOPES,
     beta_density,
-    beta_kernel,
     betainc,
     betainc_first,
     betainc_second,
@@ -32,32 +33,21 @@ from funcdiff.scipy.primitives.special.normal import ndtr
 # ---- gamma, χ² and Poisson -----------------------------------------------------------------------
 
 
-def _chi_freedom(v: Any, x: Any, _y: Any) -> Any:
-    return gammainc_shape(v / 2, x / 2) / 2
-
-
-def _chi_density(v: Any, x: Any, _y: Any) -> Any:
-    return gamma_density(v / 2, x / 2) / 2
-
-
-def _gamma_shape(a: Any, b: Any, x: Any, _y: Any) -> Any:
-    return gammainc_shape(b, a * x)
-
-
-def _gamma_density(a: Any, b: Any, x: Any, _y: Any) -> Any:
-    return a * gamma_density(b, a * x)
-
-
-def _gamma_rate(a: Any, b: Any, x: Any, _y: Any) -> Any:
-    return x * gamma_density(b, a * x)
-
-
-chdtr, chdtrc = with_complement("chdtr", _chi_freedom, _chi_density)
-gdtr, gdtrc = with_complement("gdtr", _gamma_rate, _gamma_shape, _gamma_density)
-chdtri: Op = inverse("chdtri", 1, _chi_freedom, _chi_density, sign=-1)
-gdtrix: Op = inverse("gdtrix", 2, _gamma_rate, _gamma_shape, _gamma_density)
-inverses(("chdtriv", ""), chdtr, _chi_freedom, _chi_density)
-inverses(("gdtria", "gdtrib", ""), gdtr, _gamma_rate, _gamma_shape, _gamma_density)
+_CHI: Final = (
+    lambda v, x, y: gammainc_shape(v / 2, x / 2) / 2,
+    lambda v, x, y: gamma_density(v / 2, x / 2) / 2,
+)
+_GAMMA: Final = (
+    lambda a, b, x, y: x * gamma_density(b, a * x),
+    lambda a, b, x, y: gammainc_shape(b, a * x),
+    lambda a, b, x, y: a * gamma_density(b, a * x),
+)
+chdtr, chdtrc = with_complement("chdtr", *_CHI)
+gdtr, gdtrc = with_complement("gdtr", *_GAMMA)
+chdtri: Op = inverse("chdtri", 1, *_CHI, sign=-1)
+gdtrix: Op = inverse("gdtrix", 2, *_GAMMA)
+inverses(("chdtriv", ""), chdtr, *_CHI)
+inverses(("gdtria", "gdtrib", ""), gdtr, *_GAMMA)
 inverses(
     ("pdtrik", ""),
     lambda k, m: gammaincc(k + 1, m),
@@ -73,15 +63,14 @@ pdtr, pdtrc = with_complement("pdtr", lambda k, m, y: -gamma_density(k + 1, m), 
 def _f_density(m: Any, n: Any, x: Any, _y: Any) -> Any:
     edge, none = np.logical_not(np.logical_and(x > 0, x < np.inf)), 0 * m
     at_zero = np.where(x == 0, np.where(m > 2, none, np.where(m == 2, 1 + none, np.inf)), none)
-    return np.where(edge, at_zero, beta_kernel((1,), m / 2, n / 2, x))
+    return np.where(edge, at_zero, beta_kernel(1, m / 2, n / 2, x))
 
 
-def _f_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
-    return quotient_slope(m / 2, n / 2, x) / 2
-
-
-def _f_other_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
-    return -quotient_slope(n / 2, m / 2, 1 / x) / 2
+_F: Final = (
+    lambda m, n, x, y: quotient_slope(m / 2, n / 2, x) / 2,
+    lambda m, n, x, y: -quotient_slope(n / 2, m / 2, 1 / x) / 2,
+    _f_density,
+)
 
 
 def _binomial_slope(k: Any, n: Any, p: Any, _y: Any) -> Any:
@@ -118,8 +107,8 @@ def _student_freedom(df: Any, t: Any, _y: Any) -> Any:
     return np.where(normal, 0, np.where(near, series, slope))
 
 
-fdtr, fdtrc = with_complement("fdtr", _f_freedom, _f_other_freedom, _f_density)
-fdtri: Op = inverse("fdtri", 2, _f_freedom, _f_other_freedom, _f_density)
+fdtr, fdtrc = with_complement("fdtr", *_F)
+fdtri: Op = inverse("fdtri", 2, *_F)
 bdtr, bdtrc = with_complement("bdtr", _binomial_slope, whole=("k", "n"))
 nbdtr, nbdtrc = with_complement("nbdtr", _negative_binomial_slope, whole=("k", "n"))
 bdtri: Op = special("bdtri", lambda k, n, y, p: 1 / _binomial_slope(k, n, p, y), whole=("k", "n"))
@@ -131,15 +120,9 @@ stdtrit: Op = inverse("stdtrit", 1, _student_freedom, _student_density)
 
 # ---- of which the parameters are found, numbers of trials and successes as real ones -------------
 
-inverses(("", "fdtridfd", ""), fdtr, _f_freedom, _f_other_freedom, _f_density)
+inverses(("", "fdtridfd", ""), fdtr, *_F)
 inverses(("stdtridf", ""), stdtr, _student_freedom, _student_density)
-inverses(
-    ("btdtria", "btdtrib", ""),
-    betainc,
-    lambda a, b, x, y: betainc_first(a, b, x),
-    lambda a, b, x, y: betainc_second(a, b, x),
-    lambda a, b, x, y: beta_density(a, b, x, 1 - x),
-)
+inverses(("btdtria", "btdtrib", ""), betainc, *BETA_SLOPES)
 inverses(
     ("bdtrik", "bdtrin", ""),
     lambda k, n, p: betainc(n - k, k + 1, 1 - p),

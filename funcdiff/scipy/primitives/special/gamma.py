@@ -13,13 +13,15 @@ import numpy as np
 
 from funcdiff.core.late import Routine, scipy_function
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.primitives.numerics.derivative_integrals import digamma_fall, digamma_gap
 from funcdiff.scipy.primitives.numerics.radial_spheroidal import of_distinct
 from funcdiff.scipy.primitives.special.family import Op, by_order, special
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 """B₂ⱼ/(2j)!, j = 1, 2, ..."""
+
+LARGE: Final = 1000.0
+"""From where on two terms of the asymptotic series of ψ are exact to rounding."""
 
 
 # ---- polygamma and zeta functions ----------------------------------------------------------------
@@ -151,38 +153,53 @@ gammasgn: Op = special("gammasgn", None)
 # ---- quotients of gamma functions ----------------------------------------------------------------
 
 
-digamma_gaps: Op = by_order(
-    "digamma_gaps",
-    lambda orders, x: digamma_gap(orders[0], x),
-    lambda orders, x: digamma_gaps((orders[0] + 1,), x),
-)
-"""Derivatives of ln x - ψ(x), which is about 1/(2x)."""
+def psi_fall(x: Any, step: Any) -> Any:
+    """Return ψ(x + step) - ψ(x) - ln(1 + step/x) of large numbers, by DLMF 5.11.2.
+
+    Each term of the asymptotic series is subtracted in closed form.
+    """
+    v, w = 1 / x, 1 / (x + step)
+    return step * v * w * (0.5 + (v + w) / 12 * (1 - (v * v + w * w) / 10))
 
 
-digamma_falls: Op = by_order(
-    "digamma_falls",
-    lambda orders, x, step: digamma_fall(orders[0], x, step),
-    lambda orders, x, step: digamma_falls((orders[0] + 1,), x, step),
-    lambda orders, x, step: -digamma_gaps((orders[0] + 1,), x + step),
-)
-"""What these fall by in a step."""
+def psi_excess(x: Any) -> Any:
+    """Return ψ(x) - ln x, which is about -1/(2x)."""
+    large = x >= LARGE
+    v = 1 / np.where(large, x, LARGE)
+    small = np.where(large, 1, x)
+    return np.where(large, -v * (0.5 + v / 12 * (1 - v * v / 10)), psi(small) - np.log(small))
 
 
-def psi_rest(x: Any, step: Any) -> Any:
-    """Return ψ(x + step) - ψ(x) - ln(1 + step/x)."""
-    return digamma_falls((0,), x + 0 * step, step + 0 * x)
-
-
-def psi_difference(x: Any, step: Any) -> Any:
-    """Return ψ(x + step) - ψ(x).
+def psi_difference(
+    x: Any, step: Any, logarithm: Any = None, excess: Any = None, *, short: bool = True
+) -> Any:
+    """Return ψ(x + step) - ψ(x), and a logarithm more where that is given.
 
     Where arguments are large ψ itself has lost the digits of 1/x, and differences of these are all
-    there is of a slope by many degrees of freedom.
+    there is of a slope by many degrees of freedom.  What is left of the logarithms is then
+    ln(1 + excess) = logarithm + ln((x + step)/x).  Where steps may be short, for x far from large,
+    they have a series of their own.
     """
-    usual = np.logical_and(x > 0, x + step > 0)
-    z, by = np.where(usual, x, 1), np.where(usual, step, 0)
-    plain = psi(np.where(usual, 1, x + step)) - psi(np.where(usual, 1, x))
-    return np.where(usual, np.log1p(by / z) + psi_rest(z, by), plain)
+    large = np.logical_and(x >= LARGE, x + step >= LARGE)
+    plain = psi(x + step) - psi(x)
+    rest = _over_short_steps(x, step, plain) if short else plain
+    first, by = np.where(large, x, LARGE), np.where(large, step, 0)
+    whole = np.log1p(by / first) + psi_fall(first, by)
+    if logarithm is None:
+        return np.where(large, whole, rest)
+    near = np.logical_and(large, abs(excess) < 0.5)
+    joined = np.log1p(np.where(near, excess, 0)) + psi_fall(first, by)
+    return np.where(near, joined, np.where(large, whole, rest) + logarithm)
+
+
+def _over_short_steps(x: Any, step: Any, otherwise: Any) -> Any:
+    """Return ψ(x + step) - ψ(x) by two terms of Taylor's series from the middle, if it is near."""
+    is_short = np.logical_and(np.logical_and(x > 0, x < LARGE), abs(step) < 1e-3 * x)
+    way = np.where(is_short, step, 0)
+    middle = np.where(is_short, x, 1) + way / 2
+    one = np.ones_like(middle)
+    slope = polygamma(one, middle) + way * way / 24 * polygamma(3 * one, middle)
+    return np.where(is_short, way * slope, otherwise)
 
 
 def _step(a: Any, b: Any) -> Any:

@@ -2,10 +2,10 @@
 
 In `x` the derivative is the density.  In the parameters it has no closed form; it is a moment of
 the scores, the slopes of the logarithm of the density, on one side of `x`, which is integrated
-numerically (see `quadrature`), to about twelve digits.  First moments of a whole distribution
-vanish, and all others cancel in what derivatives are made of, so that it may be the side of the
-smaller tail.  Where a parameter is small, a first step to a larger one (DLMF 8.8.5 and 8.17.20)
-leaves an elementary term and a moment in which it cancels nothing.
+numerically (see `derivative_integrals`), to about twelve digits.  First moments of a whole
+distribution vanish, and all others cancel in what derivatives are made of, so that it may be the
+side of the smaller tail.  Where a parameter is small, a first step to a larger one (DLMF 8.8.5 and
+8.17.20) leaves an elementary term and a moment in which it cancels nothing.
 
 The beta distribution is taken as that of a quotient x = bz/(a(1 - z)), whose mean does not move
 with the parameters: of Fisher's F and Student's t nothing is left but small differences.
@@ -18,18 +18,25 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.scipy.primitives.numerics import derivative_integrals as integrals
+from funcdiff.scipy.primitives.numerics.derivative_integrals import beta_kernel, gamma_kernel
 from funcdiff.scipy.primitives.special.family import Op, by_order, with_complement
-from funcdiff.scipy.primitives.special.gamma import (
-    betaln,
-    digamma_falls,
-    digamma_gaps,
-    gammaln,
-    polygamma,
-    psi,
-    psi_rest,
-)
+from funcdiff.scipy.primitives.special.gamma import betaln, gammaln, polygamma, psi
 from funcdiff.scipy.primitives.special.inverse import inverse
 from funcdiff.scipy.primitives.special.losses import log_ratio
+
+digamma_gaps: Op = by_order(
+    "digamma_gaps",
+    integrals.digamma_gap,
+    lambda orders, x: digamma_gaps((orders[0] + 1,), x),
+)
+"""Derivatives of ln x - ψ(x), which is about 1/(2x)."""
+digamma_falls: Op = by_order(
+    "digamma_falls",
+    integrals.digamma_fall,
+    lambda orders, x, step: digamma_falls((orders[0] + 1,), x, step),
+    lambda orders, x, step: -digamma_gaps((orders[0] + 1,), x + step),
+)
+"""What these fall by in a step."""
 
 # ---- the gamma distribution ----------------------------------------------------------------------
 
@@ -39,20 +46,12 @@ def _gamma_score(a: Any, x: Any) -> Any:
     return log_ratio(x, a) + digamma_gaps((0,), a)
 
 
-gamma_kernel: Op = by_order(
-    "gamma_kernel",
-    integrals.gamma_kernel,
-    lambda orders, a, x: gamma_kernel(orders, a, x) * _gamma_score(a, _positive(x)[1]),
-    lambda orders, a, x: gamma_kernel((orders[0] + 1,), a, x) * (a - orders[0] - _positive(x)[1]),
-)
-
-
 def gamma_density(a: Any, x: Any) -> Any:
     """xᵃ⁻¹e⁻ˣ/Γ(a), DLMF 8.8.13; at x = 0 as a power, whose derivatives are right there."""
     inside, z = _positive(x)
     infinite = x == np.inf
     power = np.where(infinite, 0, x) ** (a - 1) * np.exp(-gammaln(a) - np.where(infinite, 0, x))
-    return np.where(inside, gamma_kernel((1,), a, z), np.where(infinite, 0, power))
+    return np.where(inside, gamma_kernel(1, a, z), np.where(infinite, 0, power))
 
 
 def _positive(x: Any) -> tuple[Any, Any]:
@@ -78,7 +77,7 @@ gamma_moments: Op = by_order(
 def gammainc_shape(a: Any, x: Any) -> Any:
     """∂P/∂a, from P(a, x) = P(a+1, x) + xᵃe⁻ˣ/Γ(a+1)."""
     z = _positive(x)[1]
-    term = gamma_kernel((1,), a + 1, x) * _gamma_score(a + 1, z)
+    term = gamma_kernel(1, a + 1, x) * _gamma_score(a + 1, z)
     return term + gamma_moments((1,), a + 1, x)
 
 
@@ -97,22 +96,7 @@ def quotient_scores(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
     gap = (1 - x) / total
     left = integrals.log1p_rest(-b * gap, np.log(whole * x / total))
     right = integrals.log1p_rest(a * gap, np.log(whole / total))
-    return b * gap, left + psi_rest(a, b), right + psi_rest(b, a)
-
-
-def _in_kernel(place: int) -> Op:
-    """Return ∂/∂a, ∂/∂b or ∂/∂x."""
-
-    def slope(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
-        fall, *scores = quotient_scores(a, b, _positive(x)[1])
-        if place < 2:
-            return beta_kernel(orders, a, b, x) * scores[place]
-        return beta_kernel((orders[0] + 1,), a, b, x) * (a * fall - orders[0])
-
-    return slope
-
-
-beta_kernel: Op = by_order("beta_kernel", integrals.beta_kernel, *map(_in_kernel, range(3)))
+    return b * gap, left + digamma_falls((0,), a, b), right + digamma_falls((0,), b, a)
 
 
 def beta_density(a: Any, b: Any, p: Any, q: Any) -> Any:
@@ -121,7 +105,7 @@ def beta_density(a: Any, b: Any, p: Any, q: Any) -> Any:
     at_ends = p ** (a - 1) * q ** (b - 1) * np.exp(-betaln(a, b))
     p, q = np.where(edge, 0.5, p), np.where(edge, 0.5, q)
     odds = b / (a * q)
-    return np.where(edge, at_ends, beta_kernel((1,), a, b, odds * p) * odds / q)
+    return np.where(edge, at_ends, beta_kernel(1, a, b, odds * p) * odds / q)
 
 
 def _beta_moment_slope(place: int) -> Op:
@@ -153,7 +137,7 @@ def _beta_moment_slope(place: int) -> Op:
 def _beta_moment_limit(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
     fall, left, right = quotient_scores(a, b, _positive(x)[1])
     j, k, i = orders
-    return left**j * right**k * fall**i * beta_kernel((1,), a, b, x)
+    return left**j * right**k * fall**i * beta_kernel(1, a, b, x)
 
 
 _SLOPES: Final = *map(_beta_moment_slope, range(2)), _beta_moment_limit
@@ -174,13 +158,13 @@ def quotient_slope(a: Any, b: Any, x: Any, *, fixed_odds: bool = False) -> Any:
     at, z = x * (a / first), a * x / (b + a * x)
     found = beta_moments((1, 0, 0), first, second, at * (second / b))
     step = np.log(z) - psi(a + 1) + psi(a + b)
-    density = beta_kernel((0,), first, b, at)
+    density = beta_kernel(0, first, b, at)
     other = density * quotient_scores(first, b, at)[1] / b
     if fixed_odds:
         found = found - density / first
     else:
         step = step + 1 - z * (a + b) / (a + 1)
-    step = np.where(low, beta_kernel((0,), a, b, x) * step / a, 0)
+    step = np.where(low, beta_kernel(0, a, b, x) * step / a, 0)
     return np.where(inside, found + step - np.where(high, other, 0), 0)
 
 
@@ -201,11 +185,11 @@ def betainc_second(a: Any, b: Any, p: Any) -> Any:
     return -quotient_slope(b, a, 1 / _to_quotient(a, b, p), fixed_odds=True)
 
 
-_BETA: Final = (
+BETA_SLOPES: Final = (
     lambda a, b, x, y: betainc_first(a, b, x),
     lambda a, b, x, y: betainc_second(a, b, x),
     lambda a, b, x, y: beta_density(a, b, x, 1 - x),
 )
-betainc, betaincc = with_complement("betainc", *_BETA)
-betaincinv: Op = inverse("betaincinv", 2, *_BETA)
-betainccinv: Op = inverse("betainccinv", 2, *_BETA, sign=-1)
+betainc, betaincc = with_complement("betainc", *BETA_SLOPES)
+betaincinv: Op = inverse("betaincinv", 2, *BETA_SLOPES)
+betainccinv: Op = inverse("betainccinv", 2, *BETA_SLOPES, sign=-1)
