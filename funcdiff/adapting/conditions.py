@@ -61,9 +61,6 @@ def forgiveness() -> Callable[[], None]:
     return forgive
 
 
-# ---- solutions that are found by comparing, as by bisection --------------------------------------
-
-
 def choice(test: Any, chosen: str, others: str) -> Any:
     """Return a condition by which a loop searches (see `bisections`), and warn of what is lost.
 
