@@ -38,21 +38,21 @@ _OTHER: Final = "()"
 _ANSWER: Final = "<"
 """What an expression reads that compares: no state, and nothing new to those who ask of it."""
 
+_Names = frozenset[str]
 Slot = tuple[Any, Any]
 """A list, or the attributes of a node, and where in it an expression stands."""
+_Slots = tuple[Slot, ...]
 
 
 class _Move(NamedTuple):
     """An assignment in a loop: to what, from which names, and under which conditions."""
 
     name: str
-    read: frozenset[str]
-    tests: tuple[Slot, ...] = ()
+    read: _Names
+    tests: _Slots = ()
 
 
-def choices(
-    loop: ast.stmt, function: ast.AST
-) -> Iterator[tuple[Slot, frozenset[str], frozenset[str]]]:
+def choices(loop: ast.stmt, function: ast.AST) -> Iterator[tuple[Slot, _Names, _Names]]:
     """Yield the conditions of a loop in a function that choose, and have no derivative.
 
     With each go the variables of the state that it chooses, and the others it is computed from.
@@ -68,7 +68,7 @@ def choices(
         state -= left
     steps = [m for m in moves if m.name in state]
     known = state.union({_ANSWER}, *(m.read for m in steps))
-    results: frozenset[str] | None = None
+    results: _Names | None = None
     for move in (m for m in steps if m.read & state):
         for container, key in move.tests:
             asked = _closure(_read(container[key]), moves)
@@ -79,7 +79,7 @@ def choices(
                     yield (container, key), state & move.read | {move.name}, asked - known
 
 
-def _results(loop: ast.stmt, function: ast.AST) -> frozenset[str]:
+def _results(loop: ast.stmt, function: ast.AST) -> _Names:
     """Return the variables that a function reads outside of a loop, or returns from it."""
     within = [*ast.walk(loop)]
     others = {id(node) for node in within}
@@ -88,13 +88,13 @@ def _results(loop: ast.stmt, function: ast.AST) -> frozenset[str]:
     return _names(chain(outside, returned), ast.Load)
 
 
-def _names(nodes: Iterable[ast.AST], context: type) -> frozenset[str]:
+def _names(nodes: Iterable[ast.AST], context: type) -> _Names:
     """Return the variables that are read, or stored, at some nodes."""
     found = (x for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, context))
     return frozenset(x.id for x in found)
 
 
-def _closure(names: Iterable[str], moves: list[_Move]) -> frozenset[str]:
+def _closure(names: Iterable[str], moves: list[_Move]) -> _Names:
     """Return all names from which those given are computed in a loop, and these."""
     found, left = set(), [*names]
     while left:
@@ -105,7 +105,7 @@ def _closure(names: Iterable[str], moves: list[_Move]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _read(*values: ast.AST) -> frozenset[str]:
+def _read(*values: ast.AST) -> _Names:
     """Return the names that expressions read, but for functions that compute of nothing else."""
     found, left = set(), [*values]
     while left:
@@ -134,7 +134,7 @@ def last_name(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def _moves(nodes: Iterable[ast.AST], tests: tuple[Slot, ...]) -> Iterator[_Move]:
+def _moves(nodes: Iterable[ast.AST], tests: _Slots) -> Iterator[_Move]:
     """Yield the assignments of statements, and of those within, which stand under conditions."""
     for node in nodes:
         if isinstance(node, ast.If):
@@ -155,9 +155,7 @@ def _moves(nodes: Iterable[ast.AST], tests: tuple[Slot, ...]) -> Iterator[_Move]
             yield from _moves(ast.iter_child_nodes(node), tests)
 
 
-def _moves_to(
-    target: ast.expr, slot: Slot, tests: tuple[Slot, ...], *old: ast.expr
-) -> Iterator[_Move]:
+def _moves_to(target: ast.expr, slot: Slot, tests: _Slots, *old: ast.expr) -> Iterator[_Move]:
     """Yield the assignments of an expression, of whose values a condition may choose one."""
     value = slot[0][slot[1]]
     parts: list[Slot] = []
