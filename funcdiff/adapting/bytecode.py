@@ -18,7 +18,7 @@ from typing import cast
 
 import numpy as np
 
-from funcdiff.adapting import rewriting, searches
+from funcdiff.adapting import bisections, rewriting
 
 
 def rewritten_module(file: str, source: bytes) -> CodeType:
@@ -42,6 +42,6 @@ def rewritten_module(file: str, source: bytes) -> CodeType:
 @cache
 def _rewriter() -> bytes:
     """Return what tells rewriters apart: their source, and NumPy's names of types."""
-    files = map(str, (rewriting.__file__, searches.__file__))
+    files = map(str, (rewriting.__file__, bisections.__file__))
     sources = (Path(file).read_bytes() for file in files)
     return source_hash(b"".join(sources) + np.__version__.encode())

@@ -1,4 +1,4 @@
-"""Conditions in code of others: on unknown values, as inside `vmap`, and those of searches."""
+"""Conditions that adapted code asks: of unknown values, as inside `vmap`, and in bisections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -61,11 +61,8 @@ def forgiveness() -> Callable[[], None]:
     return forgive
 
 
-# ---- solutions that are found by comparing, as by bisection --------------------------------------
-
-
 def choice(test: Any, chosen: str, others: str) -> Any:
-    """Return a condition by which a loop searches (see `searches`), and warn of what is lost.
+    """Return a condition by which a loop searches (see `bisections`), and warn of what is lost.
 
     That is the derivative by those of the `others` that are more than numbers: they reach the
     `chosen` variables by this condition alone.
@@ -73,9 +70,10 @@ def choice(test: Any, chosen: str, others: str) -> Any:
     if not isinstance(test, Tracer) or test.type.dtype != bool or not _has_derivative(test):
         return test
     frame = sys._getframe(1)
-    held = frame.f_globals | frame.f_locals
-    state, given = ([held.get(name) for name in names.split()] for names in (chosen, others))
-    if any(map(_is_continuous, state)) and not all(map(_is_plain, given)):
+    held = (frame.f_globals | frame.f_locals).get
+    state, given = map(held, chosen.split()), map(held, others.split())
+    known = (isinstance(x, _PLAIN) and not isinstance(x, Tracer) for x in given)
+    if any(map(_is_continuous, state)) and not all(known):
         warnings.warn_explicit(
             "A solution is found by comparing traced numbers here, as by bisection. Its "
             "derivative is not that of the solution: comparisons have none. Differentiate the "
@@ -88,10 +86,7 @@ def choice(test: Any, chosen: str, others: str) -> Any:
     return test
 
 
-def _is_plain(x: Any) -> bool:
-    """Return whether that is a number or an array, and not a traced one."""
-    kinds = (int, float, complex, np.ndarray, np.generic)
-    return isinstance(x, kinds) and not isinstance(x, Tracer)
+_PLAIN: Final = (int, float, complex, np.ndarray, np.generic)
 
 
 def _is_continuous(x: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.adapting.searches import NAMES, choices, last_name
+from funcdiff.adapting.bisections import NAMES, choices, last_name
 from funcdiff.core.running.memo import without_collection
 
 _KINDS: Final = frozenset(

@@ -69,11 +69,7 @@ functions: Final[tuple[Refusal, ...]] = (
         "It calls a Python function on one element after another, as an ordinary number.",
         "Write the function with NumPy functions of whole arrays, or use fd.vmap(f)(xs).",
     ),
-    _group(
-        "asarray_chkfinite",
-        "Whether it raises depends on the values.",
-        "Use fnp.asarray_chkfinite(x), which does not look at traced values.",
-    ),
+    _group("asarray_chkfinite", "NumPy hands it to nobody.", "Use fnp.asarray_chkfinite(x)."),
     _group(
         "kaiser",
         "NumPy turns beta into an ordinary number before anything is computed.",

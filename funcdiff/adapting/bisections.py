@@ -28,33 +28,31 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-NAMES: Final = frozenset({"np", "numpy", "math", "cmath", "scipy"}).union(
-    *map(dir, (np, np.linalg, np.fft, math, cmath))
-)
+_MODULES: Final = frozenset({"np", "numpy", "math", "cmath", "scipy"})
+NAMES: Final = _MODULES.union(*map(dir, (np, np.linalg, np.fft, math, cmath)))
 """Names under which packages have NumPy and `math`, and what is of these."""
 
-_MODULES: Final = frozenset({"np", "numpy", "math", "cmath", "scipy"})
 _KNOWN: Final = NAMES | frozenset(dir(builtins))
 _OTHER: Final = "()"
 """What an expression reads that calls what nobody knows."""
 _ANSWER: Final = "<"
 """What an expression reads that compares: no state, and nothing new to those who ask of it."""
 
+_Names = frozenset[str]
 Slot = tuple[Any, Any]
 """A list, or the attributes of a node, and where in it an expression stands."""
+_Slots = tuple[Slot, ...]
 
 
 class _Move(NamedTuple):
     """An assignment in a loop: to what, from which names, and under which conditions."""
 
     name: str
-    read: frozenset[str]
-    tests: tuple[Slot, ...] = ()
+    read: _Names
+    tests: _Slots = ()
 
 
-def choices(
-    loop: ast.stmt, function: ast.AST
-) -> Iterator[tuple[Slot, frozenset[str], frozenset[str]]]:
+def choices(loop: ast.stmt, function: ast.AST) -> Iterator[tuple[Slot, _Names, _Names]]:
     """Yield the conditions of a loop in a function that choose, and have no derivative.
 
     With each go the variables of the state that it chooses, and the others it is computed from.
@@ -70,18 +68,18 @@ def choices(
         state -= left
     steps = [m for m in moves if m.name in state]
     known = state.union({_ANSWER}, *(m.read for m in steps))
-    results: frozenset[str] | None = None
+    results: _Names | None = None
     for move in (m for m in steps if m.read & state):
         for container, key in move.tests:
-            asked = _reached(_read(container[key]), moves)
+            asked = _closure(_read(container[key]), moves)
             if move.name in asked and not asked <= known:
                 if results is None:
-                    results = _reached(_results(loop, function) & state, moves)
+                    results = _closure(_results(loop, function) & state, moves)
                 if move.name in results:
                     yield (container, key), state & move.read | {move.name}, asked - known
 
 
-def _results(loop: ast.stmt, function: ast.AST) -> frozenset[str]:
+def _results(loop: ast.stmt, function: ast.AST) -> _Names:
     """Return the variables that a function reads outside of a loop, or returns from it."""
     within = [*ast.walk(loop)]
     others = {id(node) for node in within}
@@ -90,13 +88,13 @@ def _results(loop: ast.stmt, function: ast.AST) -> frozenset[str]:
     return _names(chain(outside, returned), ast.Load)
 
 
-def _names(nodes: Iterable[ast.AST], context: type) -> frozenset[str]:
+def _names(nodes: Iterable[ast.AST], context: type) -> _Names:
     """Return the variables that are read, or stored, at some nodes."""
     found = (x for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, context))
     return frozenset(x.id for x in found)
 
 
-def _reached(names: Iterable[str], moves: list[_Move]) -> frozenset[str]:
+def _closure(names: Iterable[str], moves: list[_Move]) -> _Names:
     """Return all names from which those given are computed in a loop, and these."""
     found, left = set(), [*names]
     while left:
@@ -107,7 +105,7 @@ def _reached(names: Iterable[str], moves: list[_Move]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _read(*values: ast.AST) -> frozenset[str]:
+def _read(*values: ast.AST) -> _Names:
     """Return the names that expressions read, but for functions that compute of nothing else."""
     found, left = set(), [*values]
     while left:
@@ -136,30 +134,28 @@ def last_name(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def _moves(nodes: Iterable[ast.AST], tests: tuple[Slot, ...]) -> Iterator[_Move]:
+def _moves(nodes: Iterable[ast.AST], tests: _Slots) -> Iterator[_Move]:
     """Yield the assignments of statements, and of those within, which stand under conditions."""
     for node in nodes:
         if isinstance(node, ast.If):
-            inner = (*tests, *_asked((vars(node), "test")))
+            inner = (*tests, *_conditions((vars(node), "test")))
             yield from _moves([*node.body, *node.orelse], inner)
             continue
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                yield from _assigned(target, (vars(node), "value"), tests)
+                yield from _moves_to(target, (vars(node), "value"), tests)
         elif isinstance(node, ast.AugAssign):
-            yield from _assigned(node.target, (vars(node), "value"), tests, node.target)
+            yield from _moves_to(node.target, (vars(node), "value"), tests, node.target)
         elif isinstance(node, ast.For):
-            yield from _assigned(node.target, (vars(node), "iter"), tests)
+            yield from _moves_to(node.target, (vars(node), "iter"), tests)
         elif isinstance(node, ast.Call) and last_name(node.func) == "copyto":
-            where = (_asked((vars(k), "value")) for k in node.keywords if k.arg == "where")
-            yield from _assigned(node.args[0], (node.args, 1), (*tests, *chain(*where)))
+            where = (_conditions((vars(k), "value")) for k in node.keywords if k.arg == "where")
+            yield from _moves_to(node.args[0], (node.args, 1), (*tests, *chain(*where)))
         if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield from _moves(ast.iter_child_nodes(node), tests)
 
 
-def _assigned(
-    target: ast.expr, slot: Slot, tests: tuple[Slot, ...], *old: ast.expr
-) -> Iterator[_Move]:
+def _moves_to(target: ast.expr, slot: Slot, tests: _Slots, *old: ast.expr) -> Iterator[_Move]:
     """Yield the assignments of an expression, of whose values a condition may choose one."""
     value = slot[0][slot[1]]
     parts: list[Slot] = []
@@ -168,30 +164,32 @@ def _assigned(
     elif isinstance(value, ast.Call) and last_name(value.func) == "where" and len(value.args) == 3:
         parts = [(value.args, k) for k in range(3)]
     if parts:
-        tests = (*tests, *_asked(parts[0]))
+        tests = (*tests, *_conditions(parts[0]))
         for part in parts[1:]:
-            yield from _assigned(target, part, tests, *old)
+            yield from _moves_to(target, part, tests, *old)
     elif isinstance(target, ast.Tuple | ast.List):
         values = getattr(value, "elts", [])
         is_each = len(values) == len(target.elts)
         for k, one in enumerate(target.elts):
-            yield from _assigned(one, (values, k) if is_each else slot, tests)
+            yield from _moves_to(one, (values, k) if is_each else slot, tests)
     elif isinstance(target, ast.Name):
         yield _Move(target.id, _read(value, *old), tests)
     elif isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
-        asked = _asked((vars(target), "slice")) if isinstance(target, ast.Subscript) else ()
-        yield from _assigned(target.value, slot, (*tests, *asked), target.value)
+        asked = _conditions((vars(target), "slice")) if isinstance(target, ast.Subscript) else ()
+        yield from _moves_to(target.value, slot, (*tests, *asked), target.value)
 
 
-def _asked(slot: Slot) -> Iterator[Slot]:
+def _conditions(slot: Slot) -> Iterator[Slot]:
     """Yield where conditions in a condition stand that say which of two numbers is larger."""
     node = slot[0][slot[1]]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from _asked((vars(node), "operand"))
+        yield from _conditions((vars(node), "operand"))
     elif isinstance(node, ast.BoolOp):
-        yield from chain.from_iterable(_asked((node.values, k)) for k in range(len(node.values)))
+        yield from chain.from_iterable(
+            _conditions((node.values, k)) for k in range(len(node.values))
+        )
     elif isinstance(node, ast.Call) and last_name(node.func) in ("any", "all") and node.args:
-        yield from _asked((node.args, 0))
+        yield from _conditions((node.args, 0))
     elif isinstance(node, ast.Compare):
         with_constant = isinstance(node.comparators[0], ast.Constant)
         yield from [slot] * isinstance(node.ops[0], _ORDERS[: 4 if with_constant else None])
