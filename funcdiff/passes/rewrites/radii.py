@@ -291,7 +291,10 @@ def number(x: Tracer) -> Any:
 
 
 _LONGEST: Final = 32
-"""Equations and parameters that a function of a radius may have, with those of others within it."""
+"""Equations and parameters that a function of a radius may have, with functions of others in it."""
+
+_TOGETHER: Final = 3
+"""Radii in which a result is marked: there is code for each of the 2ᵏ sides of k radii."""
 
 _MOST: Final = 32
 """Functions of radii that are marked in a program: what follows them in a long chain is not."""
@@ -383,11 +386,15 @@ class RadialRewriter(Rewriter):
             return y
         self._jets[y.atom] = jets
         result = y
-        if is_analytic(head):
-            for radius, jet in jets.items():
-                operands = [self.jets(x).get(radius) for x in xs]
-                if len(self._marked) < _MOST and is_flattened(head.primitive, jet, operands):
-                    result = self._mark(result, y, radius)
+        if is_analytic(head) and len(self._marked) < _MOST:
+            known = [self.jets(x) for x in xs]
+            flat = [
+                radius
+                for radius, jet in jets.items()
+                if is_flattened(head.primitive, jet, [jets_of.get(radius) for jets_of in known])
+            ]
+            for radius in flat if len(flat) <= _TOGETHER else ():
+                result = self._mark(result, y, radius)
         return result
 
     def _jets_of_result(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
