@@ -160,8 +160,8 @@ def moduli(x: Any) -> Any:
 
 @pytest.mark.parametrize("f", [number_and_its_parts, norms_of_parts, moduli])
 def test_of_radii_in_a_loop_there_is_linear_code(f: Callable[[Any], Any]) -> None:
-    short, long = (_simplified(f, np.linspace(0.1, 1.0, n)).equation_count for n in (20, 60))
-    assert long < 6 * short < 6000
+    for n in (10, 20):
+        assert _simplified(f, np.linspace(0.1, 1.0, n)).equation_count < 30 * n
 
 
 def test_a_function_of_three_radii_is_as_smooth_as_its_restrictions() -> None:
