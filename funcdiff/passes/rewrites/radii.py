@@ -335,7 +335,7 @@ class Radius(NamedTuple):
     is_number: bool  # which is the same wherever it is moved to
     moves: tuple[Move, ...] = ()
 
-    def moved(self, *moves: Move) -> Radius:
+    def move(self, *moves: Move) -> Radius:
         """Return it with its elements moved further."""
         return self if self.is_number else self._replace(moves=(*self.moves, *moves))
 
@@ -404,7 +404,7 @@ class RadialRewriter(Rewriter):
         if head.primitive.facts.elements == "moved":
             move = (head.primitive, head.params)
             return {
-                r.moved(move): jet._replace(length=jet.length + 1)
+                r.move(move): jet._replace(length=jet.length + 1)
                 for r, jet in self.jets(xs[0]).items()
             }
         known = [self.jets(x) for x in xs]
@@ -462,12 +462,11 @@ class RadialRewriter(Rewriter):
         copied = body.copy(before, ())
         if copied is None:
             return before
-        moved, moved_square = (
-            broadcast(x, y.shape, ()) if radius.is_number else _move(x, radius.moves)
-            for x in (r, square)
-        )
-        self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
-        operands = [before, moved, moved_square]
+        moved = [_move(x, radius.moves) for x in (r, square)]
+        if radius.is_number:
+            moved = [broadcast(x, y.shape, ()) for x in moved]
+        self._jets.setdefault(moved[0].atom, {radius: Jet(0.0, 1.0)})
+        operands = [before, *moved]
         p = Radial(body.builder.program([copied]), 0, kink=head.primitive is not ops.sqrt.primitive)
         marked = radial(p, [*operands, *body.parameters])
         self._jets[marked.atom] = self._jets[y.atom]
@@ -475,14 +474,9 @@ class RadialRewriter(Rewriter):
         return marked
 
 
-def _number(x: Tracer) -> int:
-    """Return the number of the variable that a handle is on."""
-    assert isinstance(x.atom, int)
-    return x.atom
-
-
 def _radius(x: Tracer) -> Radius:
-    return Radius(_number(x), not x.shape)
+    assert isinstance(x.atom, int)
+    return Radius(x.atom, not x.shape)
 
 
 def _half_power(y: Tracer) -> tuple[Tracer, int] | None:
@@ -527,7 +521,7 @@ class _Body:
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
         moves = moves if x.shape else ()
-        if _radius(x).moved(*moves) == self._radius:
+        if _radius(x).move(*moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key == self._square:
@@ -588,6 +582,6 @@ class _Body:
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""
         for r, jet in self._rewriter.jets(x).items():
-            if r.moved(*moves) == self._radius:
+            if r.move(*moves) == self._radius:
                 return jet
         return None
