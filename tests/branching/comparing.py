@@ -317,7 +317,7 @@ def main(first: int, last: int) -> None:
         known = len(report.wrong)
         try:
             compare(seed, report)
-        except Exception as error:
+        except (Exception, TooLongError) as error:
             report.wrong.append(f"seed {seed}: {error!r}")
         if report.wrong[known:]:
             print(*report.wrong[known:], sep="\n", flush=True)

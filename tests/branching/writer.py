@@ -77,7 +77,7 @@ one: 0 | 1 | 2
 few: 0 | 1 | 2 | 3 | 4 | 5 | n | len({u})
 many: 9 | 17 | 20
 i: {one} | {j} | len({u}) | int(np.argmax({u})) | int(np.sum({u} > {k})) | round({a} * 2) | n
-m: (np.outer({u}, {u}) + 3.0 * np.eye(n)) | (np.diag({u} ** 2 + 1.5) + 0.2 * {a} ** 2) | (2.5 *
+m: (np.outer({u}, {u}) + 7.0 * np.eye(n)) | (np.diag({u} ** 2 + 1.5) + 0.2 * {a} ** 2) | (2.5 *
   np.eye(n) + {u}[:, None] * {u} * 0.5) | (np.tanh(np.add.outer({u}, {u})) + 6.0 * np.eye(n))
 p: [{j}] | [1:] | [:-1] | [::-1] | [::2] | [[0, -1]] | [...] | [{i} % n] | [np.array([0, n // 2])] |
   [perm] | [-1:] | [:, None][:, 0] | [::-1][:1] | [{i} % n:] | [{i} % n:{i} % n + 2] | [np.arange(n)
@@ -195,7 +195,7 @@ long: for {L} in range({many}):\n\t{S}\n\t{S} | for {L} in range({many}):\n\t{S}
   {s})\n\t{F}.append({a} * {L} / 9)\n{a} = np.tanh(np.sum(np.stack({F})[::2]))
 other: if {c}:\n\t{B} | if {c}:\n\t{B}\nelse:\n\t{B} | if {c}:\n\t{B}\nelif
   {c}:\n\t{B}\nelse:\n\t{B} | if ({c}) and {a} > 0.6: return {s} | try:\n\t{F} =
-  np.linalg.cholesky({m} - {few} * np.eye(n))\n\t{a} = np.tanh(np.sum({F}))\nexcept
+  np.linalg.cholesky({m} - 2 * {few} * np.eye(n))\n\t{a} = np.tanh(np.sum({F}))\nexcept
   np.linalg.LinAlgError:\n\t{B} | try:\n\t{B}\n\tif {c}: raise ValueError\n\t{B}\nexcept
   ValueError:\n\t{B}\nfinally:\n\t{S} | def {F}(p, q):\n\tfor {L} in range({few}):\n\t\tp =
   np.tanh(p + {a} * q)\n\t\tif p > {k}: {stop}\n\treturn p * q\n{a} = np.tanh({F}({s}, {a}))\n{a} =

@@ -137,6 +137,44 @@ def test_of_a_long_chain_only_the_beginning_is_marked() -> None:
     assert program.equations[-1].primitive.name == "cos"
 
 
+def number_and_its_parts(x: Any) -> Any:
+    y = np.cos(np.arange(len(x)) + np.linalg.norm(x))
+    for k in range(1, len(y) - 1):
+        y[k] = np.tanh(y[k - 1] + y[k + 1])
+    return np.mean(y)
+
+
+def norms_of_parts(x: Any) -> Any:
+    y = 0.3
+    for k in range(len(x) - 1):
+        y = np.tanh(y + np.linalg.norm(x[k : k + 2]))
+    return y
+
+
+def moduli(x: Any) -> Any:
+    y = x * 1.0
+    for _ in x:
+        y = np.tanh(y + np.abs(y[::-1]) * y)
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("f", [number_and_its_parts, norms_of_parts, moduli])
+def test_of_radii_in_a_loop_there_is_linear_code(f: Callable[[Any], Any]) -> None:
+    for n in (10, 20):
+        assert _simplified(f, np.linspace(0.1, 1.0, n)).equation_count < 30 * n
+
+
+def test_a_function_of_three_radii_is_as_smooth_as_its_restrictions() -> None:
+    def along_axes(x: Any) -> Any:
+        return np.cos(abs(x[0]) + abs(x[1]) + abs(x[2]))
+
+    def of_one_of_many(x: Any) -> Any:
+        return (np.cos(abs(x[0])) + np.cos(abs(x[1])) + np.cos(abs(x[3]))) * abs(x[2]) * abs(x[2])
+
+    np.testing.assert_array_equal(np.diag(fd.hessian(along_axes)(np.zeros(3))), -np.ones(3))
+    np.testing.assert_array_equal(np.diag(fd.hessian(of_one_of_many)(np.zeros(4))), [0, 0, 6, 0])
+
+
 def test_a_chain_of_any_length_is_walked() -> None:
     def f(x: Any) -> Any:
         y = np.linalg.norm(x)

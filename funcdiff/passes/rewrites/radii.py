@@ -291,7 +291,10 @@ def number(x: Tracer) -> Any:
 
 
 _LONGEST: Final = 32
-"""Equations and parameters that a function of a radius may have, with those of others within it."""
+"""Equations and parameters that a function of a radius may have, with functions of others in it."""
+
+_TOGETHER: Final = 3
+"""Radii in which a result is marked: there is code for each of the 2ᵏ sides of k radii."""
 
 _MOST: Final = 32
 """Functions of radii that are marked in a program: what follows them in a long chain is not."""
@@ -332,7 +335,7 @@ class Radius(NamedTuple):
     is_number: bool  # which is the same wherever it is moved to
     moves: tuple[Move, ...] = ()
 
-    def moved(self, *moves: Move) -> Radius:
+    def move(self, *moves: Move) -> Radius:
         """Return it with its elements moved further."""
         return self if self.is_number else self._replace(moves=(*self.moves, *moves))
 
@@ -383,11 +386,15 @@ class RadialRewriter(Rewriter):
             return y
         self._jets[y.atom] = jets
         result = y
-        if is_analytic(head):
-            for radius, jet in jets.items():
-                operands = [self.jets(x).get(radius) for x in xs]
-                if len(self._marked) < _MOST and is_flattened(head.primitive, jet, operands):
-                    result = self._mark(result, y, radius)
+        if is_analytic(head) and len(self._marked) < _MOST:
+            known = [self.jets(x) for x in xs]
+            flat = [
+                radius
+                for radius, jet in jets.items()
+                if is_flattened(head.primitive, jet, [jets_of.get(radius) for jets_of in known])
+            ]
+            for radius in flat if len(flat) <= _TOGETHER else ():
+                result = self._mark(result, y, radius)
         return result
 
     def _jets_of_result(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
@@ -397,7 +404,7 @@ class RadialRewriter(Rewriter):
         if head.primitive.facts.elements == "moved":
             move = (head.primitive, head.params)
             return {
-                r.moved(move): jet._replace(length=jet.length + 1)
+                r.move(move): jet._replace(length=jet.length + 1)
                 for r, jet in self.jets(xs[0]).items()
             }
         known = [self.jets(x) for x in xs]
@@ -455,12 +462,11 @@ class RadialRewriter(Rewriter):
         copied = body.copy(before, ())
         if copied is None:
             return before
-        moved, moved_square = (
-            broadcast(x, y.shape, ()) if radius.is_number else _move(x, radius.moves)
-            for x in (r, square)
-        )
-        self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
-        operands = [before, moved, moved_square]
+        moved = [_move(x, radius.moves) for x in (r, square)]
+        if radius.is_number:
+            moved = [broadcast(x, y.shape, ()) for x in moved]
+        self._jets.setdefault(moved[0].atom, {radius: Jet(0.0, 1.0)})
+        operands = [before, *moved]
         p = Radial(body.builder.program([copied]), 0, kink=head.primitive is not ops.sqrt.primitive)
         marked = radial(p, [*operands, *body.parameters])
         self._jets[marked.atom] = self._jets[y.atom]
@@ -468,14 +474,9 @@ class RadialRewriter(Rewriter):
         return marked
 
 
-def _number(x: Tracer) -> int:
-    """Return the number of the variable that a handle is on."""
-    assert isinstance(x.atom, int)
-    return x.atom
-
-
 def _radius(x: Tracer) -> Radius:
-    return Radius(_number(x), not x.shape)
+    assert isinstance(x.atom, int)
+    return Radius(x.atom, not x.shape)
 
 
 def _half_power(y: Tracer) -> tuple[Tracer, int] | None:
@@ -520,7 +521,7 @@ class _Body:
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
         moves = moves if x.shape else ()
-        if _radius(x).moved(*moves) == self._radius:
+        if _radius(x).move(*moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key == self._square:
@@ -581,6 +582,6 @@ class _Body:
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""
         for r, jet in self._rewriter.jets(x).items():
-            if r.moved(*moves) == self._radius:
+            if r.move(*moves) == self._radius:
                 return jet
         return None
