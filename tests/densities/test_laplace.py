@@ -53,7 +53,6 @@ def of_regression(x: Any) -> Any:
 EXPONENTS = st.lists(st.floats(-8, 8), min_size=3, max_size=3)
 
 
-@pytest.mark.slow
 @given(EXPONENTS, st.sampled_from([0.0, 0.1, -2.0]))
 def test_laplace_is_the_same_in_all_units(exponents: list[float], at: float) -> None:
     units, start = 10.0 ** np.array(exponents), np.full(3, at)
