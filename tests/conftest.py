@@ -5,8 +5,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import pytest
@@ -18,8 +17,6 @@ from tests.covering import covering
 from tests.numpy import agreement
 from tests.reached import leads_to
 from tests.together import thinning
-
-TESTS: Final = Path(__file__).parent
 
 settings.register_profile(
     "slow", deadline=None, derandomize=True, max_examples=50, print_blob=True,
@@ -55,26 +52,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Try less where slow tests are left out, before any module asks how much."""
-    config.pluginmanager.register(Examples())
     settings.load_profile("quick" if by_default(config) else "slow")
     agreement.default.highest = 1 if by_default(config) else 2
     thinning.on = by_default(config)
 
 
-class Examples:
-    """Looks for examples only in modules that have some, and for none in tests: it takes seconds.
-
-    It is a plugin of its own, because hooks of this file are asked about the tests alone.
-    """
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(
-        self, file_path: Path
-    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-        """Leave out what would be imported and searched in vain."""
-        found = yield
-        has_some = TESTS not in file_path.parents and ">>> " in file_path.read_text()
-        return [x for x in found if has_some or not isinstance(x, DoctestModule)]
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in the docstrings of tests, which have none: it takes a second."""
+    return [x for x in (yield) if not isinstance(x, DoctestModule)]
 
 
 def does_less_by_default(item: pytest.Function) -> bool:

@@ -429,7 +429,7 @@ def early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(executables, request.param, 2)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("f", [*ROLLED, *NONE])
 @pytest.mark.usefixtures("early")
 def test_values_and_derivatives_are_those_of_the_function_itself(f: Any) -> None:

@@ -51,8 +51,8 @@ def root_of(made: Callable[[Any, bool], Any]) -> Any:
     return function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@pytest.mark.thinned(4)
 @together
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_a_result_whose_parts_change_with_the_value_is_what_the_function_returns(

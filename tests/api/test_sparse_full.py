@@ -33,7 +33,7 @@ def repeated(f: Callable[[Any], Any], x: Any) -> Any:
     return x
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FULL)
 def test_that_a_jacobian_is_full_is_told_without_writing_it_down(name: str) -> None:
     x = np.linspace(0.1, 1.0, 20_000)

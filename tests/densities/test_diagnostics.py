@@ -62,6 +62,7 @@ def test_chains_that_do_not_meet_are_told_with_their_parameter() -> None:
     assert told[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_draws_that_diverge_are_told() -> None:
     with pytest.warns(SamplingWarning, match="of 400 draws diverged.*Raise target"):
         fd.density(funnel, {"log_scale": 0.0, "x": 0.0}).sample(100, rng=0, warmup=100)

@@ -36,6 +36,7 @@ def test_the_page_is_what_its_generator_writes() -> None:
     assert stale == [], "run python -m docs.coverage"
 
 
+@pytest.mark.slow
 def test_formulas_have_no_private_names() -> None:
     shown = "".join(
         row for _, row in rows(document().partition("## Ufuncs")[2].partition("## ")[0])
@@ -46,17 +47,20 @@ def test_formulas_have_no_private_names() -> None:
     assert "- -" not in shown
 
 
+@pytest.mark.slow
 def test_functions_without_a_derivative_are_covered_functions() -> None:
     names = {coverage.short_name(function) for function in dispatch.functions()}
     assert names >= coverage.LOCALLY_CONSTANT
 
 
+@pytest.mark.slow
 def test_keywords_that_are_refused_are_found_in_the_source() -> None:
     found = dict(rows(document()))
     assert "| `order=` |" in found["sort"]
     assert "| `copy=False` |" in found["reshape"]
 
 
+@pytest.mark.slow
 def test_the_derivatives_of_ufuncs_are_those_of_their_declarations() -> None:
     found = dict(rows(document()))
     assert found["sin"] == "| `sin` | `np.cos(x)` |"

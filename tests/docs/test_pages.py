@@ -11,7 +11,8 @@ from tests.together import together
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("errors/*.md")])
-SLOW = {"densities", "SamplingWarning"}  # which draw samples
+SLOW = {"densities", "SamplingWarning", "jit", "sparse", "testing"}
+"""Pages that draw samples, compile or look for mistakes."""
 BLOCK = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -143,7 +143,7 @@ def test_the_condition_of_a_singular_matrix_is_infinite_without_a_slope() -> Non
 # ---- least squares -------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(20)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @pytest.mark.parametrize("columns", [None, 1, 2])

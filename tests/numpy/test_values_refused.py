@@ -53,8 +53,8 @@ WAYS: Final[dict[str, Callable[[Function], Function]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.thinned(2)
 @together
 @pytest.mark.parametrize("name", CASES)
 def test_an_error_for_values_is_numpys_in_every_way(

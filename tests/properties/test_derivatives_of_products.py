@@ -206,7 +206,7 @@ EXCHANGED: dict[str, Function] = {
 """Functions in which a square matrix meets its transpose."""
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXCHANGED)
 def test_equal_lengths_do_not_hide_exchanged_axes(name: str) -> None:
     f = EXCHANGED[name]

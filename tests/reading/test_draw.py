@@ -77,7 +77,7 @@ def test_lines_of_the_derivative_follow_in_reverse() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("f", "args"), [
     (fd.grad(loss), ARGUMENTS),
     (fd.hessian(loss), ARGUMENTS),

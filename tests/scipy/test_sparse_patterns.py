@@ -66,7 +66,7 @@ def test_the_jacobian_has_the_places_of_the_matrix(name: str) -> None:
     np.testing.assert_array_equal(pattern.toarray(), expected != 0)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["from the left", "a product of two", "of columns", "in a loop"])
 def test_every_way_to_derivatives_through_a_sparse_matrix_agrees(name: str) -> None:
     f, x, _ = FUNCTIONS[name]

@@ -108,7 +108,7 @@ def test_a_distance_of_nothing_has_no_derivative() -> None:
             np.testing.assert_array_equal(nothing, np.zeros((3, 2)))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_a_distance_has_a_derivative_by_its_order(p: float) -> None:
     def numbers(p: Any) -> Any:

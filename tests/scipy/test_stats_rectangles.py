@@ -111,6 +111,7 @@ def test_three_components_in_all_modes(df: float | None) -> None:
     np.testing.assert_allclose(hessian[:, 0], rise / 2e-3, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_logarithms_of_probabilities_where_values_are_not_known() -> None:
     def below(x: Any) -> Any:
         return stats.multivariate_normal.logcdf(x, MEAN, COV)

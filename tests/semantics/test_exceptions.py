@@ -126,8 +126,8 @@ TRANSFORMS: Final[dict[str, Callable[[Function], Function]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@pytest.mark.thinned(3)
 @together
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_what_a_try_catches_decides_as_in_the_plain_call(

@@ -166,7 +166,7 @@ def test_a_derivative_of_a_step_is_found_not_to_settle() -> None:
 SYMMETRIC = np.array([[2.0, 0.3, -0.4], [0.3, 1.5, 0.2], [-0.4, 0.2, 3.1]])
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "f",
     [

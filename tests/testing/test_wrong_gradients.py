@@ -185,6 +185,7 @@ def test_entries_of_many_sizes_are_told_apart() -> None:
             check_grads(wrong_first(f, at_one_place(0.001, place)), (x,), order=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("directions", "most", "named"), [(128, 1500, 5), (20, 400, 0)])
 def test_the_search_is_bounded_and_says_what_it_has_left_out(
     directions: int, most: int, named: int
