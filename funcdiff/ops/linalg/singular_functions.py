@@ -18,7 +18,7 @@ from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.ops.elementwise.logic import equal
+from funcdiff.ops.elementwise.logic import equal, isfinite
 from funcdiff.ops.elementwise.mathematics import div, sqrt, square
 from funcdiff.ops.linalg.degeneracy import equal_pairs
 from funcdiff.ops.linalg.divided_differences import Paths, partial
@@ -380,9 +380,9 @@ class SingularSum(MatrixSum):
         return SingularFunction(body, (), turned=False)
 
     def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:  # noqa: ARG002
-        """Return tr(V·f'(s)·Uᴴ·dA), without what belongs to zero: ±s are singular values alike.
+        """Return tr(V·f'(s)·Uᴴ·dA), less f'(0) of what is zero: ±s are singular values alike.
 
-        That factor is a parameter of f', equal for equal values.
+        Which those are is a parameter of f', equal for equal values.
         """
         s = svd(a, full=False)[1]
         present = select(ties(s).zero, zeros(s.type), constant(1, s.type))
@@ -392,13 +392,15 @@ class SingularSum(MatrixSum):
 
 
 def _slope_of_present(body: Program, dtype: Any) -> Program:
-    """Return f', and zero where one more parameter is."""
+    """Return f', and where one more parameter is zero, f' - f'(0), if that is finite, or zero."""
     with Builder("slope", SHARED) as builder:
-        xs = [builder.input(t) for t in body.input_types]
-        present = builder.input(xs[0].type)
-        (y,) = inline(partial(body, 0), xs)
+        w, *parameters = [builder.input(t) for t in body.input_types]
+        present = builder.input(w.type)
+        slope = partial(body, 0)
+        (y,), (at_zero,) = (inline(slope, [x, *parameters]) for x in (w, zeros(w.type)))
         absent = equal(present, zeros(present.type))
-        return builder.program([convert(select(absent, zeros(y.type), y), dtype)])
+        rest = select(isfinite(at_zero), add(y, neg(at_zero)), zeros(y.type))
+        return builder.program([convert(select(absent, rest, y), dtype)])
 
 
 singular_sum_p: Final = matrix_sum("singular_sum", SingularSum)
