@@ -137,7 +137,7 @@ class _Comparison:
             if of in self.expected and (found := self._results(name)) is not None:
                 self._compare(name, of, found)
         if not self.lasting:
-            self._compare_batches(paths)
+            self._compare_batches()
 
     # ---- plain calls ---------------------------------------------------------------------------
 
@@ -249,18 +249,18 @@ class _Comparison:
                 self.report.counts["compiled, and branches"] += known.leaves > 1
                 self.report.counts["compiled, and rolled"] += bool(known._iterations)
 
-    def _compare_batches(self, paths: list[Any]) -> None:
-        """Compare a batch with a loop: examples of one way must do, others may be refused."""
+    def _compare_batches(self) -> None:
+        """Compare a batch with a loop: equal examples must do, others may be refused."""
         same = np.stack([self.points[0]] * 3)
-        for batch, ways in ((same, 1), (np.stack(self.points[:3]), len(set(paths[:3])))):
+        for batch, name in ((same, "vmap of equal points"), (np.stack(self.points[:3]), "vmap")):
             if self.random.random() < 0.5:
                 continue
             f, _ = self.program.make()
             g = FD.vmap(FD.grad(f))
             g = FD.jit(g, **self.engine) if self.random.random() < 0.5 else g
-            with self._refusals("vmap of one way" if ways == 1 else "vmap of several ways"):
+            with self._refusals(name):
                 found = list(g(batch))
-                self._compare("vmap", "gradient", found[:1] if batch is same else found)
+                self._compare(name, "gradient", found[:1] if batch is same else found)
 
     # ---- comparison ----------------------------------------------------------------------------
 
