@@ -61,6 +61,16 @@ def bisection_by_masks(a: Any) -> Any:
         middle = (low + high) / 2
         too_high = cube(middle) > a
         high[too_high] = middle[too_high]
+        low[~too_high] = middle[~too_high]
+    return low[0]
+
+
+def bisection_by_copies(a: Any) -> Any:
+    low, high = np.zeros(1), np.full(1, 3.0)
+    for _ in range(30):
+        middle = (low + high) / 2
+        too_high = cube(middle) > a
+        np.copyto(high, middle, where=too_high)
         np.copyto(low, middle, where=~too_high)
     return low[0]
 
@@ -95,7 +105,7 @@ def place_in_table(a: Any) -> Any:
     table, low, high = [0.0, 1.0, 2.0, 3.0, 4.0], 0, 4
     while high - low > 1:
         middle = (low + high) // 2
-        if table[middle] <= a:
+        if middle * 1.0 <= a:
             low = middle
         else:
             high = middle
@@ -124,7 +134,7 @@ def search_by_numbers(a: Any) -> Any:
     while high - low > 1e-9:
         middle = (low + high) / 2
         low, high = (middle, high) if middle**3 < target else (low, middle)
-    return a
+    return low + a
 
 
 def newton(a: Any) -> Any:
@@ -171,7 +181,7 @@ MODES: dict[str, Callable[[Any], Any]] = {
 
 SEARCHES = [
     bisection, scaled_bisection, golden_section, bisection_by_where, bisection_by_masks,
-    bisection_by_signs, bisection_from_within,
+    bisection_by_copies, bisection_by_signs, bisection_from_within,
 ]  # fmt: skip
 OTHERS = [
     newton, series, elements, growing, place_in_table, largest, sorted_by_exchange,
