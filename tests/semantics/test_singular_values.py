@@ -162,6 +162,29 @@ def test_singular_values_that_are_equal_or_zero_share_their_derivatives(shape: A
     )
 
 
+@pytest.mark.parametrize("f", [
+    lambda s: np.sum(s**2), lambda s: s @ s, lambda s: np.sum(np.cos(s)),
+    lambda s: 0.7 * np.sum(s**4 + 2 * s**2),
+])  # fmt: skip
+@pytest.mark.parametrize("values", [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (2.0, 1.0, 0.0)])
+def test_sums_of_smooth_functions_have_second_derivatives_at_zero(f: Any, values: Any) -> None:
+    rng = np.random.default_rng(11)
+    left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0] for n in (4, 3))
+    a, t = (left[:, :3] * values) @ right, rng.normal(size=(4, 3))
+    steps = 1e-3 * np.arange(-2, 3)
+    for of in (np.linalg.svdvals, lambda x: np.linalg.svd(x)[1]):
+
+        def along(h: Any, of: Any = of) -> Any:
+            return f(of(a + h * t))
+
+        expected = np.dot([-1, 16, -30, 16, -1], [along(h) for h in steps]) / 12e-6
+        for found in (
+            fd.derivative(along, n=2)(0.0), fd.jacfwd(fd.grad(along))(0.0),
+            fd.grad(fd.grad(along))(0.0), fd.jit(fd.jacrev(fd.jacfwd(along)))(0.0),
+        ):  # fmt: skip
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def _applied(x: Any) -> Any:
     """Return U·(s·(Vᴴ·B)), which is not recognised."""
     u, s, vh = np.linalg.svd(x, full_matrices=False)
