@@ -222,7 +222,7 @@ class _Comparison:
 
     @contextmanager
     def _refusals(self, name: str) -> Iterator[None]:
-        """Note what is refused; errors that are not ours are wrong, and so is what never ends."""
+        """Note what is refused, or takes too long; errors that are not ours are wrong."""
 
         def late(*_: Any) -> None:
             raise TooLongError
@@ -235,7 +235,7 @@ class _Comparison:
             what = re.sub(r"[-0-9.]+|\bt\d+|'.*?'", "#", f"{error}".split("\n")[0])[:90]
             what = f"{name}: {type(error).__name__}: {what}"
             self.report.refused.setdefault(what, []).append(self.program.seed)
-            if not isinstance(error, FuncdiffError):
+            if not isinstance(error, FuncdiffError | TooLongError):
                 self._note(f"{name} raises {error!r}")
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -317,7 +317,7 @@ def main(first: int, last: int) -> None:
         known = len(report.wrong)
         try:
             compare(seed, report)
-        except (Exception, TooLongError) as error:
+        except Exception as error:
             report.wrong.append(f"seed {seed}: {error!r}")
         if report.wrong[known:]:
             print(*report.wrong[known:], sep="\n", flush=True)

@@ -25,6 +25,7 @@ from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.linalg.degeneracy import (
     Averaging,
+    Choice,
     Digits,
     Gauge,
     Missing,
@@ -38,7 +39,7 @@ from funcdiff.ops.linalg.degeneracy import (
 )
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.matrices import Part, part_p
-from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p, whole_ties
+from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p, whole_ties_p
 from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
 from funcdiff.ops.linalg.pseudoinverse import constant_rank
 from funcdiff.ops.linalg.singular import normal_component_p, vanish_on_kernel
@@ -221,7 +222,7 @@ SAMPLES = [
     Sample(complement_gauge_p, Complement(start=1, checked=False), (_masked(2, 3, 3),)),
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
     Sample(digits_p, Digits(checked=False), (_masked(2, 3, 3), APIECE)),
-    Sample(whole_ties.primitive, NONE, (_masked(2, 3, 3), APIECE, np.ones((2, 3)))),
+    Sample(whole_ties_p, Choice(), (_masked(2, 3, 3), APIECE)),
     Sample(normal_component_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
     Sample(require_zero_p, Missing("eigenvectors"), (_masked(2, 3), NOWHERE)),
     Sample(simple_spectrum.primitive, NONE, (_masked(2, 3), APIECE)),

@@ -34,11 +34,18 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.families import assertion
-from funcdiff.ops.linalg.degeneracy import GAUGE, agreement, equal_pairs, simple_spectrum
+from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not
+from funcdiff.ops.families import DIAGONAL, symmetric
+from funcdiff.ops.linalg.degeneracy import (
+    GAUGE,
+    Choice,
+    agreement,
+    equal_pairs,
+    simple_spectrum,
+)
 from funcdiff.ops.linalg.divided_differences import Paths, orders, partial, taylor
 from funcdiff.ops.linalg.factorizations import eigh
 from funcdiff.ops.linalg.matrices import (
@@ -46,7 +53,9 @@ from funcdiff.ops.linalg.matrices import (
     in_basis,
     matmul,
     matrix_transpose,
+    per_column,
     per_matrix,
+    per_row,
     scale_columns,
     square,
     symmetric_tangent,
@@ -151,14 +160,22 @@ def _box(shape: tuple[int, ...], kept: tuple[int, int, int]) -> tuple[Slice, boo
     return along(shape, len(shape) - 1, start, stop, abs(step)), step < 0
 
 
-def _require_whole_ties(t: Any, same: Any, which: Any) -> Any:
-    if (same & (which[..., :, None] != which[..., None, :])).any():
+def _require_none(t: Any, cut: Any) -> Any:
+    if cut.any():
         raise NotDifferentiableError(GAUGE)
     return t
 
 
-whole_ties: Final = assertion("whole_ties", _require_whole_ties)
-"""Return `t`, a tangent or cotangent that exists only if of equal values all are kept, or none."""
+whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _require_none, facts=DIAGONAL)
+
+
+def whole_ties(t: Tracer, same: Tracer, kept: Kept) -> Tracer:
+    """Return a tangent or cotangent, which exists only if of equal values all are kept, or none."""
+    *stack, length = same.shape[:-1]
+    one = ArrayType((*stack, kept[1] if kept else length), FLOAT)
+    which = place(constant(1, one), kept, length)
+    apart = logical_not(equal(per_row(which, same.shape), per_column(which, same.shape)))
+    return bind(whole_ties_p, Choice(), t, logical_and(same, apart))[0]
 
 
 # ---- the function, or its derivative along directions --------------------------------------------
@@ -187,9 +204,8 @@ def _check_last(
     *others, last = directions
     watched = [None if x is None else p.watch(x, values, w) for x in last]
     if p.kept:
-        which = place(constant(1, p.among(w.type)), p.kept, w.shape[-1])
         same = p.same(w)
-        watched = [None if x is None else whole_ties(x, same, which) for x in watched]
+        watched = [None if x is None else whole_ties(x, same, p.kept) for x in watched]
     return [*others, watched]
 
 

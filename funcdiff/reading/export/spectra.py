@@ -219,8 +219,7 @@ def _vanish_on_kernel(b: Body, eq: Equation) -> ast.expr:
 
 
 def _whole_ties(b: Body, eq: Equation) -> ast.expr:
-    same, which = map(b.simple, eq.operands[1:])
-    return build("s & (k[..., :, None] != k[..., None, :])", s=same, k=which)
+    return b.simple(eq.operands[1])
 
 
 def _digits(b: Body, eq: Equation) -> ast.expr | None:

@@ -245,7 +245,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "digits": [sample(_precise, real(3, 3), SPREAD)],
     "whole_ties": [
         sample(
-            lambda x, n: whole_ties(x, equal_pairs(convert(n, FLOAT)), convert(n, FLOAT)),
+            lambda x, n: whole_ties(x, equal_pairs(convert(n, FLOAT)), (0, 2, 1)),
             real(3, 3), LABELS,
         ),
     ],
