@@ -290,7 +290,7 @@ def number(x: Tracer) -> Any:
     return None if value is None else value.item()
 
 
-_LONGEST: Final = 32
+_LONGEST: Final = 20
 """Equations and parameters that a function of a radius may have, with functions of others in it."""
 
 _TOGETHER: Final = 3
