@@ -222,7 +222,7 @@ SAMPLES = [
     Sample(complement_gauge_p, Complement(start=1, checked=False), (_masked(2, 3, 3),)),
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
     Sample(digits_p, Digits(checked=False), (_masked(2, 3, 3), APIECE)),
-    Sample(whole_ties_p, Choice(), (_masked(2, 3, 3), APIECE)),
+    Sample(whole_ties_p, Choice(), (_masked(2, 3, 3), np.zeros((2, 3, 3), bool))),
     Sample(normal_component_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
     Sample(require_zero_p, Missing("eigenvectors"), (_masked(2, 3), NOWHERE)),
     Sample(simple_spectrum.primitive, NONE, (_masked(2, 3), APIECE)),
