@@ -95,8 +95,8 @@ s: {a} * {a} | np.tanh({s}) | np.sin({s} - {s}) | 0.5 * ({s} + {a}) | np.exp(-{s
   0.5j)) | np.abs({a} * 1j + 1.2) | np.linalg.eigvalsh(np.diag({u} + 3.0 * np.arange(n)) + 0.2 *
   {a})[0] / 3 | float({i}) * {a} / 5 | np.clip({s}, -0.5, 0.6 + {a} ** 2) | np.ptp({u}) / 4 | ({a} >
   {k}) * {a} | {a} % 0.7 | np.linalg.slogdet({m})[1] / 9 | functools.reduce(lambda p, q: np.tanh(p *
-  q + {a}), {u}) | min({u}, key=abs) | ({u} @ {u}) / 4 | sum(map(np.sin, {u})) / 3 | math.floor({a}) *
-  {a} / 2 | np.polyval({u}, 0.5 * {a}) / 3 | {u}[{u} > {k}].sum() / 4
+  q + {a}), {u}) | min({u}, key=abs) | ({u} @ {u}) / 4 | sum(map(np.sin, {u})) / 3 | math.floor({a})
+  * {a} / 2 | np.polyval({u}, 0.5 * {a}) / 3 | {u}[{u} > {k}].sum() / 4
 v: {u} * {s} | np.sin({v}) | {u}[::-1] | np.roll({u}, {one}) | {u} - {a} | np.cumsum({u}) * 0.4 |
   np.where({u} > {k}, {u}, {a}) | {u}[perm] | np.sort({u}) | np.linalg.solve({m}, {u}) | {m} @ {u} /
   4 | x * {a} | np.concatenate([{u}[1:], {u}[:1]]) | np.stack([{s}] * n) | np.real(({u} + 1j * {u})
