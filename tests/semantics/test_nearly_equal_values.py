@@ -189,6 +189,18 @@ def test_a_vector_that_turns_fast_keeps_its_large_derivatives(second: str, gap: 
     )
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 2), (2, 0, 0), (1, 1)])
+def test_matrices_without_elements_have_second_derivatives(shape: tuple[int, ...]) -> None:
+    def f(a: Any) -> Any:
+        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        vectors = np.linalg.eigh(a)[1] if shape[-1] == shape[-2] else s
+        return np.sum(u**3) + np.sum(vectors**3) + np.sum(vh[..., ::-1, :] ** 3)
+
+    a = np.ones(shape)
+    assert not np.any(fd.hvp(f, (a,), (a,)))
+    assert not np.any(fd.jvp(lambda a: fd.jvp(f, (a,), (a,))[1], (a,), (a,))[1])
+
+
 @pytest.mark.parametrize("kind", ["hermitian", "square"])
 def test_equal_values_of_which_some_are_kept_are_refused(kind: str) -> None:
     a, d, of = _matrix(kind, 0.0, real=True)

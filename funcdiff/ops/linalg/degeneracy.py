@@ -408,11 +408,12 @@ def _has_digits(x: Any, near: Any) -> Any:
     """
     n = x.shape[-1]
     limit = np.finfo(x.dtype).eps ** (1 / 4) * np.abs(x).max(axis=(-1, -2), initial=0)
-    for k in range(0, x.shape[-2] // max(n, 1) * n, n):
-        square = x[..., k : k + n, :]
+    for k in range(x.shape[-2] // n if n else 0):
+        part = (..., slice(k * n, (k + 1) * n), slice(None))
+        square = x[part]
         mirror = np.conj(np.swapaxes(square, -1, -2))
         lost = ((square != 0) | (mirror != 0)) & (np.abs(square - mirror) <= limit[..., None, None])
-        if (near[..., k : k + n, :] & lost).any():
+        if (near[part] & lost).any():
             raise NotDifferentiableError(
                 "a second derivative of vectors that eigh or svd returns, at values that are "
                 "nearly equal: rounding errors are divided by the square of their difference, so "

@@ -169,10 +169,10 @@ def _require_none(t: Any, cut: Any) -> Any:
 whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _require_none, facts=DIAGONAL)
 
 
-def whole_ties(t: Tracer, same: Tracer, kept: Kept) -> Tracer:
+def whole_ties(t: Tracer, same: Tracer, kept: tuple[int, int, int]) -> Tracer:
     """Return a tangent or cotangent, which exists only if of equal values all are kept, or none."""
     *stack, length = same.shape[:-1]
-    one = ArrayType((*stack, kept[1] if kept else length), FLOAT)
+    one = ArrayType((*stack, kept[1]), FLOAT)
     which = place(constant(1, one), kept, length)
     apart = logical_not(equal(per_row(which, same.shape), per_column(which, same.shape)))
     return bind(whole_ties_p, Choice(), t, logical_and(same, apart))[0]
