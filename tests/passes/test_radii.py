@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,20 @@ def moduli(x: Any) -> Any:
 def test_of_radii_in_a_loop_there_is_linear_code(f: Callable[[Any], Any]) -> None:
     for n in (10, 20):
         assert _simplified(f, np.linspace(0.1, 1.0, n)).equation_count < 30 * n
+
+
+@pytest.mark.parametrize("p", range(1, 7))
+def test_kernels_of_long_formulas_are_smooth_at_zero(p: int) -> None:
+    def matern(x: Any) -> Any:
+        """Return Matérn's function of order p + 1/2 (equation 4.16 of Rasmussen, Williams 2006)."""
+        r, total = np.linalg.norm(x) * np.sqrt(2 * p + 1), 0.0
+        for i in range(p + 1):
+            share = factorial(p + i) / (factorial(i) * factorial(p - i))
+            total = total + share * factorial(p) / factorial(2 * p) * (2 * r) ** (p - i)
+        return total * np.exp(-r)
+
+    expected = -(2 * p + 1) / (2 * p - 1) * np.eye(2)
+    np.testing.assert_allclose(fd.hessian(matern)(np.zeros(2)), expected, rtol=1e-12)
 
 
 def test_a_function_of_three_radii_is_as_smooth_as_its_restrictions() -> None:
