@@ -296,8 +296,8 @@ _LONGEST: Final = 32
 _LONGEST_NEST: Final = 20
 """How many of them, and in functions of other radii within it: each order copies all of these."""
 
-_TOGETHER: Final = 3
-"""Radii in which a result is marked: there is code for each of the 2ᵏ sides of k radii."""
+_TOGETHER: Final = 8
+"""Radii in which a result is marked: in a loop there may be one more at each iteration."""
 
 _MOST: Final = 32
 """Functions of radii that are marked in a program: what follows them in a long chain is not."""
