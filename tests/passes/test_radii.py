@@ -186,7 +186,7 @@ def test_a_function_of_radii_is_as_smooth_as_its_restrictions() -> None:
     def of_one_of_many(x: Any) -> Any:
         return (np.cos(abs(x[0])) + np.cos(abs(x[1])) + np.cos(abs(x[3]))) * abs(x[2]) * abs(x[2])
 
-    for n in (1, 2, 3, 8):
+    for n in (1, 2, 3):
         np.testing.assert_array_equal(np.diag(fd.hessian(along_axes)(np.zeros(n))), -np.ones(n))
     np.testing.assert_array_equal(np.diag(fd.hessian(of_one_of_many)(np.zeros(4))), [0, 0, 6, 0])
 

@@ -291,13 +291,10 @@ def number(x: Tracer) -> Any:
 
 
 _LONGEST: Final = 32
-"""Equations and parameters that a function of a radius may have."""
+"""Equations and parameters that a function of a radius may have, with functions of others in it."""
 
-_LONGEST_NEST: Final = 20
-"""How many of them, and in functions of other radii within it: each order copies all of these."""
-
-_TOGETHER: Final = 8
-"""Radii in which a result is marked: in a loop there may be one more at each iteration."""
+_TOGETHER: Final = 3
+"""Radii in which a result is marked: there is code for each of the 2ᵏ sides of k radii."""
 
 _MOST: Final = 32
 """Functions of radii that are marked in a program: what follows them in a long chain is not."""
@@ -535,8 +532,7 @@ class _Body:
             copied = (
                 self._copy_equation(x, moves, depth + 1) if depends else self._parameter(x, moves)
             )
-            length = len(self.builder.entries)
-            if copied is None or length > _LONGEST or self._nests_deeply(length):
+            if copied is None or len(self.builder.entries) + self._nested > _LONGEST:
                 return None
             self._copies[key] = copied
         return self._copies[key]
@@ -576,9 +572,6 @@ class _Body:
                 return inline(body, [self._r, *operands])[0]
             self._nested += p.equation_count
             return bind(head.primitive, p, *operands)[0]
-
-    def _nests_deeply(self, length: int) -> bool:
-        return self._nested > 0 and length + self._nested > _LONGEST_NEST
 
     def _depends(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
         """Return whether a value, moved, is a function of the radius."""
