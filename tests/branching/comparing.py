@@ -80,6 +80,25 @@ class TooLongError(BaseException):
     """A mode took too long; no handler of a program catches it."""
 
 
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Stop a block after so much processor time, unless that is zero."""
+
+    def late(*_: Any) -> None:
+        raise TooLongError
+
+    if not seconds:
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 class Report:
     """What became of programs."""
 
@@ -92,8 +111,8 @@ class Report:
 class _Comparison:
     """One program in several modes at several points."""
 
-    def __init__(self, program: Program, report: Report) -> None:
-        self.program, self.report = program, report
+    def __init__(self, program: Program, report: Report, seconds: float) -> None:
+        self.program, self.report, self.seconds = program, report, seconds
         self.lasting = program.kind == "lasting"
         self.points = program.points(4 if self.lasting else 6)
         self.random = Random(program.seed)
@@ -224,22 +243,15 @@ class _Comparison:
     def _refusals(self, name: str) -> Iterator[None]:
         """Note what is refused, or takes too long; errors that are not ours are wrong."""
 
-        def late(*_: Any) -> None:
-            raise TooLongError
-
-        before = signal.signal(signal.SIGVTALRM, late)
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
-            yield
+            with _limited(self.seconds):
+                yield
         except (Exception, TooLongError) as error:
             what = re.sub(r"[-0-9.]+|\bt\d+|'.*?'", "#", f"{error}".split("\n")[0])[:90]
             what = f"{name}: {type(error).__name__}: {what}"
             self.report.refused.setdefault(what, []).append(self.program.seed)
             if not isinstance(error, FuncdiffError | TooLongError):
                 self._note(f"{name} raises {error!r}")
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, before)
 
     def _count_loops(self, g: Any) -> None:
         """Count compiled programs, and those that `jit` rolled up."""
@@ -297,15 +309,18 @@ def _near(found: Any, expected: Any, tolerance: float) -> bool:
     return same and bool(np.all(np.abs(found - expected) <= min(tolerance, 0.1) * scale))
 
 
-def compare(seed: int, report: Report, extra: int = 1) -> None:
-    """Compare the program of a seed; `jit` looks for loops after two ways, or two decisions."""
+def compare(seed: int, report: Report, extra: int = 1, seconds: float = 0) -> None:
+    """Compare the program of a seed; `jit` looks for loops after two ways, or two decisions.
+
+    Tests give all modes the time that they take, and the command line each mode some seconds.
+    """
     which = ("_FEW", "_LONG")[seed % 2]
     before = getattr(executables, which)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         setattr(executables, which, 2)
         try:
-            _Comparison(write(seed), report).run(extra)
+            _Comparison(write(seed), report, seconds).run(extra)
         finally:
             setattr(executables, which, before)
 
@@ -316,7 +331,7 @@ def main(first: int, last: int) -> None:
     for seed in range(first, last):
         known = len(report.wrong)
         try:
-            compare(seed, report)
+            compare(seed, report, seconds=SECONDS)
         except Exception as error:
             report.wrong.append(f"seed {seed}: {error!r}")
         if report.wrong[known:]:
