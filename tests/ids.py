@@ -5,4 +5,4 @@ import re
 
 def without_address(value: object) -> str:
     """Return the `repr` of a value without its place in memory."""
-    return re.sub(r"( at )?(0x)?[0-9A-Fa-f]{9,}", "", repr(value))
+    return re.sub(r"( at )?0x[0-9A-Fa-f]+", "", repr(value))
