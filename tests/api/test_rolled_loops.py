@@ -14,6 +14,7 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.api.compiling import executables
+from funcdiff.api.rolling import states
 from funcdiff.errors import RecompilationWarning
 
 FD: Any = fd
@@ -322,6 +323,19 @@ def untouched_by_a_callee(a: Any) -> Any:
     return np.sin(x) + y if x > 4.0 else x * y
 
 
+def left_behind_by_a_callee(a: Any) -> Any:
+    """After one iteration a callee's variable is what the caller has under another name."""
+
+    def grow(z: Any) -> Any:
+        before = 0.0 * z
+        while z < 9.0:
+            before, z = z, 1.5 * z + 1.0
+        return z + 3.0 * before
+
+    x = 1.5 * a
+    return grow(x) + 10.0 * x
+
+
 def decided_unseen(a: Any) -> Any:
     """What follows from constants alone is decided when the function is traced."""
     x, c = 1.5 * a, FD.stop_gradient(fnp.zeros(3))
@@ -451,6 +465,7 @@ def test_iterations_that_contradict_each_other_make_no_loop(
 ) -> None:
     """What is remembered where nobody looks is noticed by what the iterations do."""
     monkeypatch.setitem(os.environ, "TURNS", "")
+    monkeypatch.setattr(states, "global_values", lambda *_: ())  # what the code's names lead to
 
     def f(a: Any) -> Any:
         os.environ["TURNS"], x = "", a
@@ -464,8 +479,28 @@ def test_iterations_that_contradict_each_other_make_no_loop(
         np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
 
 
+def test_a_loop_that_goes_on_otherwise_than_its_trace_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A comparison may turn on the last bit, where a loop is not computed as Python has done it."""
+    monkeypatch.setattr(executables, "_LONG", 1)
+    run: Any = executables.Guarded._run
+
+    def otherwise(self: Any, trace: Any, program: Any, operands: Any) -> Any:
+        monkeypatch.setattr(executables.Guarded, "_run", run)
+        *outputs, last = run(self, trace, program, operands)
+        return [*(2.0 * y for y in outputs), np.logical_not(last)]
+
+    monkeypatch.setattr(executables.Guarded, "_run", otherwise)
+    compiled = FD.jit(newton)
+    for a in POINTS[:3]:
+        np.testing.assert_allclose(compiled(a), newton(a), rtol=1e-12)
+    assert executables.Guarded._run is run
+
+
 @pytest.mark.parametrize(("f", "points"), [
     (untouched_by_a_callee, (1.7, 0.9, 25.0, 7.0, 4.5, 0.3)),
+    (left_behind_by_a_callee, (5.0, 4.0, 2.0, 0.5, 9.0, 0.3)),
     (decided_unseen, (31.0, 18.0, 12.0, 7.0, 1.7)),
     (becomes_a_view, (31.0, 18.0, 9.0, 1.7)),
     (changes_its_mode, (1.7, 0.9, 0.3)),

@@ -137,6 +137,20 @@ def test_unused_checks_raise_in_later_calls() -> None:
             transformed(BAD)
 
 
+def test_a_check_of_a_way_that_was_not_the_first_raises() -> None:
+    def f(x: Any) -> Any:
+        if x[1] > 0:
+            return np.sum(x)
+        np.linalg.cholesky(np.diag(x[[0, 0]]))
+        return 2.0 * np.sum(x)
+
+    for compiled in (fd.jit(f), fd.jit(fd.grad(f))):
+        compiled(GOOD)
+        compiled(np.array([2.0, -0.5, 0.1]))
+        with pytest.raises(LinAlgError):
+            compiled(np.array([-2.0, -0.5, 0.1]))
+
+
 def test_the_line_of_an_unused_check_is_named() -> None:
     with pytest.raises(LinAlgError) as caught:
         fd.grad(checked)(BAD)
