@@ -18,6 +18,7 @@ from funcdiff.core.recording.entries import program_of
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
+from funcdiff.numpy.border.calling import note_call
 from funcdiff.ops.structure import structural
 from funcdiff.passes.simplify import simplify
 
@@ -106,5 +107,7 @@ def stop_gradient(x: X) -> X:
 def _stop_leaf(leaf: Any) -> Any:
     if isinstance(leaf, Tracer):
         y = structural.stop_gradient(leaf)
-        return type(leaf)(y.builder, y.atom, y.type)  # an array, a scalar or a number, as it was
+        stopped = type(leaf)(y.builder, y.atom, y.type)  # an array, a scalar or a number, as it was
+        note_call(np.ndarray.copy, (leaf,), {}, stopped)
+        return stopped
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf

@@ -20,7 +20,9 @@ class Recorder(Protocol):
     entries: list[Entry]
     captures: list[Any]
     refused: tuple[type[Exception], str] | None
-    layouts: list[tuple[Ref, int, Any]]
+    # How arrays lie in memory: by variable, how many entries there were and what says it.
+    layouts: dict[Ref, list[tuple[int, Any]]]
+    models: dict[tuple[Ref, int], Any]  # what was found of these
     direct: dict[Any, Any]
     state: Any
     filters: Any

@@ -313,5 +313,6 @@ def test_what_may_be_a_copy_for_its_layout_is_not_guessed() -> None:
     x = np.asfortranarray(np.eye(3) * 2.0)
     np.testing.assert_array_equal(fd.vjp(f, x)[0], f(x))
     np.testing.assert_array_equal(fd.jit(f)(x), f(x))
+    np.testing.assert_array_equal(fd.jit(lambda x: f(x * 2.0))(x), f(x * 2.0))
     with pytest.raises(UnsupportedNumPyError, match="plain array was made"):
-        fd.jit(lambda x: f(x * 2.0))(x)
+        fd.jit(lambda x: f(x + np.copy(x, "C")))(x)

@@ -234,17 +234,13 @@ def test_a_changed_array_keeps_its_layout_in_memory(start: Any, change: Any, ord
         assert_derivatives(f, x, order=1)
 
 
-@pytest.mark.parametrize("start", [
-    lambda x: np.copy(x, "F") * 2.0,
-    lambda x: np.where(x > 0, x.T.copy().T, 1.0),
-], ids=["copy", "chosen"])  # fmt: skip
-def test_a_layout_that_is_not_that_of_our_value_is_not_guessed(start: Any) -> None:
+def test_a_layout_is_not_guessed_where_a_value_lies_in_two_ways() -> None:
     def f(x: Any) -> Any:
-        y = start(x)
+        y = np.copy(x, "F") * 2.0
         y.ravel()[0] = 5.0
         return y * x
 
-    with pytest.raises(UnsupportedNumPyError, match=r"layout in memory.*y\.ravel\(\)\.copy"):
+    with pytest.raises(UnsupportedNumPyError, match=r"layout in memory.*y\.flat"):
         fd.vjp(f, X)
 
 

@@ -100,7 +100,8 @@ class Builder:
         # Kind and message of the first error that the traced function has met where it is another
         # function for having been traced.  Catching it does not help: the trace must not be used.
         self.refused: tuple[type[Exception], str] | None = None
-        self.layouts: list[tuple[Ref, int, Any]] = []
+        self.layouts: dict[Ref, list[tuple[int, Any]]] = {}
+        self.models: dict[tuple[Ref, int], Any] = {}
         self.exports = False
         self.derivations: list[Derivation] = []
         self._captured: dict[tuple[Any, Ref], Ref] = {}
@@ -125,6 +126,7 @@ class Builder:
     def __exit__(self, *exception: object) -> None:
         innermost.set(self._outer.pop())
         self.layouts.clear()  # of handles that refer to this builder
+        self.models.clear()
         if self._taken is not None:
             self._taken.release(exception[1])
         if exception[1] is not None:

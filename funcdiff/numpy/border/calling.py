@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -227,6 +227,67 @@ def _picker(places: list[int]) -> Callable[[Sequence[Ref]], Iterable[Ref]]:
     return itemgetter(*places)
 
 
+# ---- Which call has made a value: NumPy's own function says how that lies in memory --------------
+
+
+class Called(NamedTuple):
+    """A call of a NumPy function, the layout of whose results nobody has asked for."""
+
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    item: int | None  # which of its results it is, if there are several
+    is_given: bool  # whether an argument has the same value, which the result may be a copy of
+
+
+_NESTED: Final = frozenset((list, tuple, dict))
+
+
+def note_layout(x: Tracer, note: Any) -> None:
+    """Note what says how NumPy's array lies in memory from now on: a call, or a handle's record."""
+    builder = x.builder or current_builder()  # a literal is of no builder
+    if builder is not None:
+        builder.layouts.setdefault(x.atom, []).append((len(builder.entries), note))
+
+
+def note_call(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+) -> None:
+    """Note the call that made an array, or several: a matrix or more, others lie in one way."""
+    if isinstance(result, Tracer):
+        if len(result.type.shape) > 1:
+            _note_call(function, args, kwargs, result, None)
+    elif isinstance(result, tuple | list):
+        for item, y in enumerate(result):
+            if isinstance(y, Tracer) and len(y.type.shape) > 1:
+                _note_call(function, args, kwargs, y, item)
+
+
+def _note_call(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], y: Tracer, item: int | None
+) -> None:
+    atom, is_given = y.atom, False
+    nested = kwargs or not _NESTED.isdisjoint(map(type, args))
+    for x in traced_among((args, kwargs)) if nested else args:
+        if x is y:
+            return
+        if isinstance(x, Tracer) and x.atom == atom and x.builder is y.builder:
+            is_given = True
+    builder = y.builder or current_builder()
+    if builder is not None:
+        note = len(builder.entries), (function, args, kwargs, item, is_given)
+        builder.layouts.setdefault(atom, []).append(note)
+
+
+def traced_among(given: Any) -> Iterator[Tracer]:
+    """Yield the traced arrays in arguments, in lists and dicts, too."""
+    for x in given.values() if isinstance(given, Mapping) else given:
+        if isinstance(x, Tracer):
+            yield x
+        elif isinstance(x, tuple | list | Mapping):
+            yield from traced_among(x)
+
+
 # ---- Functions that return arrays even without axes, where others return NumPy scalars -----------
 #
 # A ufunc, a reduction or an index makes a scalar of what has no axes. Views have an array's type if
@@ -273,13 +334,16 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
         raise refusal_error(numpy_name(function))
     operands = by_types.get(function)
     if operands is None:
-        return _call(ours, function, args, kwargs)
-    this = Call(function, args, kwargs, operands=operands)
-    recipe = this.find_recipe()
-    if recipe is not None:
-        return this.record(recipe)
-    result = _call(ours, function, args, kwargs)
-    this.remember(result)
+        result = _call(ours, function, args, kwargs)
+    else:
+        this = Call(function, args, kwargs, operands=operands)
+        recipe = this.find_recipe()
+        if recipe is not None:
+            result = this.record(recipe)
+        else:
+            result = _call(ours, function, args, kwargs)
+            this.remember(result)
+    note_call(function, args, kwargs, result)
     return result
 
 

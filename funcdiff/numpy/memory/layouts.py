@@ -1,44 +1,36 @@
-"""Where in memory elements of arrays and views are, worked out from address and strides.
-
-An equation is evaluated by NumPy itself, which lays the result out as it does in the user's code.
-But an identity in our programs may be a copy in another order there, or written over an array that
-has a layout: of these a note is made.
-"""
+"""Where in memory elements of arrays and views are, worked out from address and strides."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from math import isqrt
-from typing import Any, Final, NamedTuple, TypeAlias
+from math import inf, isqrt
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from funcdiff.core.access import pointwise
 from funcdiff.core.atoms import Literal, Ref
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.builder import current_builder
-from funcdiff.core.running.walk import maker
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError
+from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.numpy.border.calling import Called, traced_among
 from funcdiff.numpy.border.promotion import array
-from funcdiff.ops.axes.indexing import gather, gather_p, scatter, scatter_add_p, scatter_p
+from funcdiff.ops.axes.indexing import gather, scatter, scatter_add_p, scatter_p
 from funcdiff.ops.elementwise.complex import imag, join, real
-from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
+from funcdiff.ops.structure.slicing import Slice, replace_slice, replace_slice_p, take_slice
 from funcdiff.ops.structure.structural import (
-    concatenate_p,
     inverse,
     permute,
-    permute_p,
     reshape,
     reshape_p,
     reverse,
-    reverse_p,
     select_p,
 )
-from funcdiff.space import kept_axes
+from funcdiff.space import broadcast_p, kept_axes
 
 # ---- Where in an array the elements of a view of it are, worked out from address and strides -----
 #
@@ -233,98 +225,216 @@ def _prime_above(n: int) -> int:
     return next(p for p in count(n + 1) if all(p % d for d in range(2, isqrt(p) + 1)))
 
 
-Noted: TypeAlias = Callable[[Any, ArrayType], "NDArray | None"]
-"""Returns an array laid out as a note has it, None if that is not known."""
+# ---- how the results of functions lie in memory --------------------------------------------------
+#
+# NumPy's own function says it, called with arrays that lie as its operands do.
 
 
-def note_layout(x: Tracer, note: Any) -> None:
-    """Note that NumPy's array has that layout from now on, whatever that of our value."""
-    builder = x.builder or current_builder()  # a literal is of no builder
-    if builder is not None:
-        builder.layouts.append((x.atom, len(builder.entries), note))
+_WRITES: Final = (replace_slice_p, scatter_p, scatter_add_p, select_p)
+"""Operations as which writes in place are recorded."""
 
 
-_LAID_OUT_OTHERWISE: Final[tuple[Primitive[Any], ...]] = (
-    gather_p, scatter_add_p, scatter_p, concatenate_p, select_p, contract_p, permute_p, reverse_p,
-    reshape_p,
-)  # fmt: skip
-"""Operations of which NumPy functions are made that may lay their result out in another way."""
+class Layouts(NamedTuple):
+    """Finds how values lie in memory.
 
-
-def layout_of_value(x: Tracer, noted: Noted) -> NDArray | None:
-    """Return an array laid out as the value, None if NumPy's may lie in another way.
-
-    `noted` gives the layouts of which there is a note (see `note_layout`).
+    Attributes
+    ----------
+    of_handle
+        Tells how the array of a handle lies, None if that is not known.
+    of_record
+        Tells how an array lies of which a record was noted.
     """
-    if x.type.size < 2:  # which lies in memory in one way
-        return np.empty(x.shape, x.dtype)
-    if x.builder is None:
-        return None if _literals_differ(noted) else np.empty(x.shape, x.dtype)
-    head = maker(x)
-    if head is not None and head.primitive in _LAID_OUT_OTHERWISE:
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            value = np.empty_like(x.builder.value(x.atom))
-            if value.shape != x.shape:  # that of a whole batch
+
+    of_handle: Callable[[Tracer], NDArray | None]
+    of_record: Callable[[Any, ArrayType], NDArray | None]
+
+    def of_value(self, x: Tracer) -> NDArray | None:
+        """Return an array laid out as the result that a handle was made for."""
+        builder = x.builder or current_builder()
+        if x.ndim < 2 or x.type.size < 2 or builder is None:
+            return np.empty(x.shape, x.dtype)
+        pending, open_ = [(builder, x.atom)], set[tuple[Recorder, Ref]]()
+        while pending:  # what others are made of comes first: chains of calls are long
+            value = pending[-1]
+            if value in open_ or _key(*value) in value[0].models:
+                self._made(*pending.pop())
+                continue
+            open_.add(value)
+            pending += [x for x in _sources(*value) if x not in open_]
+        return _of_shape(self._made(builder, x.atom), x.shape)
+
+    def _made(self, builder: Recorder, atom: Ref) -> NDArray | None:
+        """Return the layout of what is made first: a copy that is the same value may differ."""
+        key = _key(builder, atom)
+        if key not in builder.models:
+            builder.models[key] = None  # as long as it is looked for
+            builder.models[key] = self._find(builder, atom)
+        made: NDArray | None = builder.models[key]
+        return made
+
+    def _find(self, builder: Recorder, atom: Ref) -> NDArray | None:
+        calls = [note for note in _calls(builder, atom) if not note.is_given]
+        if calls:
+            return self._of_call(calls[-1])  # which the others were made in
+        if isinstance(atom, Literal):
+            return np.empty(atom.type.shape, atom.type.dtype)
+        origin = builder.origin(atom)
+        if origin is not None:
+            return self._of_operation(builder, atom, *origin)
+        value = builder.capture_of(atom)
+        if isinstance(value, Tracer):
+            return self._of_operand(value.builder or builder, value.atom, value.type)
+        if value is not None:
+            return _like_constant(np.asarray(value))
+        notes = builder.layouts.get(atom, ())
+        type_: ArrayType = builder.entries[atom][0]
+        return self.of_record(notes[0][1], type_) if notes else None
+
+    def _of_operand(
+        self, builder: Recorder, atom: Ref, type_: ArrayType, time: float = inf
+    ) -> NDArray | None:
+        """Return the layout of a value as an operand, which any copy of it may be."""
+        if len(type_.shape) < 2 or type_.size < 2:
+            return np.empty(type_.shape, type_.dtype)
+        is_written = not _calls(builder, atom) and _is_written(builder, atom)
+        models = [] if is_written else [self._made(builder, atom)]
+        for noted, note in builder.layouts.get(atom, ()):
+            if noted <= time and type(note) is not tuple:
+                models.append(self.of_record(note, type_))
+            elif noted <= time and Called(*note).is_given:
+                models.append(self._of_call(Called(*note)))
+        return _of_shape(_common(models), type_.shape)
+
+    def _of_call(self, call: Called) -> NDArray | None:
+        """Return how NumPy lays out the result of a call; None if it depends on numbers, too."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                args, kwargs = self._with_models((call.args, dict(call.kwargs)))
+                result = call.function(*args, **kwargs)
+            made = np.asarray(result if call.item is None else result[call.item])
+        except Exception:  # whatever it says to numbers that are none of the user's
+            return None
+        return made
+
+    def _with_models(self, given: Any) -> Any:
+        """Return arguments with plain arrays in the place of traced ones."""
+        if isinstance(given, Tracer):
+            model = self.of_handle(given)
+            if model is None:
+                raise UnsupportedNumPyError("a layout that is not known")
+            if model.flags.writeable:  # it has an inverse
+                model[...] = np.eye(*model.shape[-2:]) if model.ndim > 1 else 0
+            return model if isinstance(given, np.ndarray) else model[()]
+        if type(given) in (tuple, list):
+            return type(given)(map(self._with_models, given))
+        if type(given) is dict:
+            return {name: self._with_models(x) for name, x in given.items()}
+        if callable(given) and not isinstance(given, type | np.ufunc):
+            raise UnsupportedNumPyError("a function of the user's, which is not called again")
+        return given
+
+    def _of_operation(
+        self, builder: Recorder, atom: int, op: Operation, refs: Sequence[Ref]
+    ) -> NDArray | None:
+        """Return how a ufunc lays out its result, and what fits operands to it; None of others."""
+        (result, *others), access = op.results, op.primitive.access
+        is_ufunc = access is pointwise and not others
+        if not (is_ufunc or op.primitive in (broadcast_p, reshape_p)):
+            return None
+        models: list[NDArray] = []
+        for ref, type_ in zip(refs, op.operands, strict=True):
+            is_number = isinstance(ref, Literal) and ref not in builder.layouts
+            model = np.empty(()) if is_number else self._of_operand(builder, ref, type_, atom)
+            if model is None:
                 return None
-            return value if _lies_as_numpys(x.builder, x.atom, noted) else None
-    except ConcreteValueError:
-        return None
+            models.append(model)
+        if is_ufunc:  # a literal that is somewhere an array of a layout may be a number here
+            numbers = [
+                np.empty(()) if isinstance(ref, Literal) else model
+                for ref, model in zip(refs, models, strict=True)
+            ]
+            return _common([_of_ufunc(numbers, result), _of_ufunc(models, result)])
+        model = models[0]
+        if op.primitive is reshape_p:
+            return model.reshape(result.shape)
+        axes = cast("Any", op.params).axes
+        lengths = [n if k in axes else 1 for k, n in enumerate(result.shape)]
+        return np.broadcast_to(model.reshape(lengths), result.shape)
 
 
-def _literals_differ(noted: Noted) -> bool:
-    """Whether any constant array may lie otherwise than in C order: it may have become another."""
-    builder = current_builder()
-    return builder is not None and any(
-        _differs(np.empty(atom.type.shape, atom.type.dtype), note, noted)
-        for atom, _, note in builder.layouts
-        if isinstance(atom, Literal)
-    )
+def _like_constant(a: NDArray) -> NDArray | None:
+    """Return an array without content laid out as a captured one, or as a number filled to it."""
+    if any(a.strides):
+        return layout_like(a, a.dtype)
+    return np.ndarray(a.shape, a.dtype, np.empty(1, a.dtype).data, 0, a.strides)
 
 
-def _lies_as_numpys(builder: Recorder, atom: Ref, noted: Noted) -> bool:
-    """Return whether our values of all that an array is computed from lie in memory as NumPy's.
-
-    Of a copy in another order, and of what is written over an array, they do not.
-    """
-    pending: list[tuple[Recorder, Ref]] = [(builder, atom)]
-    seen = set(pending)
-    notes: dict[Recorder, dict[Ref, list[tuple[int, Any]]]] = {}
-    while pending:
-        here, number = pending.pop()
-        for there, operand in _operands(here, number):
-            now = number if there is here and isinstance(number, int) else len(there.entries)
-            if there not in notes:
-                notes[there] = defaultdict(list)
-                for noted_atom, time, note in there.layouts:
-                    notes[there][noted_atom].append((time, note))
-            known = [note for time, note in notes[there].get(operand, ()) if time <= now]
-            if any(_differs(there.value(operand), note, noted) for note in known):
-                return False
-            if (there, operand) not in seen:
-                seen.add((there, operand))
-                pending.append((there, operand))
-    return True
+def _key(builder: Recorder, atom: Ref) -> tuple[Ref, int]:
+    """Return what tells layouts of values that are one variable apart: what was noted so far."""
+    return atom, len(builder.layouts.get(atom, ()))
 
 
-def _operands(builder: Recorder, number: Ref) -> list[tuple[Recorder, Ref]]:
+def _calls(builder: Recorder, atom: Ref) -> list[Called]:
+    return [Called(*note) for _, note in builder.layouts.get(atom, ()) if type(note) is tuple]
+
+
+def _is_written(builder: Recorder, atom: Ref) -> bool:
+    """Whether a variable is an array after a write, of whose layout there is a note."""
+    origin = None if isinstance(atom, Literal) else builder.origin(atom)
+    return origin is not None and origin[0].primitive in _WRITES and atom in builder.layouts
+
+
+def _based(x: Tracer) -> Iterator[Tracer]:
+    """Yield an array and those that it is a view of or made like."""
+    record = getattr(x, "views", None)
+    yield x
+    for other in () if record is None else (record.base, record.origin):
+        if other is not None:
+            yield from _based(other)
+
+
+def _sources(builder: Recorder, atom: Ref) -> list[tuple[Recorder, Ref]]:
     """Return what a variable is computed from, or stands for, with the builder of each."""
-    if isinstance(number, Literal):
-        return []
-    origin = builder.origin(number)
+    found = [
+        (x.builder or builder, x.atom)
+        for call in _calls(builder, atom)
+        for given in traced_among((call.args, call.kwargs))
+        for x in _based(given)
+    ]
+    if found or isinstance(atom, Literal):
+        return found
+    origin, x = builder.origin(atom), builder.capture_of(atom)
     if origin is not None:
-        return [(builder, ref) for ref in origin[1]]
-    x = builder.capture_of(number)
+        return [(builder, ref) for ref in origin[1] if not isinstance(ref, Literal)]
     return [(x.builder or builder, x.atom)] if isinstance(x, Tracer) else []
 
 
-def _differs(value: NDArray, note: Any, noted: Noted) -> bool:
-    """Whether a value lies otherwise in memory than NumPy's array, or that is not known."""
-    model = noted(note, ArrayType(value.shape, value.dtype))
-    if model is None or model.shape != value.shape:
+def _of_ufunc(models: Sequence[NDArray], type_: ArrayType) -> NDArray:
+    """Return an array laid out as ufuncs lay out their results of such operands."""
+    if all(model.flags.c_contiguous for model in models):
+        return np.empty(type_.shape, type_.dtype)
+    flags: Any = [["readonly"] for _ in models] + [["writeonly", "allocate"]]
+    dtypes: Any = [*(None for _ in models), type_.dtype]
+    made: NDArray = np.nditer([*models, None], ["zerosize_ok"], flags, dtypes).operands[-1]
+    return made
+
+
+def _common(models: Iterable[NDArray | None]) -> NDArray | None:
+    """Return the layout that all have, None if there is none or one is not known."""
+    first, *others = [*models] or [None]
+    if first is None or any(x is None or _differ(first, x) for x in others):
+        return None
+    return first
+
+
+def _differ(a: NDArray, b: NDArray) -> bool:
+    """Whether arrays lie in other orders; gaps and directions are lost in what is made of them."""
+    if a.shape != b.shape:
         return True
-    # Of gaps and reversed axes nothing is left in what NumPy computes of an array.
-    ours, numpys = np.empty_like(value), np.empty_like(model)
-    pairs = zip(value.shape, ours.strides, numpys.strides, strict=True)
-    return value.size > 0 and any(n > 1 and here != there for n, here, there in pairs)
+    strides = [np.empty_like(x, bool, subok=False).strides for x in (a, b)]
+    return a.size > 0 and any(n > 1 and x != y for n, x, y in zip(a.shape, *strides, strict=True))
+
+
+def _of_shape(model: NDArray | None, shape: tuple[int, ...]) -> NDArray | None:
+    return model if model is not None and model.shape == shape else None

@@ -15,10 +15,11 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.border.calling import note_layout
 from funcdiff.numpy.border.dispatch import refusal_error
 from funcdiff.numpy.border.promotion import array, fit, model_of
 from funcdiff.numpy.memory.array_copies import follow
-from funcdiff.numpy.memory.layouts import NDArray, layout_like, note_layout, replace_elements
+from funcdiff.numpy.memory.layouts import NDArray, layout_like, replace_elements
 from funcdiff.numpy.memory.views import (
     Make,
     Memory,

@@ -8,8 +8,8 @@ into its base.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable
+from functools import partial, wraps
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from weakref import ref
@@ -20,14 +20,9 @@ from funcdiff.core.recording.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.border.calling import note_layout
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.memory.layouts import (
-    NDArray,
-    layout_like,
-    layout_of_value,
-    note_layout,
-    with_gaps,
-)
+from funcdiff.numpy.memory.layouts import Layouts, NDArray, layout_like, with_gaps
 
 Make: TypeAlias = Callable[[Any], Any]
 Write: TypeAlias = Callable[[Tracer, Tracer], Tracer]
@@ -169,6 +164,7 @@ def note_argument(x: Tracer, builder: Builder, number: int) -> None:
     """Note that an argument lies in memory as the operand of that number, which the caller gave."""
     if x.type.size > 1 and isinstance(x, np.ndarray):
         memory(x).given = Given(builder, number)
+        note_layout(x, memory(x))
 
 
 def fresh_like(x: Tracer) -> Tracer:
@@ -194,20 +190,6 @@ def note_layout_like(y: Tracer, x: Tracer, order: str) -> None:
     if order not in ("C", "F"):
         record.origin = _shadow(x)
     note_layout(y, record)
-
-
-def note_layout_of_ufunc(y: Tracer, operands: Sequence[Any]) -> None:
-    """Note that a constant lies in memory as ufuncs lay out their results of these operands."""
-    models: list[Any] = [
-        layout(x, settle=True) if isinstance(x, Tracer) else np.empty(np.shape(x), bool)
-        for x in operands
-    ]
-    if not any(model is None for model in models):
-        flags: Any = [["readonly"] for _ in models] + [["writeonly", "allocate"]]
-        dtypes: Any = [*(None for _ in models), y.dtype]
-        record = memory(y)
-        record.models = (np.nditer([*models, None], ["zerosize_ok"], flags, dtypes).operands[-1],)
-        note_layout(y, record)
 
 
 def _shadow(x: Tracer) -> Tracer:
@@ -314,12 +296,13 @@ def find_layout(root: Tracer) -> None:
         if known is not None:
             return
     own = record.order is None and record.origin is None
-    model = layout_of_value(root, _model_of) if own else _model_of(record, root.type)
+    model = _layouts.of_value(root) if own else _model_of(record, root.type)
     if model is None:
         raise UnsupportedNumPyError(
             f"an array was changed in place, or its memory was asked for, at {user_location()}, of "
             "which another is a view or a copy, by its layout in memory, which is not known here. "
-            "Write y = y * 2 instead of y *= 2, or take a copy: v = y.ravel().copy()."
+            "Write through y.flat[...] or y[i, j], take a copy, v = y.ravel().copy(), or write "
+            "y = y * 2 instead of y *= 2."
         )
     record.models = (model,)
 
@@ -332,15 +315,18 @@ def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
         return record.models[0]
     order: Any = record.order or "K"
     if record.origin is None:
-        return np.empty(type_.shape, type_.dtype, order)
-    if record.is_asked:  # a constant, in whose layout others are asked for theirs, is no reason
-        return np.empty(type_.shape, type_.dtype)
+        return np.empty(type_.shape, type_.dtype, order) if record.order else None
+    if record.is_asked:
+        return None
     record.is_asked = True
     try:
         like = layout(record.origin, settle=True)
     finally:
         record.is_asked = False
     return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
+
+
+_layouts: Final = Layouts(partial(layout, settle=True), _model_of)
 
 
 # ---- What NumPy says of the memory of an array, as far as it is known of a traced one ------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import getitem
 from threading import get_ident
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -374,7 +375,9 @@ class NDArray(Array):
         return (self[k] for k in range(self.type.shape[0]))
 
     def __getitem__(self, index: Any) -> Any:
-        return index_expressions.take(self, index)
+        y = index_expressions.take(self, index)
+        calling.note_call(getitem, (self, index), {}, y)
+        return y
 
     def __setitem__(self, index: Any, value: Any) -> None:
         assignment.put(self, index, value)

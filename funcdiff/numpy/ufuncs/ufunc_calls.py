@@ -19,7 +19,7 @@ from funcdiff.core.recording.quiet import error_state
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy.border.calling import Call
+from funcdiff.numpy.border.calling import Call, note_call
 from funcdiff.numpy.border.dispatch import by_types, refusal_error, ufuncs
 from funcdiff.numpy.border.failures import fail_traces
 from funcdiff.numpy.border.promotion import (
@@ -123,7 +123,10 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     recipe = this.find_recipe()
     if recipe is not None:
         try:
-            return this.record(recipe)
+            result = this.record(recipe)
+            if ufunc in ufuncs:
+                note_call(ufunc, operands, {}, result)
+            return result
         except OverflowError:  # an integer out of the range of the dtype
             this.key = None
     if ufunc in OPERATORS and not all(map(is_comparable, operands)):
@@ -142,6 +145,7 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
             result = elementwise(found, ufunc, operands)
         else:
             result = found(*operands)
+            note_call(ufunc, operands, {}, result)
     except Exception as error:
         explain(error, ufunc_name(ufunc), operands)
         raise
@@ -168,8 +172,8 @@ def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> 
         dtypes = tuple(INT if d.kind in "iu" and d != np.uint64 else d for d in dtypes)
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
-    if y.builder is None and len(shape) > 1 and innermost().layouts:
-        views.note_layout_of_ufunc(y, operands)
+    if y.builder is None:  # no entry says what has made it
+        note_call(ufunc, operands, {}, y)
     _remember(op, ufunc, operands, xs)
     return y
 
