@@ -13,6 +13,7 @@ import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.numpy.memory import views
 
+X = np.sin(np.arange(6.0) + 1.0).reshape(2, 3)
 Function = Callable[[Any, Any], Any]
 FD: Any = fd
 
@@ -183,6 +184,63 @@ def test_a_diagonal_is_written_through_a_view_of_one_axis(make: str) -> None:
         rows = np.stack([x, 2.0 * x])
         found = FD.vmap(FD.grad(f))(rows)
         np.testing.assert_allclose(found, [FD.grad(by_index)(x) for x in rows], rtol=1e-12)
+
+
+def _shaped_anew(x: Any) -> Any:
+    y = x.copy()
+    z = np.sort(y, axis=0)
+    y.shape = (3, 2)
+    return z
+
+
+def _given(x: Any) -> Any:
+    y = np.zeros((3, 3), order="F", like=x)
+    np.dot(x.T, x, y)
+    return y * 2.0
+
+
+def _given_to_a_ufunc(x: Any) -> Any:
+    y = np.zeros(x.shape, order="F", like=x)
+    return np.add(x, 1.0, out=y) * 2.0
+
+
+SAME_VALUES: Final[dict[str, Callable[[Any], Any]]] = {
+    "tiled once": lambda x: np.tile(x, (1, 1)) * 2.0,
+    "joined alone": lambda x: np.concatenate([x]) * 2.0,
+    "repeated once": lambda x: np.repeat(x, 1, axis=0) * 2.0,
+    "not rolled": lambda x: np.roll(x, 0, axis=0) * 2.0,
+    "not padded": lambda x: np.pad(x, 0) * 2.0,
+    "in rows": lambda x: np.copy(x, "C") * 2.0,
+    "in columns": lambda x: np.copy(x, "F") * 2.0,
+    "ones": lambda x: np.ones_like(x, order="F") * x[0],
+    "ones and a number": lambda x: (np.ones_like(x, order="F") * x[0], x.copy() * 1.0)[1],
+    "twos": lambda x: np.ones_like(x, order="F") * 2.0 * x[0],
+    "of another shape": _shaped_anew,
+    "given": _given,
+    "given to a ufunc": _given_to_a_ufunc,
+}
+
+
+def _value(f: Any) -> Any:
+    return lambda x: FD.vjp(f, x)[0]
+
+
+@pytest.mark.parametrize("make", SAME_VALUES)
+def test_arrays_of_one_value_are_not_taken_for_one_another(make: str) -> None:
+    """A write is refused if it is not known whether it is one into a view."""
+
+    def f(x: Any) -> Any:
+        y = SAME_VALUES[make](x)
+        y.reshape(-1)[1] = 7.0
+        return y * x[0, 0]
+
+    for x in (np.ascontiguousarray(X), np.asfortranarray(X)):
+        for transform in (FD.jit, _value):
+            try:
+                found = transform(f)(x)
+            except UnsupportedNumPyError:
+                continue
+            np.testing.assert_allclose(found, f(x), rtol=1e-15)
 
 
 def test_long_chains_are_followed() -> None:

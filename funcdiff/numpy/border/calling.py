@@ -266,14 +266,10 @@ def note_call(
 def _note_call(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], y: Tracer, item: int | None
 ) -> None:
-    atom, is_given = y.atom, False
+    atom, builder = y.atom, y.builder or current_builder()
     nested = kwargs or not _NESTED.isdisjoint(map(type, args))
-    for x in traced_among((args, kwargs)) if nested else args:
-        if x is y:
-            return
-        if isinstance(x, Tracer) and x.atom == atom and x.builder is y.builder:
-            is_given = True
-    builder = y.builder or current_builder()
+    given = traced_among((args, kwargs)) if nested else args
+    is_given = any(isinstance(x, Tracer) and x.atom == atom for x in given)
     if builder is not None:
         note = len(builder.entries), (function, args, kwargs, item, is_given)
         builder.layouts.setdefault(atom, []).append(note)

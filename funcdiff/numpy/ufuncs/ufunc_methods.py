@@ -17,7 +17,7 @@ from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.calling import call, note_call
+from funcdiff.numpy.border.calling import call
 from funcdiff.numpy.border.dispatch import default, refusal_error
 from funcdiff.numpy.border.masks import mask_of
 from funcdiff.numpy.border.promotion import array, broadcast_to, program_dtype
@@ -66,10 +66,7 @@ def call_method(
 ) -> Any:
     """Return what ``ufunc.method(*inputs, **kwargs)`` is for traced arrays."""
     try:
-        result = _call(ufunc, method, inputs, dict(kwargs))
-        if kwargs.get("out") is None:
-            note_call(getattr(ufunc, method), inputs, kwargs, result)
-        return result
+        return _call(ufunc, method, inputs, dict(kwargs))
     except Exception as error:
         name = ufunc_name(ufunc)
         explain(error, name if method == "__call__" else f"{name}.{method}", inputs, kwargs)
