@@ -264,7 +264,7 @@ class _Rewriting:
             position=len(self._new.entries),
             state=None,
             asked=Slot(is_last.builder, is_last.atom, is_last.type),
-            predicate=_itself,
+            predicate=lambda x: x,
             outcome=int(_is_last(end)),
             is_flag=True,
         )
@@ -347,10 +347,6 @@ def _is_order(asked: Slot) -> bool:
 
 def _number(value: int) -> Tracer:
     return constant(float(value), _COUNT)
-
-
-def _itself(x: Tracer) -> Tracer:
-    return x
 
 
 class Rolling:

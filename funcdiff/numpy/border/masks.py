@@ -95,9 +95,5 @@ def find_true_places(mask: Tracer) -> Sequence[Any] | None:
     try:
         return np.nonzero(concrete_value(mask))
     except ConcreteValueError:
-        count = decided(mask, _count)
+        count = decided(mask, lambda mask: reduce_sum(convert(mask, INT), tuple(range(mask.ndim))))
         return None if count is None else places(mask, count)
-
-
-def _count(mask: Tracer) -> Tracer:
-    return reduce_sum(convert(mask, INT), tuple(range(mask.ndim)))

@@ -146,11 +146,6 @@ def average(
 # ---- variance and standard deviation -------------------------------------------------------------
 
 
-def _root(v: Traced) -> Traced:
-    """Return the square root of a variance; its derivative at 0 is 0."""
-    return root_of_squares(v) if v.type.differentiable else np.sqrt(v)
-
-
 @family(
     Member(
         "var",
@@ -160,7 +155,7 @@ def _root(v: Traced) -> Traced:
     Member(
         "std",
         "Return the standard deviation over axes{}; where it is 0, so is its derivative.",
-        _root,
+        lambda v: root_of_squares(v) if v.type.differentiable else np.sqrt(v),
     ),
     operands=1,
 )

@@ -116,13 +116,9 @@ log10 = elementwise("log10", np.log10, lambda x, y: 1 / (LN10 * x))
 log1p = elementwise("log1p", np.log1p, lambda x, y: 1 / (1 + x))
 
 
-def _logistic(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 # not y·(1 - y), of which nothing is left where y rounds to 1
 logistic: Callable[..., Any] = elementwise(
-    "logistic", _logistic, lambda x, y: y * logistic(-x), dtypes=_same
+    "logistic", lambda x: 1 / (1 + np.exp(-x)), lambda x, y: y * logistic(-x), dtypes=_same
 )
 
 

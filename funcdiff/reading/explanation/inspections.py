@@ -356,10 +356,6 @@ def _from_zero(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.abs(xs[0])
 
 
-def _from_nonzero_integer(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
-    return np.abs(xs[0] - np.where(np.abs(xs[0]) < 0.5, np.inf, np.rint(xs[0])))
-
-
 def _from_multiple(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
     quotient = xs[0] / xs[1]
     return np.abs(quotient - np.rint(quotient))
@@ -428,7 +424,10 @@ _BY_NAME: Final[dict[str, _Kind]] = {
     ),
     "sign heaviside": _Kind(_from_zero, _JUMP),
     "floor ceil": _Kind(lambda _p, xs, _y: np.abs(xs[0] - np.rint(xs[0])), _JUMP),
-    "trunc": _Kind(_from_nonzero_integer, _JUMP),
+    "trunc": _Kind(
+        lambda _p, xs, _y: np.abs(xs[0] - np.where(np.abs(xs[0]) < 0.5, np.inf, np.rint(xs[0]))),
+        _JUMP,
+    ),
     "rint": _Kind(lambda _p, xs, _y: np.abs(xs[0] - np.floor(xs[0]) - 0.5), _JUMP),
     "floor_divide": _Kind(_from_multiple, _JUMP),
     "remainder fmod": _Kind(_from_multiple, "a jump: the derivative is 1 on both sides"),
