@@ -16,10 +16,9 @@ from funcdiff.core.late import computed
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.running.dataflow import functions, last_uses
+from funcdiff.core.running.dataflow import count_of_variables, functions, last_uses
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import nested
-from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather_p
 from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.control.cond import Cond
@@ -500,14 +499,9 @@ def _runs(eq: Equation, times: int) -> Iterator[tuple[Program, int]]:
 # ---- memory ----------------------------------------------------------------------------------
 
 
-def bytes_of(type_: ArrayType) -> int:
-    """Return how many bytes an array takes."""
-    return type_.size * type_.dtype.itemsize
-
-
 def size_of(atoms: Sequence[Atom]) -> int:
     """Return how many bytes arrays take together; literals take none."""
-    return sum(bytes_of(atom.type) for atom in atoms if isinstance(atom, Var))
+    return sum(atom.type.nbytes for atom in atoms if isinstance(atom, Var))
 
 
 class Memory:
@@ -517,11 +511,9 @@ class Memory:
         self._program = program
         self._last = last_uses(program)
         self._functions = functions(program, self._last)
-        count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
+        count = count_of_variables(program)
         self._owner: list[int] = list(range(count))
-        self._stored = [bytes_of(v.type) for v in program.inputs] + [0] * (
-            count - len(program.inputs)
-        )
+        self._stored = [v.type.nbytes for v in program.inputs] + [0] * (count - len(program.inputs))
         self._follow_views()
         # Bytes of the arrays that are alive now; those of the inputs always are.
         self.live = size_of(program.inputs)
@@ -533,9 +525,9 @@ class Memory:
                 source = eq.operands[k] if shared and k < len(eq.operands) else None
                 if isinstance(source, Var):
                     self._owner[v.number] = self._owner[source.number]
-                    self._stored[v.number] = min(bytes_of(v.type), self._stored[source.number])
+                    self._stored[v.number] = min(v.type.nbytes, self._stored[source.number])
                 else:
-                    self._stored[v.number] = bytes_of(v.type)
+                    self._stored[v.number] = v.type.nbytes
 
     def _is_in_place(self, index: int) -> bool:
         eq = self._program.equations[index]
@@ -560,13 +552,13 @@ class Memory:
         eq = self._program.equations[index]
         if eq.primitive.implementation.view:
             return 0, 0
-        written = sum(bytes_of(v.type) for v in eq.results)
+        written = sum(v.type.nbytes for v in eq.results)
         operands = [atom for atom in eq.operands if isinstance(atom, Var)]
         if eq.primitive is gather_p:
             indices = size_of(eq.operands[1:])
             return written + indices, written
         if eq.primitive.implementation.in_place is not None:
-            touched = bytes_of(eq.operands[1].type)
+            touched = eq.operands[1].type.nbytes
             adds = touched if eq.primitive.facts.elements == "added" else 0
             copied = 0 if self._is_in_place(index) else written
             base = copied if isinstance(eq.operands[0], Var) else 0

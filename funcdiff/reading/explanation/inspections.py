@@ -18,7 +18,7 @@ from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import nested
 from funcdiff.reading.explanation.findings import Advice, Kink
-from funcdiff.reading.provenance import origin_of
+from funcdiff.reading.provenance import origin_of, shorten
 from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
 from funcdiff.reading.text.templates import TEMPLATES
 
@@ -34,7 +34,7 @@ _LONGEST: Final = 60
 def phrase(program: Program, eq: Equation) -> str:
     """Return an equation as an expression: ``np.log(y + 1.0)``."""
     made = {v.number: e for e in program.equations for v in e.results}
-    return _shorten(_equation(program, eq, made, _DEPTH))
+    return shorten(text_of(_equation(program, eq, made, _DEPTH)), _LONGEST)
 
 
 def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
@@ -44,14 +44,9 @@ def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
     """
     made = {v.number: e for e in program.equations for v in e.results}
     expression = _atom(program, atom, made, _DEPTH)
-    text = _shorten(expression)
+    text = shorten(text_of(expression), _LONGEST)
     needs = isinstance(expression, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
     return f"({text})" if is_operand and needs else text
-
-
-def _shorten(expression: ast.expr) -> str:
-    text = text_of(expression)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
 def _atom(program: Program, atom: Atom, made: dict[int, Equation], depth: int) -> ast.expr:
