@@ -276,12 +276,14 @@ def overlap_add(y: Tracer, axis: int) -> Tracer:
 # ---- undefined derivatives: the value is zero, and the derivative is nan -------------------------
 
 
+def _nan_unless_zero(x: Any) -> Any:
+    return np.where(x == 0, x, np.asarray(np.nan, x.dtype))[()]
+
+
 unknown_p: Final = symmetric(
     "unknown",
     Params,
-    impl=Implementation(
-        lambda _p: lambda x: np.where(x == 0, x, np.asarray(np.nan, x.dtype))[()], fresh=True
-    ),
+    impl=Implementation(lambda _p: _nan_unless_zero, fresh=True),
     access=pointwise,
 )
 
