@@ -41,12 +41,6 @@ from funcdiff.space import (
     zeros,
 )
 
-
-def _over(primitive: Primitive[Axes]) -> Callable[[Tracer, tuple[int, ...]], Tracer]:
-    """Return the function that reduces over axes; over none, it returns the array."""
-    return lambda x, axes: bind(primitive, Axes(axes), x)[0] if axes else x
-
-
 # ---- product -----------------------------------------------------------------------------------
 
 
@@ -83,8 +77,10 @@ def _part(x: Tracer, axis: int, k: int, half: int, odd: int) -> Tracer:
 
 reduce_prod_p: Final = reduction("reduce_prod", np.multiply, _prod_tangent)
 
-reduce_prod: Final = _over(reduce_prod_p)
-"""Multiply over axes."""
+
+def reduce_prod(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Multiply over axes."""
+    return bind(reduce_prod_p, Axes(axes), x)[0] if axes else x
 
 
 # ---- extrema -----------------------------------------------------------------------------------
@@ -111,11 +107,15 @@ def _share_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
 reduce_max_p: Final = reduction("reduce_max", np.maximum, _share_tangent)
 reduce_min_p: Final = reduction("reduce_min", np.minimum, _share_tangent)
 
-reduce_max: Final = _over(reduce_max_p)
-"""Return the largest element over axes; NaN wins."""
 
-reduce_min: Final = _over(reduce_min_p)
-"""Return the smallest element over axes; NaN wins."""
+def reduce_max(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return the largest element over axes; NaN wins."""
+    return bind(reduce_max_p, Axes(axes), x)[0] if axes else x
+
+
+def reduce_min(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return the smallest element over axes; NaN wins."""
+    return bind(reduce_min_p, Axes(axes), x)[0] if axes else x
 
 
 # ---- logic and positions: no derivative --------------------------------------------------------
@@ -131,11 +131,14 @@ reduce_all_p: Final = reduction("reduce_all", np.logical_and, abstract=_abstract
 reduce_any_p: Final = reduction("reduce_any", np.logical_or, abstract=_abstract_logic)
 
 
-reduce_all: Final = _over(reduce_all_p)
-"""Return whether all elements over axes are true."""
+def reduce_all(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return whether all elements over axes are true."""
+    return bind(reduce_all_p, Axes(axes), x)[0] if axes else x
 
-reduce_any: Final = _over(reduce_any_p)
-"""Return whether any element over axes is true."""
+
+def reduce_any(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return whether any element over axes is true."""
+    return bind(reduce_any_p, Axes(axes), x)[0] if axes else x
 
 
 def _count_impl(p: Axes) -> Callable[..., Any]:
