@@ -84,21 +84,13 @@ def align(size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
     ]
 
 
-def _jvp_add(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    return [add(*xs)], [sum_tangents(ts)]
-
-
-def _transpose_add(_p: Params, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
-    return [cts[0] if x is None else None for x in xs]
-
-
 add_p: Final = Primitive(
     "add",
     Params,
     abstract=same_types,
     impl=lambda _p: np.add,
-    jvp=_jvp_add,
-    transpose=_transpose_add,
+    jvp=lambda _p, xs, ts: ([add(*xs)], [sum_tangents(ts)]),
+    transpose=lambda _p, _types, cts, xs: [cts[0] if x is None else None for x in xs],
     access=pointwise,
     facts=Facts(linear=slice(None)),
 )
@@ -203,10 +195,6 @@ def _abstract_broadcast(p: Broadcast, x: ArrayType) -> Types:
     return (x.with_shape(p.shape),)
 
 
-def _access_broadcast(p: Broadcast, _types: Types) -> Access:
-    return Access((tuple(range(len(p.shape))),), (p.axes,))
-
-
 def _new_axes(p: Broadcast) -> tuple[int, ...]:
     return tuple(axis for axis in range(len(p.shape)) if axis not in p.axes)
 
@@ -223,7 +211,7 @@ broadcast_p: Final = Primitive(
     transpose=lambda p, _types, cts, _xs: [
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
-    access=_access_broadcast,
+    access=lambda p, _types: Access((tuple(range(len(p.shape))),), (p.axes,)),
     facts=Facts("moved", linear=slice(None)),
 )
 
@@ -269,15 +257,13 @@ def _transpose_sum(p: Axes, types: Types, cts: Tangents, _xs: Tangents) -> Tange
     return [broadcast(ct, x.shape, kept_axes(x.ndim, p.axes)) for ct in cts if ct is not None]
 
 
-def _sum_impl(p: Axes) -> Any:
-    return lambda x: np.add.reduce(x, axis=p.axes, dtype=x.dtype)
-
-
 reduce_sum_p: Final = Primitive(
     "reduce_sum",
     Axes,
     abstract=abstract_reduction,
-    impl=Implementation(_sum_impl, fresh=True),
+    impl=Implementation(
+        lambda p: lambda x: np.add.reduce(x, axis=p.axes, dtype=x.dtype), fresh=True
+    ),
     jvp=lambda p, xs, ts: (
         [reduce_sum(xs[0], p.axes)],
         [reduce_sum(t, p.axes) for t in ts if t is not None],

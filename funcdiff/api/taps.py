@@ -21,7 +21,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder, bind, constant, current_builder
 from funcdiff.core.recording.entries import Recording, program_of
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline, inline_bodies, nested, walk
+from funcdiff.core.running.walk import inline, inline_bodies, nested, walk, with_nested
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -122,11 +122,8 @@ def gradients_program(recording: Recording, wanted: tuple[Named, ...]) -> Gradie
 
 def _names(params: Params) -> set[str]:
     """Return the names given in programs that parameters hold, at any depth."""
-    found = set()
-    for program in nested(params):
-        for eq in program.equations:
-            found |= {eq.params.name} if isinstance(eq.params, Tap) else _names(eq.params)
-    return found
+    inner = (eq for program in nested(params) for eq in with_nested(program.equations))
+    return {eq.params.name for eq in inner if isinstance(eq.params, Tap)}
 
 
 def _program_with_taps(recording: Recording, wanted: Sequence[Named]) -> Program:

@@ -57,7 +57,7 @@ from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, program_of_operation
 from funcdiff.core.running.dataflow import is_fresh
 from funcdiff.core.running.evaluate import as_run, executable, is_repeatable
 from funcdiff.core.running.memo import memoised
@@ -371,11 +371,7 @@ class _Writer:
         """Return the machine code of an equation that holds programs, if it has some."""
         if not self._native:
             return None
-        types = [atom.type for atom in eq.operands]
-        inputs = tuple([Var(k, t) for k, t in enumerate(types)])
-        first = len(inputs)
-        results = tuple([Var(first + k, v.type) for k, v in enumerate(eq.results)])
-        alone = Program(inputs, (Equation(eq.operation, inputs, results),), results)
+        alone = program_of_operation(eq.operation)
         made = routine(alone, lambda: Kernel(alone, Limits()))
         return None if made is None else several(made)
 

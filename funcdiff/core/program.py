@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -63,6 +65,16 @@ def equation(
     return Equation(
         operation(primitive, params, tuple([x.type for x in operands])), operands, results
     )
+
+
+@lru_cache(maxsize=256)
+def program_of_operation(op: Operation) -> Program:
+    """Return the program that applies an operation to its inputs."""
+    numbers = count()
+    inputs, results = (
+        tuple([Var(next(numbers), t) for t in types]) for types in (op.operands, op.results)
+    )
+    return Program(inputs, (Equation(op, inputs, results),), results)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ from funcdiff.api.batching import join_rows, vmap
 from funcdiff.api.calls.arguments import is_numeric
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.api.derivatives.linear_maps import jvp, vjp
+from funcdiff.api.rules.rule_results import conjugate
 from funcdiff.core.program import Program
 from funcdiff.core.recording.entries import program_of
 from funcdiff.errors import ConcreteValueError
@@ -41,7 +42,7 @@ class _NumPyCode:
     def pull(self, f: Function, xs: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
         """Pull back; `vjp` gives the adjoint, which is the transpose between conjugates."""
         _, pull = vjp(f, *xs)
-        return [_conjugate(ct) for ct in pull([_conjugate(ct) for ct in cts])]
+        return list(map(conjugate, pull(list(map(conjugate, cts)))))
 
     def batch(self, f: Function, size: int, flags: Mask, xs: Sequence[Any]) -> Sequence[Any]:
         """Batch by `vmap`, or one by one where Python decides by values."""
@@ -84,7 +85,3 @@ def _read_only(x: Any) -> Any:
     seen = x.view()
     seen.flags.writeable = False
     return seen
-
-
-def _conjugate(x: Any) -> Any:
-    return np.conj(x) if x.dtype.kind == "c" else x

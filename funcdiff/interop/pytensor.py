@@ -39,7 +39,7 @@ class Wrapped:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in PyTensor's variables."""
-        xs, parts = take_apart((args, kwargs), _is_variable)
+        xs, parts = take_apart((args, kwargs), lambda leaf: isinstance(leaf, Variable))
         call = Call(self._function, parts, NUMPY_CODE, self._result)
         return call.rebuild(_apply(call.operation, xs, self._singular))
 
@@ -78,10 +78,6 @@ def wrap(
         If `f` decides by values, and there is no `result`.
     """
     return Wrapped(f, result, singular)
-
-
-def _is_variable(leaf: Any) -> bool:
-    return isinstance(leaf, Variable)
 
 
 def _apply(operation: Operation, xs: Sequence[Any], singular: float | None) -> list[Any]:

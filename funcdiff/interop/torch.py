@@ -43,7 +43,7 @@ class Wrapped:
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result, in tensors."""
-        xs, parts = take_apart((args, kwargs), _is_tensor)
+        xs, parts = take_apart((args, kwargs), lambda leaf: isinstance(leaf, torch.Tensor))
         call = Call(self._function, parts, NUMPY_CODE, self._result)
         return call.rebuild(_apply(call.operation, xs))
 
@@ -76,10 +76,6 @@ def wrap(f: Callable[..., Any], *, result: Callable[..., Any] | None = None) -> 
         If the result is of another structure or of other types than before.
     """
     return Wrapped(f, result)
-
-
-def _is_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, torch.Tensor)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

@@ -26,11 +26,10 @@ from typing import Final, NamedTuple
 
 from funcdiff.core.atoms import Atom, literal
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.recording.builder import Builder, constant
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline, map_nested, nested, rearrange
+from funcdiff.core.running.walk import inline, map_nested, rearrange, with_nested
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType, real_dtype
 from funcdiff.ops.axes.reductions import reduce_any
@@ -73,13 +72,13 @@ def refuse_choices(program: Program, active: Mask, results: int, *, forward: boo
     They are those of the first `results` outputs by the active inputs, in forward or reverse mode.
     """
     moves = any(t.size for t in compress(program.input_types, active))
-    if not (moves and any(map(_may_offer if forward else _offers, _operations(program)))):
+    if not (moves and any(map(_may_offer if forward else _offers, with_nested(program.equations)))):
         return program
     split = linearize(_with_outputs(program, program.outputs[:results]), active)
-    if not any(map(_offers, _operations(split.linear))):
+    if not any(map(_offers, with_nested(split.linear.equations))):
         return program
     asked = (_pulled if forward else _pushed)(split, sum(active))
-    questions = [q for q in asked if any(map(_is_check, _operations(q.program)))]
+    questions = [q for q in asked if any(map(_is_check, with_nested(q.program.equations)))]
     if not questions:
         return program
     programs = [q.program for q in questions]
@@ -102,7 +101,7 @@ def require_agreement(pulled: Program) -> Program:
     be those of another equation, as of V·diag(w)·Vᴴ with w = eigvalsh(2·A), where the rule of
     neither sees what is missing.
     """
-    turns = any(isinstance(op.params, Turn) for op in _operations(pulled))
+    turns = any(isinstance(eq.params, Turn) for eq in with_nested(pulled.equations))
     return _with_agreement(pulled) if turns else pulled
 
 
@@ -116,28 +115,20 @@ def _with_agreement(program: Program) -> Program:
     return replace(program, equations=tuple(found))
 
 
-def _may_offer(op: Operation) -> bool:
-    return op.primitive.facts.raises
+def _may_offer(eq: Equation) -> bool:
+    return eq.primitive.facts.raises
 
 
-def _offers(op: Operation) -> bool:
-    return isinstance(op.params, Choice)
+def _offers(eq: Equation) -> bool:
+    return isinstance(eq.params, Choice)
 
 
-def _is_check(op: Operation) -> bool:
-    return isinstance(op.params, Choice) and op.params.checks
+def _is_check(eq: Equation) -> bool:
+    return isinstance(eq.params, Choice) and eq.params.checks
 
 
 def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
     return Program(program.inputs, program.equations, tuple(outputs), program.origins)
-
-
-def _operations(program: Program) -> Iterator[Operation]:
-    """Yield the operations of a program, and of those among their parameters."""
-    for eq in program.equations:
-        yield eq.operation
-        for body in nested(eq.params):
-            yield from _operations(body)
 
 
 def _pulled(split: Linearized, count: int) -> Iterator[_Question]:
@@ -153,7 +144,9 @@ def _pulled(split: Linearized, count: int) -> Iterator[_Question]:
 def _pushed(split: Linearized, count: int) -> Iterator[_Question]:
     """Yield the pushforward if there is something that forward mode alone can see."""
     linear = split.linear
-    if any(isinstance(op.params, Directed) and op.params.checks for op in _operations(linear)):
+    if any(
+        isinstance(op.params, Directed) and op.params.checks for op in with_nested(linear.equations)
+    ):
         order = [*range(count, count + split.residuals), *range(count)]
         pushed = rearrange(linear, order, range(len(linear.outputs)))
         yield _Question(pushed, tuple([k for k, moves in enumerate(split.mask) if moves]))
@@ -193,9 +186,10 @@ def _weights(type_: ArrayType) -> Tracer:
 
 def _is_open(split: Linearized, pulled: Sequence[Program], xs: Sequence[Tracer]) -> Tracer:
     """Return whether there is a choice at the point; in loops, and without a mask, there may be."""
-    chosen = [[eq for eq in p.equations if _is_check(eq.operation)] for p in pulled]
+    chosen = [[eq for eq in p.equations if _is_check(eq)] for p in pulled]
     has_masks = all(len(eq.operands) > 1 for found in chosen for eq in found)
-    if not has_masks or any(map(_is_check, _inner_operations(pulled))):
+    checks = sum(_is_check(eq) for p in pulled for eq in with_nested(p.equations))
+    if not has_masks or checks > sum(map(len, chosen)):
         return constant(True, ArrayType((), BOOL))
     residuals = _residuals(split, xs)
     answers: list[Tracer] = []
@@ -204,13 +198,6 @@ def _is_open(split: Linearized, pulled: Sequence[Program], xs: Sequence[Tracer])
         known = [*residuals, *_generic(program, residuals)]
         answers += map(_is_any, found, inline(simplify(masks), known))
     return reduce(logical_or, answers)
-
-
-def _inner_operations(programs: Sequence[Program]) -> Iterator[Operation]:
-    for program in programs:
-        for eq in program.equations:
-            for body in nested(eq.params):
-                yield from _operations(body)
 
 
 def _is_any(eq: Equation, mask: Tracer) -> Tracer:

@@ -16,10 +16,9 @@ from funcdiff.core.late import computed
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.running.dataflow import functions, last_uses
+from funcdiff.core.running.dataflow import count_of_variables, functions, last_uses
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import nested
-from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather_p
 from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.control.cond import Cond
@@ -158,60 +157,37 @@ def _fourier(eq: Equation) -> float:
 # ---- matrices --------------------------------------------------------------------------------
 
 
+def _by_sides(count: Callable[[Equation, int, int], float]) -> Flops:
+    """Count, by the longer and the shorter side, what each matrix takes."""
+
+    def flops_of_all(eq: Equation) -> float:
+        stack, m, n = _matrix(eq)
+        return stack * count(eq, m, n)
+
+    return flops_of_all
+
+
 def _cubic(factor: float) -> Flops:
     """Count a multiple of n³ for square matrices."""
-
-    def count(eq: Equation) -> float:
-        stack, n, _ = _matrix(eq)
-        return factor * stack * n**3
-
-    return count
+    return _by_sides(lambda _eq, n, _: factor * n**3)
 
 
-def _solve(eq: Equation) -> float:
-    """Count ⅔·n³ for the factors and 2·n² for each right-hand side (GVL 3.2)."""
-    stack, n, _ = _matrix(eq)
-    return stack * (2 / 3 * n**3 + 2 * n**2 * eq.operands[1].type.shape[-1])
+def _columns(eq: Equation) -> int:
+    """Return how many right-hand sides there are."""
+    return eq.operands[1].type.shape[-1]
 
 
-def _substitution(eq: Equation) -> float:
-    """Count n² for each right-hand side (GVL 3.1)."""
-    stack, n, _ = _matrix(eq)
-    return stack * n**2 * eq.operands[1].type.shape[-1]
-
-
-def _qr(eq: Equation) -> float:
+def _qr(eq: Equation, m: int, n: int) -> float:
     """Count 2·n²·(m - n/3) for R, and as much again, or more, for the columns of Q (GVL 5.2)."""
-    p = eq.params_as(Qr)
-    stack, m, n = _matrix(eq)
     r = 2 * n**2 * (m - n / 3)
     q = {"reduced": r, "complete": 4 * (m**2 * n - m * n**2 + n**3 / 3)}
-    return stack * (r + q.get(p.mode, 0.0))
+    return r + q.get(eq.params_as(Qr).mode, 0.0)
 
 
-def _svd(eq: Equation) -> float:
+def _svd(eq: Equation, m: int, n: int) -> float:
     """Count 6·m·n² + 20·n³, with all of U 4·m²·n + 22·n³ (GVL 8.6)."""
-    p = eq.params_as(Vectors)
-    stack, m, n = _matrix(eq)
-    return stack * (4 * m**2 * n + 22 * n**3 if p.full else 6 * m * n**2 + 20 * n**3)
-
-
-def _svdvals(eq: Equation) -> float:
-    """Count 4·m·n² - 4·n³/3 (GVL 8.6)."""
-    stack, m, n = _matrix(eq)
-    return stack * (4 * m * n**2 - 4 / 3 * n**3)
-
-
-def _through_svd(eq: Equation) -> float:
-    """Count the singular value decomposition and one product."""
-    stack, m, n = _matrix(eq)
-    return stack * (6 * m * n**2 + 20 * n**3 + 2 * m * n**2)
-
-
-def _adjugate(eq: Equation) -> float:
-    """Count a determinant, an inverse, and two products for each direction."""
-    stack, n, _ = _matrix(eq)
-    return stack * n**3 * (8 / 3 + 4 * (len(eq.operands) - 1))
+    full = isinstance(eq.params, Vectors) and eq.params.full
+    return 4 * m**2 * n + 22 * n**3 if full else 6 * m * n**2 + 20 * n**3
 
 
 _BY_NAME: Final[dict[str, Flops]] = {
@@ -236,13 +212,17 @@ _BY_NAME: Final[dict[str, Flops]] = {
     "eigvalsh": _cubic(4 / 3),
     "eig": _cubic(25),  # GVL 7.5
     "eigvals": _cubic(10),
-    "adjugate": _adjugate,
-    "solve named_solve": _solve,
-    "triangular_solve": _substitution,
-    "qr": _qr,
-    "svd": _svd,
-    "svdvals": _svdvals,
-    "lstsq pinv": _through_svd,
+    # a determinant, an inverse, and two products for each direction
+    "adjugate": _by_sides(lambda eq, n, _: n**3 * (8 / 3 + 4 * (len(eq.operands) - 1))),
+    "solve named_solve": _by_sides(  # GVL 3.2
+        lambda eq, n, _: 2 / 3 * n**3 + 2 * n**2 * _columns(eq)
+    ),
+    "triangular_solve": _by_sides(lambda eq, n, _: n**2 * _columns(eq)),  # GVL 3.1
+    "qr": _by_sides(_qr),
+    "svd": _by_sides(_svd),
+    "svdvals": _by_sides(lambda _eq, m, n: 4 * m * n**2 - 4 / 3 * n**3),  # GVL 8.6
+    # the decomposition, and one product
+    "lstsq pinv": _by_sides(lambda eq, m, n: _svd(eq, m, n) + 2 * m * n**2),
 }
 
 FORMULAS: Final[dict[str, Flops]] = {
@@ -500,14 +480,9 @@ def _runs(eq: Equation, times: int) -> Iterator[tuple[Program, int]]:
 # ---- memory ----------------------------------------------------------------------------------
 
 
-def bytes_of(type_: ArrayType) -> int:
-    """Return how many bytes an array takes."""
-    return type_.size * type_.dtype.itemsize
-
-
 def size_of(atoms: Sequence[Atom]) -> int:
     """Return how many bytes arrays take together; literals take none."""
-    return sum(bytes_of(atom.type) for atom in atoms if isinstance(atom, Var))
+    return sum(atom.type.nbytes for atom in atoms if isinstance(atom, Var))
 
 
 class Memory:
@@ -517,11 +492,9 @@ class Memory:
         self._program = program
         self._last = last_uses(program)
         self._functions = functions(program, self._last)
-        count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
+        count = count_of_variables(program)
         self._owner: list[int] = list(range(count))
-        self._stored = [bytes_of(v.type) for v in program.inputs] + [0] * (
-            count - len(program.inputs)
-        )
+        self._stored = [v.type.nbytes for v in program.inputs] + [0] * (count - len(program.inputs))
         self._follow_views()
         # Bytes of the arrays that are alive now; those of the inputs always are.
         self.live = size_of(program.inputs)
@@ -533,9 +506,9 @@ class Memory:
                 source = eq.operands[k] if shared and k < len(eq.operands) else None
                 if isinstance(source, Var):
                     self._owner[v.number] = self._owner[source.number]
-                    self._stored[v.number] = min(bytes_of(v.type), self._stored[source.number])
+                    self._stored[v.number] = min(v.type.nbytes, self._stored[source.number])
                 else:
-                    self._stored[v.number] = bytes_of(v.type)
+                    self._stored[v.number] = v.type.nbytes
 
     def _is_in_place(self, index: int) -> bool:
         eq = self._program.equations[index]
@@ -560,13 +533,13 @@ class Memory:
         eq = self._program.equations[index]
         if eq.primitive.implementation.view:
             return 0, 0
-        written = sum(bytes_of(v.type) for v in eq.results)
+        written = sum(v.type.nbytes for v in eq.results)
         operands = [atom for atom in eq.operands if isinstance(atom, Var)]
         if eq.primitive is gather_p:
             indices = size_of(eq.operands[1:])
             return written + indices, written
         if eq.primitive.implementation.in_place is not None:
-            touched = bytes_of(eq.operands[1].type)
+            touched = eq.operands[1].type.nbytes
             adds = touched if eq.primitive.facts.elements == "added" else 0
             copied = 0 if self._is_in_place(index) else written
             base = copied if isinstance(eq.operands[0], Var) else 0

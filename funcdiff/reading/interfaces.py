@@ -20,7 +20,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.pytree.structure import keys_of
-from funcdiff.reading.provenance import Examined, short_name
+from funcdiff.reading.provenance import Examined, short_name, shorten
 from funcdiff.reading.text.expressions import (
     array,
     attribute,
@@ -271,7 +271,7 @@ def _text_of_value(leaf: Any) -> str:
         text = str.__str__(repr(leaf))
     except Exception:
         return f"<{type(leaf).__name__}>"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+    return shorten(text, _LONGEST)
 
 
 def _display(value: Any) -> ast.expr:

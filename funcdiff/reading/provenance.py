@@ -233,7 +233,12 @@ def comment(origin: Origin) -> str:
         where = f"derivative of line {place.line}"
     else:
         where = f"{short_file(place.file)}:{place.line}"
-    return f"{where}: {_shorten(source)}" if source else where
+    return f"{where}: {shorten(source)}" if source else where
+
+
+def shorten(text: str, longest: int = _LONGEST) -> str:
+    """Return a text, cut off if it is longer than so many characters."""
+    return text if len(text) <= longest else f"{text[: longest - 4]} ..."
 
 
 def short_file(file: str) -> str:
@@ -244,10 +249,6 @@ def short_file(file: str) -> str:
 def source_of(place: Place | None) -> str:
     """Return the text of a line, or nothing where it is not known."""
     return "" if place is None else linecache.getline(place.file, place.line).strip()
-
-
-def _shorten(line: str) -> str:
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
 
 
 # ---- Traces a call without running it, with names and lines: for `source`, `cost`, `draw` --------

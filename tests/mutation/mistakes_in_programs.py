@@ -243,7 +243,7 @@ REST: Final = (
             "pass",
             "a batch of a function that decides by values does not tell what one returns"),
     Planted("interop/numpy_code.py",
-            "return [_conjugate(ct) for ct in pull([_conjugate(ct) for ct in cts])]",
+            "return list(map(conjugate, pull(list(map(conjugate, cts)))))",
             "return list(pull(list(cts)))",
             "across a bridge, adjoints are taken for transposes"),
     Planted("interop/calls.py",

@@ -239,11 +239,10 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     wanted = (True,) * results + (False,) * (total - results)
     pushed, _ = push_program(program, active, wanted)
-    with Builder("jvp", SHARED) as builder:
-        outputs = inline(pushed, [builder.input(t) for t in pushed.input_types])
-        pushed = builder.program(outputs[: total + results])
     linear = (False,) * len(program.inputs) + (True,) * count
-    return passes.simplify.simplify_linear(pushed, linear)
+    return passes.simplify.simplify_linear(
+        replace(pushed, outputs=pushed.outputs[: total + results]), linear
+    )
 
 
 @memoised

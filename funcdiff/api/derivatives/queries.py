@@ -24,7 +24,7 @@ from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.running.dataflow import dependent
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline_bodies, nested
+from funcdiff.core.running.walk import inline_bodies, with_nested
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.values import value_of
@@ -208,10 +208,7 @@ def _body(eq: Equation) -> Program | None:
 
 def has_rules(program: Program) -> bool:
     """Whether a function with rules of its own is called, here or in a program within."""
-    return any(
-        isinstance(eq.params, Custom) or any(map(has_rules, nested(eq.params)))
-        for eq in program.equations
-    )
+    return any(isinstance(eq.params, Custom) for eq in with_nested(program.equations))
 
 
 _WIDEST: Final = 64

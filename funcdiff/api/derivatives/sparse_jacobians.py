@@ -32,7 +32,7 @@ from funcdiff.core.running.dataflow import last_uses
 from funcdiff.core.running.decisions import argument_value, decided
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.reductions import reduce_all
@@ -436,10 +436,9 @@ def _turn(derivative: _Derivative) -> _Derivative:
     """Return the linear program of the transposed matrix in place of that of a derivative."""
     split, xs, ys = derivative.split, derivative.xs, derivative.ys
     pulled = transpose(split.linear, (True,) * len(xs) + (False,) * split.residuals)
-    with Builder("turned", SHARED) as builder:
-        cotangents = [builder.input(y) for y in ys]
-        residuals = [builder.input(t) for t in pulled.input_types[: split.residuals]]
-        turned = builder.program(inline(pulled, [*residuals, *cotangents]))
+    places = range(len(pulled.inputs))
+    order = [*places[split.residuals :], *places[: split.residuals]]
+    turned = rearrange(pulled, order, range(len(xs)))
     flags = (True,) * len(ys) + (False,) * split.residuals
     return derivative._replace(linear=simplify_linear(turned, flags), xs=ys, ys=xs)
 

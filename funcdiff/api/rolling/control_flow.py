@@ -105,13 +105,10 @@ class Flow:
     def _arrives(self, k: int) -> int:
         """Return the instruction to which jumps from another one lead."""
         passed = set()
-        while self._goes_on(k) and k not in passed:
+        while self._ops[k].opname.startswith((*_JUMPS, "NOP", "NOT_TAKEN")) and k not in passed:
             passed.add(k)
             ((k, _),) = self._following[k]
         return k
-
-    def _goes_on(self, k: int) -> bool:
-        return self._ops[k].opname.startswith((*_JUMPS, "NOP", "NOT_TAKEN"))
 
     def _label(self, k: int) -> tuple[Any, ...]:
         """Return what an instruction does."""

@@ -38,12 +38,6 @@ def _remainder(x: Vector, y: Vector) -> Vector:
     return where(moved.compare("oeq", 0.0), where(y < 0.0, -zero, zero), moved)
 
 
-def _heaviside(x: Vector, at_zero: Vector) -> Vector:
-    return where(
-        x.compare("oeq", 0.0), at_zero, where(x < 0.0, x.like(0.0), where(x > 0.0, 1.0, x))
-    )
-
-
 def _logaddexp(x: Vector, y: Vector) -> Vector:
     """Return max(x, y) + ln(1 + exp(-|x - y|)); equal infinities have the distance 0."""
     distance = (x - y).unary("fabs")
@@ -84,7 +78,9 @@ OF_FLOATS: Final[dict[Any, Formula]] = {
     np.rint: lambda x: x.unary("rint"),
     np.fmod: lambda x, y: x.emit(f"frem {x}, {y.text}"),
     np.remainder: _remainder,
-    np.heaviside: _heaviside,
+    np.heaviside: lambda x, at_zero: where(
+        x.compare("oeq", 0.0), at_zero, where(x < 0.0, x.like(0.0), where(x > 0.0, 1.0, x))
+    ),
     np.deg2rad: lambda x: x * (math.pi / 180.0),
     np.rad2deg: lambda x: x * (180.0 / math.pi),
     np.isnan: lambda x: x.compare("uno", x),

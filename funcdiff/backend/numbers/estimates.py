@@ -239,12 +239,7 @@ def pays(program: Program, is_step: Callable[[Equation], bool], calls: float) ->
     """Whether so many calls as machine code make up for its compilation."""
     work = cost(program, is_step)
     saved = min(work.saving, estimate_time(program) - work.time)
-    return saved * calls > _STARTED + _COMPILED * _count(program)
-
-
-def _count(program: Program) -> int:
-    inner = [body for eq in program.equations for body in nested(eq.params)]
-    return len(program.equations) + sum(map(_count, inner))
+    return saved * calls > _STARTED + _COMPILED * program.equation_count
 
 
 def _products(eq: Equation) -> float:

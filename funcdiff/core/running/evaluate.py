@@ -16,7 +16,7 @@ from funcdiff.core.recording.builder import Builder, bind
 from funcdiff.core.recording.quiet import errors_are_heard
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import map_nested, nested, walk
+from funcdiff.core.running.walk import map_nested, walk, with_nested
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES
@@ -74,7 +74,7 @@ def as_run(program: Program) -> Program:
       return %2
     }
     """
-    if not _has_marks(program):
+    if not any(eq.primitive.facts.hands_on for eq in with_nested(program.equations)):
         return program
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -84,16 +84,6 @@ def as_run(program: Program) -> Program:
 
     with Builder("as_run", CLOSED) as builder:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
-
-
-def _has_marks(program: Program) -> bool:
-    for eq in program.equations:
-        op = eq.operation
-        if op.primitive.facts.hands_on or (
-            op.equation_count > 1 and any(map(_has_marks, nested(op.params)))
-        ):
-            return True
-    return False
 
 
 Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
@@ -249,19 +239,13 @@ def is_repeatable(operations: Iterable[Any]) -> bool:
 
     Effects of the user's code, which writes a file, say, must happen once.
     """
-    return not any(
-        x.primitive.facts.calls_user
-        or not all(is_repeatable(p.equations) for p in nested(x.params))
-        for x in operations
-    )
+    return not any(x.primitive.facts.calls_user for x in with_nested(operations))
 
 
 def has_effects(operations: Iterable[Any]) -> bool:
     """Whether equations or operations call code of which it is not known that it has no effects."""
     return any(
-        (x.primitive.facts.calls_user and x.params.has_effects)
-        or any(has_effects(p.equations) for p in nested(x.params))
-        for x in operations
+        x.primitive.facts.calls_user and x.params.has_effects for x in with_nested(operations)
     )
 
 

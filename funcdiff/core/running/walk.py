@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from funcdiff.core.atoms import Atom, Literal, Var, literal
 from funcdiff.core.origins import Copying, Origin, note
@@ -19,6 +19,9 @@ from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InternalError
+
+S = TypeVar("S", Equation, Operation)
+"""What has a primitive and parameters."""
 
 Rule: TypeAlias = Callable[[Equation, list[Any]], Sequence[Any]]
 """Of an equation and its operands in the making, gives its results."""
@@ -148,6 +151,14 @@ def nested(params: Params) -> Iterator[Program]:
     kind: Any = type(params)
     for name in names_of_programs(kind):
         yield from _programs_in(getattr(params, name))
+
+
+def with_nested(equations: Iterable[S]) -> Iterator[S | Equation]:
+    """Yield equations, or operations, each before those of the programs that it holds."""
+    for eq in equations:
+        yield eq
+        for program in nested(eq.params):
+            yield from with_nested(program.equations)
 
 
 def _programs_in(value: Any) -> Iterator[Program]:

@@ -281,10 +281,6 @@ def _integer_ratio(x: Tracer) -> tuple[int, int]:
     return ratio
 
 
-def _hex(x: Tracer) -> str:
-    return float(constant_value(x, "x.hex()")).hex()
-
-
 def _is_integer(x: Any) -> bool:
     return truth(np.isfinite(x) & np.equal(x, np.floor(x)))
 
@@ -293,7 +289,7 @@ OF_NUMBERS: Final[dict[str, Callable[[Tracer], Any]]] = {
     "as_integer_ratio": _integer_ratio,
     "bit_count": lambda x: index_value(x).bit_count(),
     "bit_length": lambda x: index_value(x).bit_length(),
-    "hex": _hex,
+    "hex": lambda x: float(constant_value(x, "x.hex()")).hex(),
     "is_integer": _is_integer,
 }
 """Methods of some classes of numbers, not of all: a traced one has those of its class."""

@@ -25,6 +25,7 @@ import numpy as np
 from funcdiff.core.atoms import Ref
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, operation
+from funcdiff.core.program import program_of_operation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.recording.quiet import error_state, floating_errors, without_warnings
 from funcdiff.core.running.decisions import decided
@@ -33,7 +34,7 @@ from funcdiff.core.running.memo import memoised
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, is_ours, user_location
-from funcdiff.ops.user.failing import Fails, error_of, fails_p, program_of_operation
+from funcdiff.ops.user.failing import Fails, error_of, fails_p
 
 _BOUNDARY: Final = run_isolated.__code__
 """Calls of traced functions are made from here: what is outside of the outermost catches nothing

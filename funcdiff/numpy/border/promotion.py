@@ -148,6 +148,17 @@ def is_weak(value: Any) -> bool:
     return value.weak if isinstance(value, Tracer) else type(value) in WEAK
 
 
+def cast_all(given: Sequence[Any], dtype: np.dtype[Any], casting: Any, what: str) -> list[Tracer]:
+    """Return arrays in a dtype; raise `TypeError`, which says `what`, if the rule forbids it."""
+    xs = [array(x) for x in given]
+    for x in xs:
+        if not np.can_cast(x.dtype, dtype, casting):
+            raise TypeError(
+                f"{what} from {x.dtype!r} to {dtype!r} according to the rule {casting!r}"
+            )
+    return [convert(x, dtype) for x in xs]
+
+
 def dtype_of(value: Any) -> Any:
     """Return a dtype, or the type of a Python number, which is weak."""
     if isinstance(value, Tracer):

@@ -19,6 +19,7 @@ from funcdiff.numpy.border.promotion import (
     array,
     broadcast_shapes,
     broadcast_to,
+    cast_all,
     promote_arrays,
 )
 from funcdiff.numpy.memory import mutation, views
@@ -237,7 +238,10 @@ def einsum(
 ) -> Any:
     """Multiply operands whose axes have labels, and sum over the labels the result has not."""
     subscripts, given = _separate(operands)
-    xs = _convert(given, dtype, casting)
+    if dtype is None:
+        xs = promote_arrays(*given)
+    else:
+        xs = cast_all(given, np.dtype(dtype), casting, "einsum: cannot cast an operand")
     terms, result = _parse(subscripts, xs)
     terms = _drop_broadcast(terms)
     terms = [_simplify(term, terms, result) for term in terms]
@@ -334,20 +338,6 @@ def _expand(side: str, free: Labels) -> Labels:
 
 
 # ---- operands ----------------------------------------------------------------------------------
-
-
-def _convert(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
-    if dtype is None:
-        return promote_arrays(*given)
-    target = np.dtype(dtype)
-    xs = [array(x) for x in given]
-    for x in xs:
-        if not np.can_cast(x.dtype, target, casting):
-            raise TypeError(
-                f"einsum: cannot cast an operand from {x.dtype!r} to {target!r} according to the "
-                f"rule {casting!r}"
-            )
-    return [ops.convert(x, target) for x in xs]
 
 
 def _drop_broadcast(terms: list[Term]) -> list[Term]:

@@ -24,6 +24,7 @@ from funcdiff.numpy.border.promotion import (
 )
 from funcdiff.numpy.reductions.sums_and_extrema import (
     Member,
+    accumulator,
     family,
     is_given,
     reduction_axes,
@@ -49,14 +50,7 @@ def divide(total: Tracer, count: Any) -> Traced:
 
 def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
     """Return the dtype of a mean's sum: float64 for integers."""
-    if dtype is not None:
-        return program_dtype(dtype)
-    if x.dtype.kind in "biu":
-        return FLOAT
-    joined: np.dtype[Any] = (
-        np.result_type(x.dtype, out.dtype) if isinstance(out, Tracer) else x.dtype
-    )
-    return joined
+    return FLOAT if dtype is None and x.dtype.kind in "biu" else accumulator(x, dtype, out)
 
 
 # ---- mean and average ----------------------------------------------------------------------------
@@ -146,11 +140,6 @@ def average(
 # ---- variance and standard deviation -------------------------------------------------------------
 
 
-def _root(v: Traced) -> Traced:
-    """Return the square root of a variance; its derivative at 0 is 0."""
-    return root_of_squares(v) if v.type.differentiable else np.sqrt(v)
-
-
 @family(
     Member(
         "var",
@@ -160,7 +149,7 @@ def _root(v: Traced) -> Traced:
     Member(
         "std",
         "Return the standard deviation over axes{}; where it is 0, so is its derivative.",
-        _root,
+        lambda v: root_of_squares(v) if v.type.differentiable else np.sqrt(v),
     ),
     operands=1,
 )
@@ -183,17 +172,17 @@ def _var_and_std(
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     x, nan, axes = _entries(of, a, axis, dtype, out)
-    accumulator = _accumulator(x, dtype, None)
+    widest = _accumulator(x, dtype, None)
     count = _count(x, nan, axes, where)
     if not is_given(mean):
-        total = sum_of(convert(x, accumulator), axes, where)
+        total = sum_of(convert(x, widest), axes, where)
         mean = with_kept(divide(total, count), x, axes, True)
     square = _squared_deviations(x - mean, x, nan)
     if dtype is None and isinstance(out, Tracer) and x.dtype.kind not in "biu":
-        accumulator = out.dtype
+        widest = out.dtype
     elif dtype is None and x.dtype.kind == "c":
-        accumulator = square.dtype
-    total = sum_of(convert(square, accumulator), axes, where)
+        widest = square.dtype
+    total = sum_of(convert(square, widest), axes, where)
     degrees = count - ddof
     value = divide(total, np.maximum(degrees, 0))
     if nan is not None:

@@ -13,7 +13,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border import promotion
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import Shape, array, broadcast_to, fit, promote
+from funcdiff.numpy.border.promotion import Shape, array, broadcast_to, cast_all, fit, promote
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.index_expressions import take
 from funcdiff.numpy.shapes.shape import normalize_axis, ravel
@@ -37,23 +37,15 @@ def concatenate(
         )
     if not given:
         raise ValueError("need at least one array to concatenate")
-    xs = promote(*given) if dtype is None else _convert(given, np.dtype(dtype), casting)
+    if dtype is None:
+        xs = promote(*given)
+    else:
+        xs = cast_all(given, np.dtype(dtype), casting, "Cannot cast array data")
     if axis is None:
         xs, axis = [ops.reshape(x, (x.type.size,)) for x in xs], 0
     _check_shapes(tuple([x.shape for x in xs]), axis := _joining_axis(xs, axis))
     result = views.fresh(ops.concatenate(xs, axis))
     return mutation.store("np.concatenate", result, out, casting=casting)
-
-
-def _convert(given: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
-    xs = [array(x) for x in given]
-    for x in xs:
-        if not np.can_cast(x.dtype, dtype, casting):
-            raise TypeError(
-                f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule "
-                f"{casting!r}"
-            )
-    return [ops.convert(x, dtype) for x in xs]
 
 
 def _joining_axis(xs: Sequence[Tracer], axis: Any) -> int:

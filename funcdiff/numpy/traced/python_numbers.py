@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from operator import index
 from typing import Any, Final, NoReturn
 
@@ -156,16 +157,6 @@ def _of_number(
     return number_operator
 
 
-def _comparison(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a comparison, which takes bools as they are."""
-    return _of_numbers(operator, _as_it_is)
-
-
-def _order(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a comparison of which Python has none for complex numbers."""
-    return _of_numbers(operator, _require_order)
-
-
 def _require_order(x: Any) -> Any:
     if type(x) is complex or (isinstance(x, Tracer) and x.type.dtype.kind == "c"):
         raise TypeError(
@@ -174,11 +165,12 @@ def _require_order(x: Any) -> Any:
     return x
 
 
-def _reflect(
-    operator: Callable[..., Any], exact: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
-    """Return an operator of which the number is the right operand."""
-    return _of_numbers(operator, exact=exact, is_reflected=True)
+_comparison: Final = partial(_of_numbers, operand=_as_it_is)
+"""A comparison, which takes bools as they are."""
+_order: Final = partial(_of_numbers, operand=_require_order)
+"""A comparison of which Python has none for complex numbers."""
+_reflect: Final = partial(_of_numbers, is_reflected=True)
+"""An operator of which the number is the right operand."""
 
 
 def _of_bits(operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,24 +229,24 @@ class Number(Array):
     __hash__ = Array.__hash__
 
     __add__ = _of_numbers(Array.__add__, exact=exact_add)
-    __radd__ = _reflect(Array.__radd__, exact_add)
+    __radd__ = _reflect(Array.__radd__, exact=exact_add)
     __sub__ = _of_numbers(Array.__sub__, exact=exact_subtract)
-    __rsub__ = _reflect(Array.__rsub__, exact_subtract)
+    __rsub__ = _reflect(Array.__rsub__, exact=exact_subtract)
     __mul__ = _of_numbers(Array.__mul__, exact=exact_multiply)
-    __rmul__ = _reflect(Array.__rmul__, exact_multiply)
+    __rmul__ = _reflect(Array.__rmul__, exact=exact_multiply)
     __truediv__ = _of_numbers(Array.__truediv__, exact=exact_divide)
-    __rtruediv__ = _reflect(Array.__rtruediv__, exact_divide)
+    __rtruediv__ = _reflect(Array.__rtruediv__, exact=exact_divide)
     __floordiv__ = _of_numbers(Array.__floordiv__, exact=exact_floor_divide)
-    __rfloordiv__ = _reflect(Array.__rfloordiv__, exact_floor_divide)
+    __rfloordiv__ = _reflect(Array.__rfloordiv__, exact=exact_floor_divide)
     __mod__ = _of_numbers(Array.__mod__, exact=exact_remainder)
-    __rmod__ = _reflect(Array.__rmod__, exact_remainder)
+    __rmod__ = _reflect(Array.__rmod__, exact=exact_remainder)
     __and__, __rand__ = map(_of_bits, (Array.__and__, Array.__rand__))
     __or__, __ror__ = map(_of_bits, (Array.__or__, Array.__ror__))
     __xor__, __rxor__ = map(_of_bits, (Array.__xor__, Array.__rxor__))
     __lshift__ = _of_numbers(Array.__lshift__, exact=exact_left_shift)
-    __rlshift__ = _reflect(Array.__rlshift__, exact_left_shift)
+    __rlshift__ = _reflect(Array.__rlshift__, exact=exact_left_shift)
     __rshift__ = _of_numbers(Array.__rshift__, exact=exact_right_shift)
-    __rrshift__ = _reflect(Array.__rrshift__, exact_right_shift)
+    __rrshift__ = _reflect(Array.__rrshift__, exact=exact_right_shift)
     __lt__, __le__ = map(_order, (Array.__lt__, Array.__le__))
     __gt__, __ge__ = map(_order, (Array.__gt__, Array.__ge__))
     __eq__, __ne__ = map(_comparison, (Array.__eq__, Array.__ne__))

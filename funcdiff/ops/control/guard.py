@@ -17,7 +17,7 @@ import numpy as np
 from funcdiff.core.primitive import NONE, Facts, Operation, Params, Tracers, Types
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.recording.entries import live_variables
-from funcdiff.core.running.walk import nested
+from funcdiff.core.running.walk import with_nested
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.reductions import reduce_any
@@ -159,7 +159,4 @@ def need_what_raises(builder: Builder, outputs: Sequence[Tracer]) -> None:
 
 def _raises(op: Any) -> bool:
     """Whether an operation may raise by itself, or one of the programs among its parameters."""
-    return isinstance(op, Operation) and (
-        op.primitive.facts.raises
-        or any(_raises(eq.operation) for program in nested(op.params) for eq in program.equations)
-    )
+    return isinstance(op, Operation) and any(x.primitive.facts.raises for x in with_nested([op]))

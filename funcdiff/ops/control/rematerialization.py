@@ -35,17 +35,13 @@ class Tap(Params):
     leaf: int
 
 
-def _tap_jvp(p: Tap, xs: Tracers, ts: Tangents) -> Pushed:
-    return [tap(xs[0], p)], ts
-
-
 tap_p: Final = linear(
     "tap",
     Tap,
     abstract=lambda _p, x: (x,),
     impl=Implementation(lambda _p: lambda x: x, view=True),
     transpose=lambda _p, _types, cts, _xs: cts,
-    jvp=_tap_jvp,
+    jvp=lambda p, xs, ts: ([tap(xs[0], p)], ts),
     facts=Facts("scaled"),
 )
 
@@ -143,10 +139,6 @@ def _checkpoint_transpose(p: Checkpoint, _types: Types, cts: Tangents, xs: Tange
     return spread(checkpoint(pulled, [*present(xs), *present(cts)]), linear)
 
 
-def _checkpoint_batch(p: Checkpoint, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    return checkpoint(batch_outputs(p.body, size, batched), xs, p.keep)
-
-
 checkpoint_p: Final = Primitive(
     "checkpoint",
     Checkpoint,
@@ -154,7 +146,7 @@ checkpoint_p: Final = Primitive(
     run_body,
     _checkpoint_jvp,
     _checkpoint_transpose,
-    _checkpoint_batch,
+    lambda p, size, xs, batched: checkpoint(batch_outputs(p.body, size, batched), xs, p.keep),
     _checkpoint_linearize,
     OF_BODY,
 )

@@ -46,16 +46,14 @@ def real(z: Tracer) -> Tracer:
     return bind(real_p, NONE, z)[0]
 
 
-def _transpose_imag(_p: Params, types: Types, cts: Any, _zs: Any) -> list[Tracer]:
-    return [mul(convert(cts[0], types[0].dtype), constant(-1j, types[0]))]
-
-
 imag_p: Final = linear(
     "imag",
     Params,
     abstract=_abstract_part,
     impl=Implementation(lambda _p: np.imag, view=True),
-    transpose=_transpose_imag,
+    transpose=lambda _p, types, cts, _zs: [
+        mul(convert(cts[0], types[0].dtype), constant(-1j, types[0]))
+    ],
     access=pointwise,
 )
 

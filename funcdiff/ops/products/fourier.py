@@ -132,15 +132,13 @@ def _abstract_rfft(p: Fourier, x: ArrayType) -> ArrayType:
     return half.with_dtype(complex_dtype(x.dtype))
 
 
-def _abstract_irfft(p: Fourier, x: ArrayType) -> ArrayType:
-    return _abstract("irfft", p, x, "fc", p.points).with_dtype(real_dtype(x.dtype))
-
-
 rfft_p: Final = _transform(
     "rfft", _abstract_rfft, lambda p, ct: irfft(_weigh(conj(ct), p, 0.5), _opposite(p))
 )
 irfft_p: Final = _transform(
-    "irfft", _abstract_irfft, lambda p, ct: conj(_weigh(rfft(ct, _opposite(p)), p, 2))
+    "irfft",
+    lambda p, x: _abstract("irfft", p, x, "fc", p.points).with_dtype(real_dtype(x.dtype)),
+    lambda p, ct: conj(_weigh(rfft(ct, _opposite(p)), p, 2)),
 )
 
 

@@ -51,10 +51,6 @@ def _abstract(p: Axes, x: ArrayType, mask: ArrayType) -> Types:
     return abstract_reduction(p, x)
 
 
-def _impl(p: Axes) -> Callable[..., Any]:
-    return lambda x, mask: np.add.reduce(x, axis=p.axes, dtype=x.dtype, where=mask)
-
-
 def _transpose(p: Axes, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     x, mask = types[0], xs[1]
     assert mask is not None
@@ -65,7 +61,7 @@ masked_sum_p: Final = linear(
     "masked_sum",
     Axes,
     abstract=_abstract,
-    impl=_impl,
+    impl=lambda p: lambda x, mask: np.add.reduce(x, axis=p.axes, dtype=x.dtype, where=mask),
     transpose=_transpose,
     operands=slice(1),
     access=reducing(np.add),

@@ -161,10 +161,6 @@ def _convert_impl(p: Dtype) -> Any:
     return function
 
 
-def _transpose_convert(_p: Dtype, types: Types, cts: Sequence[Any], _xs: Any) -> Tangents:
-    return [convert(cts[0], types[0].dtype)]
-
-
 def _jvp_convert(p: Dtype, xs: Tracers, ts: Tangents) -> Pushed:
     (x,), (t,) = xs, ts
     y = convert(x, p.dtype)
@@ -178,7 +174,7 @@ convert_p: Final = linear(
     abstract=lambda p, x: (x.with_dtype(p.dtype),),
     impl=Implementation(_convert_impl, fresh=True),
     jvp=_jvp_convert,
-    transpose=_transpose_convert,
+    transpose=lambda _p, types, cts, _xs: [convert(cts[0], types[0].dtype)],
     access=pointwise,
 )
 

@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol
 
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.recording.builder import bind
-from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import several
 from funcdiff.ops.user.python_call import Entered, Name
 from funcdiff.space import instantiate
@@ -64,10 +63,6 @@ def parameters(operation: Bridge, name: str) -> Bridged:
     return Bridged(operation.name)
 
 
-def _abstract(p: Bridged, *types: ArrayType) -> Types:
-    return entered[p.name].types(types)
-
-
 def _jvp(p: Bridged, xs: Tracers, ts: Tangents) -> Pushed:
     ys = bind(bridged_p, p, *xs)
     wanted = tuple(y.type.dtype.kind in "fc" for y in ys)
@@ -94,7 +89,7 @@ def _batch(p: Bridged, size: int, xs: Tracers, batched: Sequence[bool]) -> Trace
 
 
 bridged_p: Final = Primitive(
-    "bridged", Bridged, _abstract,
+    "bridged", Bridged, lambda p, *types: entered[p.name].types(types),
     lambda p: several(lambda *xs: [y[()] for y in entered[p.name].run(*xs)]),
     _jvp, _transpose, _batch, facts=Facts(calls_user=True),
 )  # fmt: skip

@@ -7,10 +7,10 @@ forward; its transpose is the rule itself, as the user wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
@@ -41,11 +41,6 @@ def _abstract_tangent(p: Tangent, *types: ArrayType) -> Types:
     if types[:known] + types[known + p.primals :] != wanted:
         raise TypeError(f"the tangent of {p.name} takes {wanted}, got {types}")
     return _cotangents(p)
-
-
-def _tangent_impl(p: Tangent) -> Callable[..., Any]:
-    # the transposed rule is made only if forward mode runs: the rule may have no transpose
-    return several(lambda *xs: executable(tangent_program(p.backward, p))(*xs))
 
 
 @memoised
@@ -103,7 +98,8 @@ tangent_p: Final = Primitive(
     "custom_tangent",
     Tangent,
     _abstract_tangent,
-    _tangent_impl,
+    # the transposed rule is made only if forward mode runs: the rule may have no transpose
+    lambda p: several(lambda *xs: executable(tangent_program(p.backward, p))(*xs)),
     _tangent_jvp,
     _tangent_transpose,
     _tangent_batch,

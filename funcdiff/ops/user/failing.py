@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Operation, Params, Tracers, Types, operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording.builder import Builder, bind
+from funcdiff.core.recording.builder import bind
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import constant_op
@@ -80,14 +79,6 @@ def _batch(p: Fails, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers
 
 
 fails_p: Final = constant_op("fails", Fails, abstract=_abstract, impl=_impl, batch=_batch)
-
-
-@lru_cache(maxsize=256)
-def program_of_operation(op: Operation) -> Program:
-    """Return the program that applies an operation to its inputs."""
-    with Builder("fails", CLOSED) as builder:
-        xs = [builder.input(t) for t in op.operands]
-        return builder.program(builder.record(op, [x.atom for x in xs]))
 
 
 def sharing_results(op: Operation) -> tuple[Operation, Operation] | None:

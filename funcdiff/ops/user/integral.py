@@ -24,17 +24,17 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline
+from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import isfinite
 from funcdiff.ops.elementwise.mathematics import nextafter
 from funcdiff.ops.structure.structural import convert, select
+from funcdiff.ops.user.linear_part import pushforward
 from funcdiff.ops.user.python_call import Batches, by_example, python_call
 from funcdiff.space import Maybe, broadcast, instantiate, mul, neg, sum_tangents, zeros
 from funcdiff.transforms.jvp import Mask, present, spread
-from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import transpose
 
 Options: TypeAlias = tuple[tuple[str, Any], ...]
@@ -210,15 +210,10 @@ def _flow(p: Integral, xs: Tracers, x: Tracer, t: Maybe) -> list[Tracer]:
 @memoised
 def _tangents_at(program: Program, active: Mask, count: int) -> Program:
     """Return ``(*known, *ts, x) -> tangents of the first outputs``, linear in ts."""
-    *known, last = program.input_types
     wanted = tuple(k < count for k in range(len(program.outputs)))
-    split = linearize(program, (*active, False), wanted)
-    with Builder("integral", SHARED) as builder:
-        xs = [builder.input(t) for t in known]
-        ts = [builder.input(t) for t, on in zip(known, active, strict=True) if on]
-        x = builder.input(last)
-        residuals = inline(split.primal, [*xs, x])[len(wanted) :]
-        return builder.program(inline(split.linear, [*ts, *residuals])[:count])
+    pushed = pushforward(program, (*active, False), wanted)
+    x, end = len(active), len(pushed.inputs)
+    return rearrange(pushed, [*range(x), *range(x + 1, end), x], range(count))
 
 
 def _transpose(p: Integral, linear: Mask, arrived: Mask, types: Types) -> Program:

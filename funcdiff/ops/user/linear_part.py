@@ -8,11 +8,14 @@ the kind of operation: a sum is zero if all its terms are, a product if a factor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from funcdiff.core.atoms import Atom, Literal
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Tracers
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import dependent
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import inline, live_equations, nested
@@ -202,3 +205,14 @@ def _within(p: Params, flags: Mask) -> Iterator[tuple[Program, Mask]]:
         for inner in nested(p):
             every = tuple(t.differentiable for t in inner.input_types)
             yield inner, flags if len(flags) == len(every) else every
+
+
+@memoised
+def pushforward(program: Program, active: Mask, wanted: Mask = ()) -> Program:
+    """Return ``(*xs, *t_xs) -> t_ys`` of a program, linear in the tangents, as in `jvp`."""
+    split = linearize(program, active, wanted)
+    with Builder("pushforward", SHARED) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        ts = [builder.input(x.type) for x in compress(xs, active)]
+        residuals = inline(split.primal, xs)[len(split.mask) :]
+        return builder.program(inline(split.linear, [*ts, *residuals]))

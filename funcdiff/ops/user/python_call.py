@@ -300,16 +300,12 @@ def _no_rule(p: Opaque, _active: Mask, _types: Types) -> NoReturn:
     raise NotDifferentiableError(without_rule(_display_name(p)))
 
 
-def _wide(p: Opaque) -> slice:
-    return slice(None if not p.batches and entered[p.name].batch is not None else 0)
-
-
 opaque_p: Final = python_call(
     "opaque",
     Opaque,
     lambda p, xs: call_once(p, xs, lambda: _call(p, entered[p.name], xs)),
     _no_rule,
-    wide=_wide,
+    wide=lambda p: slice(None if not p.batches and entered[p.name].batch is not None else 0),
 )
 
 

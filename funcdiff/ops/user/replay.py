@@ -19,12 +19,11 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
-from funcdiff.core.running.walk import inline
 from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.user.linear_part import pushforward
 from funcdiff.ops.user.python_call import Batches, Entered, by_example, check_results, python_call
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, present, spread
-from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import transpose
 
 
@@ -91,21 +90,12 @@ def _take_steps(program: Program, fixed: int, steps: tuple[Step, ...]) -> Progra
     """Return a program with all that has been done to it; its first inputs are fixed."""
     for kind, mask, arrived in steps:
         flags = (*(False for _ in range(fixed)), *mask)
-        pulls = kind == "pull"
-        program = transpose(program, flags, arrived) if pulls else _push_forward(program, flags)
+        if kind == "pull":
+            program = transpose(program, flags, arrived)
+        else:
+            wanted = tuple(t.differentiable for t in program.output_types)
+            program = pushforward(program, flags, wanted)
     return program
-
-
-@memoised
-def _push_forward(program: Program, active: Mask) -> Program:
-    """Return ``(*xs, *ts) -> tangents of the floating results``, linear in ts."""
-    wanted = tuple(t.differentiable for t in program.output_types)
-    split = linearize(program, active, wanted)
-    with Builder("replay", SHARED) as builder:
-        xs = [builder.input(t) for t in program.input_types]
-        ts = [builder.input(x.type) for x, on in zip(xs, active, strict=True) if on]
-        residuals = inline(split.primal, xs)[len(wanted) :]
-        return builder.program(inline(split.linear, [*ts, *residuals]))
 
 
 # ---- derivatives ---------------------------------------------------------------------------------

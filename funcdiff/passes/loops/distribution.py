@@ -29,9 +29,9 @@ from funcdiff.core.running.walk import (
     made_by,
     maker,
     map_nested,
-    nested,
     rearrange,
     walk,
+    with_nested,
 )
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
@@ -229,7 +229,7 @@ _rewriter: Final = Rewriter(
 @memoised
 def distribute(program: Program) -> Program:
     """Return a program in which scans compute nothing but what needs a loop."""
-    if not _has_loops(program):
+    if not any(isinstance(eq.params, Scan) for eq in with_nested(program.equations)):
         return program
     used = {atom for eq in program.equations for atom in eq.operands}.union(program.outputs)
 
@@ -247,13 +247,6 @@ def _walk(program: Program, rule: Rule) -> Program:
     with Builder("distribute", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(walk(program, xs, rule))
-
-
-def _has_loops(program: Program) -> bool:
-    return any(
-        isinstance(eq.params, Scan) or any(map(_has_loops, nested(eq.params)))
-        for eq in program.equations
-    )
 
 
 def _distribute(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]:

@@ -133,26 +133,12 @@ def _inverse(x: _Polynomial) -> _Polynomial | None:
 # ---- what operations make of normal forms --------------------------------------------------------
 
 
-def _read_product(
-    reader: _Reader, _p: Params, xs: Sequence[Tracer], places: Sequence[_Place]
-) -> _Polynomial | None:
-    x, y = (reader.read(operand, places) for operand in xs)
-    return _times(x, y)
-
-
 def _read_quotient(
     reader: _Reader, _p: Params, xs: Sequence[Tracer], places: Sequence[_Place]
 ) -> _Polynomial | None:
     *above, below = (reader.read(operand, places) for operand in xs)
     inverse = _inverse(below)
     return inverse if inverse is None or not above else _times(above[0], inverse)
-
-
-def _read_square(
-    reader: _Reader, _p: Params, xs: Sequence[Tracer], places: Sequence[_Place]
-) -> _Polynomial | None:
-    x = reader.read(xs[0], places)
-    return _times(x, x)
 
 
 def _read_sum(
@@ -216,8 +202,8 @@ _RULES: Final[dict[Primitive[Any], Callable[..., _Polynomial | None]]] = {
         [reader.read(xs[0], places), _scale(reader.read(xs[1], places), -1.0)]
     ),
     neg_p: lambda reader, _p, xs, places: _scale(reader.read(xs[0], places), -1.0),
-    mul_p: _read_product,
-    square.primitive: _read_square,
+    mul_p: lambda reader, _p, xs, places: _times(*[reader.read(x, places) for x in xs]),
+    square.primitive: lambda reader, _p, xs, places: _times(*[reader.read(xs[0], places)] * 2),
     div.primitive: _read_quotient,
     reciprocal.primitive: _read_quotient,
     reduce_sum_p: _read_sum,

@@ -14,14 +14,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, operation
-from funcdiff.core.program import Equation
-from funcdiff.core.recording.builder import Builder
+from funcdiff.core.program import Equation, program_of_operation
 from funcdiff.core.running.evaluate import executable
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.products.contract import Contraction, Labels
 from funcdiff.passes.sparsity.known import Array
+from funcdiff.transforms.transpose import transpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,22 +158,16 @@ def _links_of_transpose(
     eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
 ) -> Sums | None:
     """Return the links of an operation whose transpose moves elements."""
-    transpose = eq.primitive.transpose
-    if transpose is None:
+    if eq.primitive.transpose is None:
         return None
     types = tuple(
         ArrayType(atom.type.shape, FLOAT) if flag else atom.type
         for atom, flag in zip(eq.operands, linear, strict=True)
     )
-    result = operation(eq.primitive, eq.params, types).results[0]
-    with Builder("transposed", SHARED) as builder:
-        xs = [None if flag else builder.input(t) for t, flag in zip(types, linear, strict=True)]
-        image = transpose(eq.params, types, [builder.input(result)], xs)[place]
-        program = builder.program([] if image is None else [image])
-    if image is None:
-        return Sums(np.empty(0, int), np.empty(0, int))
+    op = operation(eq.primitive, eq.params, types)
+    run = executable(transpose(program_of_operation(op), tuple(linear)))
     given = [value for value, flag in zip(known, linear, strict=True) if not flag]
-    rows = _numbers_in_image(result.shape, lambda x: executable(program)(*given, x)[0])
+    rows = _numbers_in_image(op.results[0].shape, lambda x: run(*given, x)[sum(linear[:place])])
     if rows is None:
         return None
     sources = np.flatnonzero(rows)

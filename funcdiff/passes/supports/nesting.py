@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from funcdiff.core.policy import SHARED
@@ -26,7 +27,7 @@ from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
 from funcdiff.ops.control.while_loop import restrict_scan, restrict_while
 from funcdiff.passes.supports.propagation import Maybe, Support, Supports, booleans
-from funcdiff.transforms.jvp import Mask
+from funcdiff.transforms.jvp import Mask, spread
 
 # ---- Extends equations that hold programs so that they compute supports beside their results -----
 
@@ -64,20 +65,9 @@ Restricted: TypeAlias = tuple[Params, list[int], list[int]]
 """An equation restricted to some results: parameters, operands kept, places of the results."""
 
 
-def select_marked(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """Return the values that are marked."""
-    return [x for x, flag in zip(values, flags, strict=True) if flag]
-
-
 def with_support(linear: Mask, supports: Sequence[Maybe]) -> Mask:
     """Return which linear operands may differ from zero only in some places."""
     return tuple(flag and s is not True for flag, s in zip(linear, supports, strict=True))
-
-
-def number_marked(mask: Sequence[bool], first: int) -> list[int | None]:
-    """Number what is marked, from `first` on."""
-    places = iter(range(first, first + sum(mask)))
-    return [next(places) if flag else None for flag in mask]
 
 
 def supports_where_wanted(
@@ -120,9 +110,11 @@ def extend_checkpoint(p: Checkpoint, call: Call, simplify: Simplify) -> Extended
 
 def _extend(p: Params, call: Call, mask: Mask) -> Extended:
     given = with_support(call.linear, call.supports)
-    pairs = select_marked(list(zip(call.operands, call.supports, strict=True)), given)
+    pairs = compress(zip(call.operands, call.supports, strict=True), given)
     operands = [*call.operands, *(booleans(x, s) for x, s in pairs)]
-    return Extended(p, operands, list(range(len(mask))), number_marked(mask, len(mask)))
+    return Extended(
+        p, operands, list(range(len(mask))), spread(range(len(mask), 2 * len(mask)), mask)
+    )
 
 
 def restrict_cond(p: Cond, wanted: list[int]) -> Restricted:
@@ -187,7 +179,7 @@ def extend_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
         Scan(_scan_body(p, found, given, carried), len(constants), len(carry), p.length, p.reverse),
         [*constants, *carry, *rows],
         [*range(p.carries), *range(len(carry), last)],
-        [*number_marked(carried, p.carries), *number_marked(stacked, last)],
+        spread([*range(p.carries, len(carry)), *range(last, 2 * last)], (*carried, *stacked)),
     )
 
 
@@ -202,9 +194,8 @@ def _scan_body(
         supports: list[Tracer] = []
         for group, has, want in zip(types, given, (given[0], carried, given[2]), strict=True):
             xs += [builder.input(t) for t in group]
-            marked = select_marked(group, want)
-            masks = [builder.input(t.with_dtype(BOOL)) for t in marked]
-            supports += select_marked(masks, select_marked(has, want))
+            masks = [builder.input(t.with_dtype(BOOL)) for t in compress(group, want)]
+            supports += compress(masks, compress(has, want))
         results = inline(found.program, [*xs, *supports])
         ys, rest = results[:count], iter(results[count:])
         after = ys[: p.carries]
@@ -240,10 +231,10 @@ def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
         left = assembly.add([x.type for x in group], step, reverse=p.reverse[k])
         count = len(found.mask) - n
         plain += left[:count]
-        masks += [None if j is None else left[j] for j in number_marked(found.mask[n:], count)]
+        masks += spread(left[count:], found.mask[n:])
         before = sum(map(len, groups))
         results += range(before, before + n)
-        supports += number_marked(carried, before + n)
+        supports += spread(range(before + n, before + 2 * n), carried)
         groups.append(group)
     test = rearrange(p.test, range(len(p.test.inputs)), [0])
     loop = assembly.loop(lambda c, s: apply(test, c[: p.constants], s[: p.carries[0]])[0])
@@ -265,7 +256,7 @@ def _extend_step(
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         xs = [*c[: p.constants], *s[:n], *(r[j] for j in plain)]
-        supports = [*c[p.constants :], *select_marked(s[n:], select_marked(has, carried))]
+        supports = [*c[p.constants :], *compress(s[n:], compress(has, carried))]
         results = apply(found.program, xs, supports, [r[j] for j in masks])
         ys, rest = results[:count], iter(results[count:])
         ends = supports_where_wanted(ys[:n], found.mask[:n], carried, rest)

@@ -12,7 +12,6 @@ from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.atoms import Literal as Number
 from funcdiff.core.origins import UNKNOWN, Place
 from funcdiff.core.program import Equation, Program, atoms_in_use
-from funcdiff.core.running.walk import nested
 from funcdiff.core.text.parse import abbreviate
 from funcdiff.ops.control.rematerialization import Tap
 from funcdiff.ops.control.scan import Scan
@@ -259,7 +258,7 @@ def _equation_node(labelled: Labelled, cell: _Cell, ports: tuple[str, ...]) -> N
     name = ", ".join(filter(None, names))
     size = _size(labelled, cell)
     rows = [f"{name} = {_operation(eq)}" if name else _operation(eq)]
-    count = sum(program.equation_count for program in nested(eq.params))
+    count = eq.params.equation_count
     if count:
         rows.append(f"{count} equation{'s' * (count > 1)}")
     slots = max(1, sum(isinstance(x, Var) for x in eq.operands))

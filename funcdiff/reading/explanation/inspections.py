@@ -18,7 +18,7 @@ from funcdiff.core.running.evaluate import executable
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import nested
 from funcdiff.reading.explanation.findings import Advice, Kink
-from funcdiff.reading.provenance import origin_of
+from funcdiff.reading.provenance import origin_of, shorten
 from funcdiff.reading.text.expressions import call, constant, name, number, public_name, text_of
 from funcdiff.reading.text.templates import TEMPLATES
 
@@ -34,7 +34,7 @@ _LONGEST: Final = 60
 def phrase(program: Program, eq: Equation) -> str:
     """Return an equation as an expression: ``np.log(y + 1.0)``."""
     made = {v.number: e for e in program.equations for v in e.results}
-    return _shorten(_equation(program, eq, made, _DEPTH))
+    return shorten(text_of(_equation(program, eq, made, _DEPTH)), _LONGEST)
 
 
 def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
@@ -44,14 +44,9 @@ def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
     """
     made = {v.number: e for e in program.equations for v in e.results}
     expression = _atom(program, atom, made, _DEPTH)
-    text = _shorten(expression)
+    text = shorten(text_of(expression), _LONGEST)
     needs = isinstance(expression, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
     return f"({text})" if is_operand and needs else text
-
-
-def _shorten(expression: ast.expr) -> str:
-    text = text_of(expression)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
 def _atom(program: Program, atom: Atom, made: dict[int, Equation], depth: int) -> ast.expr:
@@ -356,10 +351,6 @@ def _from_zero(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
     return np.abs(xs[0])
 
 
-def _from_nonzero_integer(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
-    return np.abs(xs[0] - np.where(np.abs(xs[0]) < 0.5, np.inf, np.rint(xs[0])))
-
-
 def _from_multiple(_p: Any, xs: Sequence[Any], _y: Any) -> Any:
     quotient = xs[0] / xs[1]
     return np.abs(quotient - np.rint(quotient))
@@ -428,7 +419,10 @@ _BY_NAME: Final[dict[str, _Kind]] = {
     ),
     "sign heaviside": _Kind(_from_zero, _JUMP),
     "floor ceil": _Kind(lambda _p, xs, _y: np.abs(xs[0] - np.rint(xs[0])), _JUMP),
-    "trunc": _Kind(_from_nonzero_integer, _JUMP),
+    "trunc": _Kind(
+        lambda _p, xs, _y: np.abs(xs[0] - np.where(np.abs(xs[0]) < 0.5, np.inf, np.rint(xs[0]))),
+        _JUMP,
+    ),
     "rint": _Kind(lambda _p, xs, _y: np.abs(xs[0] - np.floor(xs[0]) - 0.5), _JUMP),
     "floor_divide": _Kind(_from_multiple, _JUMP),
     "remainder fmod": _Kind(_from_multiple, "a jump: the derivative is 1 on both sides"),

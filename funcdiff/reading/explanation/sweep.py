@@ -11,9 +11,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.origins import UNKNOWN, Origin
-from funcdiff.core.policy import CLOSED
-from funcdiff.core.program import Equation, Program
-from funcdiff.core.recording.builder import Builder
+from funcdiff.core.program import Equation, Program, program_of_operation
 from funcdiff.core.running.evaluate import evaluate, executable
 from funcdiff.core.running.memo import memoised
 from funcdiff.errors import FuncdiffError
@@ -21,7 +19,8 @@ from funcdiff.ops.structure.structural import select_p
 from funcdiff.reading.explanation.findings import Advice, Kink, Masked
 from funcdiff.reading.explanation.inspections import Advisor, Looked, advisors, lookers, phrase_of
 from funcdiff.reading.provenance import origin_of
-from funcdiff.space import Axes, instantiate
+from funcdiff.space import Axes
+from funcdiff.transforms.transpose import transpose
 
 # --------------------------------------------------------------------------------------------------
 # Root causes of nan and inf: traces them back to equations that made them of finite operands.
@@ -106,14 +105,11 @@ def _pull_back(eq: Equation, k: int, flags: Any, result: NotFinite, operand: Not
 
 def _reach(eq: Equation, k: int, linear: range, flags: Any, operands: tuple[Any, ...]) -> Any:
     """Return which elements of an operand the flagged sums have, by the transpose of all sums."""
-    types, (y,) = eq.operation.operands, eq.results
-    assert eq.primitive.transpose is not None
-    with Builder("reach", CLOSED) as builder:
-        xs = [None if j in linear else builder.input(t) for j, t in enumerate(types)]
-        found = eq.primitive.transpose(eq.params, types, [builder.input(y.type)], xs)
-        program = builder.program([instantiate(found[k], types[k])])
+    marked = tuple([j in linear for j in range(len(eq.operands))])
+    pulled = transpose(program_of_operation(eq.operation), marked)
     given = [x for j, x in enumerate(operands) if j not in linear]
-    return evaluate(program, [*given, np.asarray(flags, y.type.dtype)])[0] != 0
+    cts = evaluate(pulled, [*given, np.asarray(flags, eq.results[0].type.dtype)])
+    return cts[linear.index(k)] != 0
 
 
 _WATCHED: Final = 32

@@ -8,9 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from funcdiff.reading.export.products import Filter, products
-from funcdiff.reading.export.shared import SHARED, WINDOWS, Rules, missing, names_in, rewriter
+from funcdiff.reading.export.shared import (
+    SHARED,
+    WINDOWS,
+    Rules,
+    missing,
+    names_in,
+    rewriter,
+    sum_of_some,
+)
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.expressions import UnwritableError, build, call
+from funcdiff.reading.text.expressions import UnwritableError, call
 from funcdiff.reading.text.templates import TEMPLATES
 from funcdiff.reading.text.writer import IN_PLACE, Body, Dialect
 
@@ -36,13 +44,7 @@ def _without(function: str, *dropped: str) -> Any:
 
 
 def _sum(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
-    """Sum what is chosen, onto a number: CuPy has neither keyword."""
-    x, words = args[0], dict(words)
-    where, initial = words.pop("where", None), words.pop("initial", None)
-    if where is not None:
-        x = build("cupy.where(where, x, 0)", where=where, x=x)
-    total = call("cupy.sum", x, **words)
-    return total if initial is None else build("x + y", x=initial, y=total)
+    return sum_of_some("cupy", args[0], words)
 
 
 def _convolve(_b: Body, _f: Filter, _dtype: Any) -> ast.expr:

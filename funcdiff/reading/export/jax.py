@@ -99,11 +99,6 @@ def _copy(args: Sequence[ast.expr], words: Any) -> ast.expr:
     return call("jnp.array", *args, **words)
 
 
-def _sort(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
-    """Sort stably, which is the only way there is."""
-    return call("jnp.sort", *args, **{word: x for word, x in words.items() if word != "kind"})
-
-
 def _of_triangle(word: str) -> Call:
     """Read one triangle, as NumPy does; of an upper factor JAX reads the lower one."""
 
@@ -146,7 +141,9 @@ _RULES: Final = Rules(
             "jax.lax.associative_scan(jnp.fmin, x, axis=axis)", *_ALONG
         ),
         **{f"np.linalg.{word}": _of_triangle(word) for word in ("cholesky", "eigh", "eigvalsh")},
-        "np.sort": _sort,
+        "np.sort": lambda args, words: call(
+            "jnp.sort", *args, **{word: x for word, x in words.items() if word != "kind"}
+        ),
         "scipy.special.owens_t": call_of_formula(
             "jax.scipy.special.owens_t(h, a).astype(jnp.result_type(h, a))", "h", "a"
         ),

@@ -139,6 +139,16 @@ def call_of_formula(formula: str, *names: str, **defaults: Any) -> Call:
     return apply
 
 
+def sum_of_some(library: str, x: ast.expr, words: Mapping[str, ast.expr]) -> ast.expr:
+    """Sum what is chosen, onto a number, in a library that has neither keyword."""
+    words = dict(words)
+    where, initial = words.pop("where", None), words.pop("initial", None)
+    if where is not None:
+        x = build(f"{library}.where(where, x, 0)", where=where, x=x)
+    total = call(f"{library}.sum", x, **words)
+    return total if initial is None else build("x + y", x=initial, y=total)
+
+
 # ---- order ---------------------------------------------------------------------------------------
 
 

@@ -218,10 +218,6 @@ def _vanish_on_kernel(b: Body, eq: Equation) -> ast.expr:
     )  # fmt: skip
 
 
-def _whole_ties(b: Body, eq: Equation) -> ast.expr:
-    return b.simple(eq.operands[1])
-
-
 def _digits(b: Body, eq: Equation) -> ast.expr | None:
     """Check a cotangent: what is skew between values that are near must not be rounding errors."""
     type_ = eq.operands[0].type
@@ -419,7 +415,7 @@ _CONDITIONS: Final = {
     "require_zero": _require_zero,
     "simple_spectrum": _simple_spectrum,
     "vanish_on_kernel": _vanish_on_kernel,
-    "whole_ties": _whole_ties,
+    "whole_ties": lambda b, eq: b.simple(eq.operands[1]),
 }
 """What spoils a result, by the name of the primitive."""
 

@@ -28,6 +28,7 @@ from funcdiff.reading.export.shared import (
     names_in,
     rewriter,
     substitution,
+    sum_of_some,
 )
 from funcdiff.reading.export.spectra import SPECTRA
 from funcdiff.reading.text.control import STATEMENTS
@@ -274,15 +275,10 @@ def _product(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.exp
 
 
 def _sum(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
-    x, words = args[0], dict(words)
     if text_of(words.get("axis", constant(0))) == "()":
         raise UnwritableError("PyTorch takes no axes for all axes")
-    where, initial = words.pop("where", None), words.pop("initial", None)
-    if where is not None:
-        x = build("torch.where(where, x, 0)", where=where, x=x)
     renamed = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in words.items()}
-    total = call("torch.sum", x, **renamed)
-    return total if initial is None else build("x + y", x=initial, y=total)
+    return sum_of_some("torch", args[0], renamed)
 
 
 def _sort(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:

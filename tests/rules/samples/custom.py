@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.primitive import NONE, operation, registered
-from funcdiff.core.program import Program
+from funcdiff.core.program import Program, program_of_operation
 from funcdiff.core.recording.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -23,7 +23,7 @@ from funcdiff.ops.user.bridged import call_bridged
 from funcdiff.ops.user.custom_function import custom_p, tangent_p
 from funcdiff.ops.user.custom_known import Known, KnownTangent, RuleCalls, known_p, known_tangent_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
-from funcdiff.ops.user.failing import Fails, fails_p, program_of_operation
+from funcdiff.ops.user.failing import Fails, fails_p
 from funcdiff.ops.user.python_call import Function, Opaque, entered, opaque
 from tests.rules.sample import Sample, body, complex_, integers, real, sample
 
