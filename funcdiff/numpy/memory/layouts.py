@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from math import inf, isqrt
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -355,12 +355,9 @@ class Layouts(NamedTuple):
                 for ref, model in zip(refs, models, strict=True)
             ]
             return _common([_of_ufunc(numbers, result), _of_ufunc(models, result)])
-        model = models[0]
-        if op.primitive is reshape_p:
-            return model.reshape(result.shape)
-        axes = cast("Any", op.params).axes
+        axes = getattr(op.params, "axes", range(len(result.shape)))
         lengths = [n if k in axes else 1 for k, n in enumerate(result.shape)]
-        return np.broadcast_to(model.reshape(lengths), result.shape)
+        return np.broadcast_to(models[0].reshape(lengths), result.shape)
 
 
 def _like_constant(a: NDArray) -> NDArray | None:
