@@ -268,20 +268,20 @@ def _note_call(
 ) -> None:
     atom, builder = y.atom, y.builder or current_builder()
     nested = kwargs or not _NESTED.isdisjoint(map(type, args))
-    given = traced_among((args, kwargs)) if nested else args
+    given = tracers_in((args, kwargs)) if nested else args
     is_given = any(isinstance(x, Tracer) and x.atom == atom for x in given)
     if builder is not None:
         note = len(builder.entries), (function, args, kwargs, item, is_given)
         builder.layouts.setdefault(atom, []).append(note)
 
 
-def traced_among(given: Any) -> Iterator[Tracer]:
+def tracers_in(given: Any) -> Iterator[Tracer]:
     """Yield the traced arrays in arguments, in lists and dicts, too."""
     for x in given.values() if isinstance(given, Mapping) else given:
         if isinstance(x, Tracer):
             yield x
         elif isinstance(x, tuple | list | Mapping):
-            yield from traced_among(x)
+            yield from tracers_in(x)
 
 
 # ---- Functions that return arrays even without axes, where others return NumPy scalars -----------

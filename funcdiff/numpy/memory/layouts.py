@@ -17,7 +17,7 @@ from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError
-from funcdiff.numpy.border.calling import Called, traced_among
+from funcdiff.numpy.border.calling import Called, tracers_in
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add_p, scatter_p
 from funcdiff.ops.elementwise.complex import imag, join, real
@@ -235,18 +235,10 @@ _WRITES: Final = (replace_slice_p, scatter_p, scatter_add_p, select_p)
 
 
 class Layouts(NamedTuple):
-    """Finds how values lie in memory.
-
-    Attributes
-    ----------
-    of_handle
-        Tells how the array of a handle lies, None if that is not known.
-    of_record
-        Tells how an array lies of which a record was noted.
-    """
+    """Finds how values lie in memory; None wherever that is not known."""
 
     of_handle: Callable[[Tracer], NDArray | None]
-    of_record: Callable[[Any, ArrayType], NDArray | None]
+    of_record: Callable[[Any, ArrayType], NDArray | None]  # of which a handle's record was noted
 
     def of_value(self, x: Tracer) -> NDArray | None:
         """Return an array laid out as the result that a handle was made for."""
@@ -382,13 +374,13 @@ def _is_written(builder: Recorder, atom: Ref) -> bool:
     return origin is not None and origin[0].primitive in _WRITES and atom in builder.layouts
 
 
-def _based(x: Tracer) -> Iterator[Tracer]:
+def _with_bases(x: Tracer) -> Iterator[Tracer]:
     """Yield an array and those that it is a view of or made like."""
     record = getattr(x, "views", None)
     yield x
     for other in () if record is None else (record.base, record.origin):
         if other is not None:
-            yield from _based(other)
+            yield from _with_bases(other)
 
 
 def _sources(builder: Recorder, atom: Ref) -> list[tuple[Recorder, Ref]]:
@@ -396,8 +388,8 @@ def _sources(builder: Recorder, atom: Ref) -> list[tuple[Recorder, Ref]]:
     found = [
         (x.builder or builder, x.atom)
         for call in _calls(builder, atom)
-        for given in traced_among((call.args, call.kwargs))
-        for x in _based(given)
+        for given in tracers_in((call.args, call.kwargs))
+        for x in _with_bases(given)
     ]
     if found or isinstance(atom, Literal):
         return found
