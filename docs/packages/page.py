@@ -62,7 +62,9 @@ differences, to {tolerance:g} of the largest element.
 
 The columns `jit` and `vmap` compare the compiled gradient at two points, and a batch of both, with
 calls one by one. Where a function is not right, the first error says why, with the line of the
-package. The cases are in `docs/packages/cases`.
+package. "LostDerivativeWarning: 3 in place of 2" is a wrong number of which a
+[warning](errors/LostDerivativeWarning.md) tells; of "wrong: 3 in place of 2" nothing tells. The
+[guide](packages.md#what-works) explains these. The cases are in `docs/packages/cases`.
 
 ```sh
 python -m pip install -e ".[packages]"
