@@ -26,11 +26,6 @@ from docs.packages.cases import cases
 from docs.packages.page import PAGE, page, summary
 
 ROOT: Final = Path(__file__).parents[2]
-LIMIT: Final = 7200
-"""How many seconds a process may take, by the clock, before its case is given up: it waits.
-
-What takes long to compute has `checks.SECONDS` of the processor's time, on a busy machine, too.
-"""
 
 
 def run(package: list[Case]) -> list[dict[str, Any]]:
@@ -54,20 +49,24 @@ def run(package: list[Case]) -> list[dict[str, Any]]:
 def process(output: Path, titles: list[str]) -> str:
     """Run a process for cases in the folder of its output, and return how it ended."""
     command = [sys.executable, "-m", "docs.packages.worker", str(output), *titles]
-    try:
-        ended = subprocess.run(
-            command,
-            timeout=LIMIT,
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=output.parent,  # some packages write logs when they are imported
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        )
-    except subprocess.TimeoutExpired:
-        return f"took more than {LIMIT} seconds"
-    lines = ended.stderr.strip().splitlines()
-    return f"the process ended with {ended.returncode}: {lines[-1] if lines else ''}"
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=output.parent,  # some packages write logs when they are imported
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )
+    return f"the process ended with {ended.returncode}: {cause(ended.stderr)}"
+
+
+def cause(stderr: str) -> str:
+    """Return the error that ended a process, with the innermost place if it could not be raised."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    dumped = [k for k, line in enumerate(lines) if line.endswith("(most recent call first):")]
+    if dumped:  # the main thread is the last
+        return f"{lines[dumped[0] - 1]} {lines[dumped[-1] + 1]}"
+    return lines[-1] if lines else ""
 
 
 def by_package(chosen: Iterable[Case]) -> list[list[Case]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import linecache
 import re
 import signal
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +18,7 @@ import numpy as np
 import funcdiff as fd
 from docs.packages import differences
 from docs.packages.case import Case
+from funcdiff.errors import LostDerivativeWarning
 
 TOLERANCE: Final = 1e-6
 """How far a derivative may be from differences, relative to the largest element of all."""
@@ -25,6 +28,11 @@ NEAR: Final = 2.0**-10
 """How far the second point of a case is from its first, relative to it."""
 SECONDS: Final = 40
 """How long one check may take, of the processor's time."""
+PATIENCE: Final = 15
+"""How many times as long it may take by the clock, on a busy machine or waiting for a lock."""
+
+WRONG: Final = "wrong: "
+"""How a reason begins for numbers that are not right, of which nothing warns."""
 
 Function = Callable[[Any], Any]
 
@@ -130,32 +138,47 @@ def same(found: Any, wanted: Any) -> None:
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise in the middle of what takes longer."""
+    """Raise in the middle of what takes longer, again each second if a handler took the error.
+
+    What waits for ever, or computes in a call of C, cannot be stopped so: it ends the process, and
+    says where it was.
+    """
 
     def stop(_signum: int, _frame: FrameType | None) -> None:
         raise TimeLimitError(f"took more than {seconds} seconds")
 
     signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
+    faulthandler.dump_traceback_later(PATIENCE * seconds, exit=True, file=2)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        faulthandler.cancel_dump_traceback_later()
 
 
 def outcomes(case: Case, modules: Callable[[str], Any], plain: Function) -> dict[str, Any]:
-    """Return the reason for which each check fails, or an empty text; `traces` has the rest."""
-    found: dict[str, Any] = {"traces": {}}
+    """Return the reason for which each check fails, or an empty text.
+
+    `traces` has the tracebacks, and `told` the places that a LostDerivativeWarning named.
+    """
+    found: dict[str, Any] = {"traces": {}, "told": []}
     checked: Checked | None = None
     for name in CHECKS:
-        try:
-            with time_limit(SECONDS):
-                checked = checked or Checked(case, case.function(modules), plain)
-                getattr(checked, name)()
-            found[name] = ""
-        except (Exception, TimeLimitError) as error:
-            found[name] = reason(error, case.package)
-            found["traces"][name] = traceback.format_exc()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", LostDerivativeWarning)
+            try:
+                with time_limit(SECONDS):
+                    checked = checked or Checked(case, case.function(modules), plain)
+                    getattr(checked, name)()
+                found[name] = ""
+            except (Exception, TimeLimitError) as error:
+                found[name] = reason(error, case.package)
+                found["traces"][name] = traceback.format_exc()
+        if caught and found[name].startswith(WRONG):
+            found[name] = f"{LostDerivativeWarning.__name__}: {found[name].removeprefix(WRONG)}"
+        found["told"] += sorted({f"{w.filename}:{w.lineno}" for w in caught})
     return found
 
 
@@ -163,7 +186,7 @@ def reason(error: BaseException, package: str) -> str:
     """Return an error in a line; one of ours by the line of the package at which it was met."""
     kind, text = type(error).__name__, str(error).strip().partition("\n")[0]
     if isinstance(error, WrongError):
-        return f"wrong: {text}"
+        return WRONG + text
     frames = traceback.extract_tb(error.__traceback__)
     named = [(frame.filename, frame.lineno or 0) for frame in frames]
     named += [(file, int(line)) for file, line in re.findall(r"at '(\S+)', line (\d+)", text)]

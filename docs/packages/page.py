@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from docs.packages.cases import fields
-from docs.packages.checks import TOLERANCE
+from docs.packages.checks import TOLERANCE, WRONG
 
 PAGE: Final = Path(__file__).parents[1] / "packages-coverage.md"
 
@@ -40,8 +40,10 @@ def summary(rows: Sequence[Row]) -> str:
         figures = {check: count(rows, way, check) for check in (*DERIVATIVES, "jit", "vmap")}
         shares = ", ".join(f"{check} {n}" for check, n in figures.items())
         lines.append(f"{way}: {count(rows, way)} right ({shares})")
-        wrong = [row["title"] for row in rows if "wrong: " in failed(row, way)]
-        lines.append(f"{way}, wrong numbers: {', '.join(wrong) or 'none'}")
+        wrong = [row["title"] for row in rows if failed(row, way).startswith(WRONG)]
+        lines.append(f"{way}, wrong and not told: {', '.join(wrong) or 'none'}")
+        told = [row["title"] for row in rows if not failed(row, way) and row[way].get("told")]
+        lines.append(f"{way}, right and warned of: {', '.join(told) or 'none'}")
     return "\n".join(lines)
 
 
@@ -60,7 +62,9 @@ differences, to {tolerance:g} of the largest element.
 
 The columns `jit` and `vmap` compare the compiled gradient at two points, and a batch of both, with
 calls one by one. Where a function is not right, the first error says why, with the line of the
-package. The cases are in `docs/packages/cases`.
+package. "LostDerivativeWarning: 3 in place of 2" is a wrong number of which a
+[warning](errors/LostDerivativeWarning.md) tells; of "wrong: 3 in place of 2" nothing tells. The
+[guide](packages.md#what-works) explains these. The cases are in `docs/packages/cases`.
 
 ```sh
 python -m pip install -e ".[packages]"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import sys
-import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def main(output: Path, titles: set[str]) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
+    faulthandler.enable(all_threads=False)
     np.seterr(all="ignore")
     logging.disable()
     main(Path(sys.argv[1]), set(sys.argv[2:]))

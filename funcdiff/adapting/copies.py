@@ -91,11 +91,12 @@ def _is_numerical(package: str, *around: str) -> bool:
     if any(file.name.endswith(tuple(EXTENSION_SUFFIXES)) for file in files):
         return False
     texts = (f.read_text("utf-8", "replace") for f in files if f.name.endswith(".py"))
-    imported = {name for text in texts for name in _IMPORTS.findall(text)} - {package}
-    others = imported - NEVER
-    return not imported.isdisjoint(_COMPUTING) or any(
-        _is_numerical(name, package, *around) for name in sorted(others)
-    )
+    others: set[str] = set()
+    for text in texts:
+        others.update(_IMPORTS.findall(text))
+        if not others.isdisjoint(_COMPUTING):
+            return True
+    return any(_is_numerical(name, package, *around) for name in sorted(others - NEVER))
 
 
 def _files_in(place: Any) -> Iterator[Any]:

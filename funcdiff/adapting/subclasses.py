@@ -20,6 +20,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import deferring
 from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.memory.views import as_array, view
 from funcdiff.numpy.traced.array import NDArray
 from funcdiff.numpy.traced.python_numbers import Number
@@ -73,6 +74,8 @@ deferring.derived.append(_override)
 def _meet(_x: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     override: Callable[[Any], Any] = _override
     given = [traced_like(x) if override(type(x)) is _meet else x for x in inputs]
+    if "out" in kwargs:  # what is written into a plain array is refused for what it is
+        kwargs["out"] = tuple(x if is_traced(x) else np.asarray(x) for x in kwargs["out"])
     return getattr(ufunc, method)(*given, **kwargs)
 
 

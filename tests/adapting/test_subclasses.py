@@ -257,3 +257,14 @@ def test_numbers_of_a_class_keep_it_and_their_attributes(x: float) -> None:
     np.testing.assert_allclose(fd.hessian(numbers)(x), bend, 1e-6)
     found, value = fd.value_and_grad(numbers)(x)[0], numbers(x)
     np.testing.assert_allclose(found, value, 1e-15)
+
+
+def test_traced_values_do_not_enter_the_memory_of_a_plain_array_of_a_class() -> None:
+    def written(x: Any) -> Any:
+        y = Tagged(np.ones(3))
+        y += x
+        return np.sum(y)
+
+    with pytest.raises(UnsupportedNumPyError, match=r"np.add\(out=\) with an ordinary array"):
+        fd.grad(written)(X)
+    np.testing.assert_array_equal(fd.grad(lambda x: np.sum(np.add(TAGGED, x, out=+x)))(X), 1.0)

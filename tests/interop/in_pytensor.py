@@ -86,8 +86,12 @@ def test_code_that_decides_by_values_is_declared() -> None:
     wrong = wrap(lambda x: np.float32(x[0]), result=lambda x: np.empty(()))
     with pytest.raises(OutputError, match="f32"):
         wrong(pt.dvector("x")).eval({"x": X})
+    shorter = wrap(lambda x: x[x > 0], result=lambda x: np.empty(x.shape))
+    with pytest.raises(OutputError, match="or declared"):
+        shorter(x).eval({x: X})
+    first = wrap(lambda x: x[:2])(x)  # of two and of three numbers the graph takes two
     with pytest.raises(OutputError, match="the graph has"):
-        wrap(lambda x: x[x > 0], result=lambda x: np.empty(x.shape))(pt.vector(shape=(3,)))
+        first.eval({x: X[:1]})
 
 
 def test_shapes_that_decide_how_many_axes_there_are_have_to_be_known() -> None:

@@ -5,52 +5,54 @@ import numpy as np
 from docs.packages.case import case
 
 
+def in_si(psychrolib):
+    """Let the units be SI, once: setting them makes numba compile all functions anew.
+
+    `GetUnitSystem` is not asked: as a ufunc of no arguments it ends the process.
+    """
+    if psychrolib.PSYCHROLIB_UNITS != psychrolib.SI:
+        psychrolib.SetUnitSystem(psychrolib.SI)
+    return psychrolib
+
+
 @case("psychrolib", 25.0)
 def GetSatVapPres(psychrolib, temperature):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetSatVapPres(temperature)
+    return in_si(psychrolib).GetSatVapPres(temperature)
 
 
 @case("psychrolib", 0.012)
 def GetTWetBulbFromHumRatio(psychrolib, ratio):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetTWetBulbFromHumRatio(30.0, ratio, 101325.0)
+    return in_si(psychrolib).GetTWetBulbFromHumRatio(30.0, ratio, 101325.0)
 
 
 @case("psychrolib", 0.5)
 def GetTDewPointFromRelHum(psychrolib, humidity):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetTDewPointFromRelHum(25.0, humidity)
+    return in_si(psychrolib).GetTDewPointFromRelHum(25.0, humidity)
 
 
 @case("psychrolib", 25.0)
 def GetMoistAirEnthalpy(psychrolib, temperature):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetMoistAirEnthalpy(temperature, 0.01)
+    return in_si(psychrolib).GetMoistAirEnthalpy(temperature, 0.01)
 
 
 @case("psychrolib", 18.0)
 def GetHumRatioFromTWetBulb(psychrolib, wet_bulb):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetHumRatioFromTWetBulb(25.0, wet_bulb, 101325.0)
+    return in_si(psychrolib).GetHumRatioFromTWetBulb(25.0, wet_bulb, 101325.0)
 
 
 @case("psychrolib", 0.01)
 def GetMoistAirDensity(psychrolib, ratio):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetMoistAirDensity(25.0, ratio, 101325.0)
+    return in_si(psychrolib).GetMoistAirDensity(25.0, ratio, 101325.0)
 
 
 @case("psychrolib", 1500.0)
 def GetStandardAtmPressure(psychrolib, altitude):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.GetStandardAtmPressure(altitude)
+    return in_si(psychrolib).GetStandardAtmPressure(altitude)
 
 
 @case("psychrolib", 0.5)
 def CalcPsychrometricsFromRelHum(psychrolib, humidity):
-    psychrolib.SetUnitSystem(psychrolib.SI)
-    return psychrolib.CalcPsychrometricsFromRelHum(25.0, humidity, 101325.0)[4]
+    return in_si(psychrolib).CalcPsychrometricsFromRelHum(25.0, humidity, 101325.0)[4]
 
 
 @case("metpy.calc", [280.0, 300.0], also=("metpy.units",))
