@@ -88,6 +88,7 @@ def test_what_is_wrong_and_told_is_another_reason_than_what_is_silently_wrong() 
     assert summary([right]).endswith("right and warned of: x.right")
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_kept_where_a_handler_takes_its_error() -> None:
     ended = 0
     with time_limit(1):
@@ -99,6 +100,7 @@ def test_a_time_limit_is_kept_where_a_handler_takes_its_error() -> None:
     assert ended == 2
 
 
+@pytest.mark.slow
 def test_a_process_that_cannot_be_stopped_ends_and_says_where_it_was() -> None:
     waiting = """
         from docs.packages import checks
