@@ -18,6 +18,7 @@ from tests.api.test_sparse import POINT, PROGRAMS
 
 FULL: dict[str, Callable[..., Any]] = {
     "less its mean": lambda x: x - np.mean(x),
+    "less its mean beside its square": lambda x: x - np.mean(x) + x**2,
     "of length one": lambda x: x / np.linalg.norm(x),
     "shares": lambda x: np.exp(x - np.max(x)) / np.sum(np.exp(x - np.max(x))),
     "sorted": np.sort,

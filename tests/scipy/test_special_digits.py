@@ -153,6 +153,18 @@ def test_zeta_functions_at_the_ends_of_their_domain() -> None:
         fd.jvp(lambda s: special.zeta(s, 1.3), (2.5 + 1j,), (1.0 + 0j,))
 
 
+@pytest.mark.parametrize("name", [
+    "fresnel", "sici", "shichi", "airy", "airye", "iti0k0", "itj0y0", "it2i0k0", "it2j0y0",
+    "itairy",
+])  # fmt: skip
+def test_several_results_come_in_scipys_order_with_the_slope_of_each(name: str) -> None:
+    function, h = getattr(S, name), 1e-6
+    values, slopes = fd.jvp(function, (0.7,), (1.0,))
+    np.testing.assert_array_equal(values, function(0.7))
+    differences = (np.array(function(0.7 + h)) - function(0.7 - h)) / (2 * h)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-7, atol=1e-8)
+
+
 @pytest.mark.parametrize(("function", "sign"), [(S.modfresnelp, 1j), (S.modfresnelm, -1j)])
 def test_fresnels_integrals_to_infinity_are_right_on_both_sides(
     function: Callable[..., Any], sign: complex
