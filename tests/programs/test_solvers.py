@@ -337,7 +337,6 @@ def test_where_f_has_no_minimum_there_is_no_success() -> None:
     assert not program.solve().success
 
 
-@pytest.mark.thinned(2)
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
 def test_solvers_come_back_from_where_a_function_is_not_defined(method: str) -> None:
     def barrier(x: Any) -> Any:
