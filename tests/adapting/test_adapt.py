@@ -80,6 +80,13 @@ DISCRETE = {"finite numbers", "steps", "types"}
 """Cases of which examples decide what is computed."""
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_the_slope_is_that_of_the_original(toy: Any, name: str) -> None:
+    copy, case, x, h = fd.adapt("toy"), CASES[name], 1.6, 1e-5
+    slope = (case(toy, x + h) - case(toy, x - h)) / (2 * h)
+    np.testing.assert_allclose(fd.grad(lambda x: case(copy, x))(x), slope, 1e-8)
+
+
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CASES)
 def test_what_it_computes_is_the_originals_and_has_derivatives(toy: Any, name: str) -> None:

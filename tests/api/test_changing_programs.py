@@ -28,14 +28,14 @@ REFUSED = frozenset(
 """Instructions that make code open: text, imports, classes, errors caught, names stored, sets."""
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.parametrize("transform", ["grad", pytest.param("jvp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WAYS)
-def test_what_decides_in_another_way_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for transform in ("grad", "jvp"):
-        compare(way(name), TRANSFORMS[transform], monkeypatch)
+def test_what_decides_in_another_way_is_seen(
+    name: str, transform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(way(name), TRANSFORMS[transform], monkeypatch)
 
 
-@pytest.mark.slow
 def test_every_change_of_what_a_function_can_see_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     for found in every():
         compare(found, TRANSFORMS["grad"], monkeypatch)

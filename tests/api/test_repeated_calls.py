@@ -145,6 +145,13 @@ def test_the_layout_of_an_argument_decides(name: str) -> None:
     assert not np.array_equal(expected[0], expected[1])
 
 
+def test_the_shape_of_an_argument_decides() -> None:
+    gradient = fd.grad(lambda x: np.sum(x) ** 2 * len(x))
+    for shape in [(3,)] * 5 + [(4,), (1,), (0,), (2, 3), (3,)]:
+        expected = 2.0 * math.prod(shape) * shape[0]
+        np.testing.assert_array_equal(gradient(np.ones(shape)), np.full(shape, expected))
+
+
 def test_errors_are_located_where_the_function_is_now() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.linalg.solve(x, np.ones(2)))

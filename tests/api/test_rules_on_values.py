@@ -596,6 +596,10 @@ def test_a_work_buffer_may_be_used_again_after_each_call(
     np.testing.assert_array_equal(derivative(g, np.ones(size)), np.full(size, 24.0))
 
 
+def test_a_large_work_buffer_may_be_used_again_where_forward_rules_run_later() -> None:
+    test_a_work_buffer_may_be_used_again_after_each_call(DERIVATIVES["jvp"], "jvp", 200_000)
+
+
 @pytest.mark.parametrize("kind", ["vjp", "jvp"])
 def test_a_pullback_of_large_arrays_keeps_what_it_needs(kind: str) -> None:
     x = np.linspace(0, 1, 200_000)

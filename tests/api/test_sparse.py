@@ -145,7 +145,6 @@ def test_what_depends_on_many_inputs_is_followed_from_few_outputs() -> None:
     np.testing.assert_allclose(fd.jacobian(f, sparse=True)(x).toarray(), dense, 0, 1e-12)
 
 
-@pytest.mark.slow
 def test_sums_over_many_paths_have_as_many_coefficients_as_entries() -> None:
     def f(x: Any) -> Any:
         y = x.reshape(20, 3)

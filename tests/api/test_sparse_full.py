@@ -18,6 +18,7 @@ from tests.api.test_sparse import POINT, PROGRAMS
 
 FULL: dict[str, Callable[..., Any]] = {
     "less its mean": lambda x: x - np.mean(x),
+    "less its mean beside its square": lambda x: x - np.mean(x) + x**2,
     "of length one": lambda x: x / np.linalg.norm(x),
     "shares": lambda x: np.exp(x - np.max(x)) / np.sum(np.exp(x - np.max(x))),
     "sorted": np.sort,
@@ -48,8 +49,7 @@ def test_that_a_jacobian_is_full_is_told_without_writing_it_down(name: str) -> N
     tracemalloc.stop()
 
 
-@pytest.mark.thinned(6)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FULL)
 def test_the_entries_of_a_full_jacobian_are_those_of_the_array(name: str, dtype: Any) -> None:
     f = FULL[name]
@@ -95,7 +95,6 @@ def test_examples_that_do_not_meet_stay_apart_however_many() -> None:
     assert square.nnz == 4 * 4 * 10
 
 
-@pytest.mark.thinned(10)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_joined_has_the_pattern_that_it_has_pair_by_pair(
     name: str, monkeypatch: pytest.MonkeyPatch

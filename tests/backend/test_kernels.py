@@ -140,6 +140,16 @@ def test_what_needs_a_sum_over_all_rows_runs_in_a_later_region() -> None:
     assert_computes(program, [x])
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: np.sin(x) + np.sum(np.cos(x), axis=0)[:, None],
+    lambda x: np.sum(np.cos(x), axis=0) * np.sum(np.sin(x), axis=1),
+    lambda x: np.max(np.cos(x), axis=0)[:, None] - np.sin(x),
+])  # fmt: skip
+def test_sums_over_all_rows_that_are_as_many_run_in_an_earlier_region(f: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(5, 5))
+    assert_computes(fd.trace(f)(x), [x])
+
+
 def test_sums_of_sums_that_are_computed_once_more_are_found_in_linear_time() -> None:
     def doubled(points: Any, centres: Any) -> Any:
         z = points - centres[:, None]

@@ -125,7 +125,6 @@ def entries_of_gradient(f: Callable[[Any], Any], x: Any) -> int:
     return len(trace.recording[0])
 
 
-@pytest.mark.slow
 def test_loops_of_many_turns_are_differentiated_again_as_loops() -> None:
     def f(x: Any) -> Any:
         y = x

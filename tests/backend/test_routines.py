@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from typing import Any, Final
 
@@ -213,15 +213,21 @@ def test_a_loop_of_unknown_length_keeps_as_many_rows_as_it_makes() -> None:
         assert_agrees(order, (0.5,), (0.99,), (1e-7,))
 
 
-def test_a_loop_that_keeps_more_rows_than_there_is_room_for_is_left_to_numpy() -> None:
+@pytest.mark.parametrize(("least", "fits"), [(0.995, True), (0.999, False)])
+def test_a_loop_that_keeps_more_rows_than_there_is_room_for_is_left_to_numpy(
+    least: float, fits: bool
+) -> None:
     start = np.ones(5000)
     f = fd.grad(lambda x: np.sum(fd.while_loop(lambda s: s[0] > 0.5, lambda s: s * x, start)))
-    x = np.linspace(0.995, 1.0, 5000)
+    x = np.linspace(least, 1.0, 5000)
     program, expected = fd.trace(lambda x: (x, f(x)))(x), fd.jit(f)(x)
     run = made(program)
     assert run is not None
+    arrays = [x, *[start for _ in program.inputs[1:]]]
+    with nullcontext() if fits else pytest.raises(ArithmeticError):
+        run.quick(*arrays)
     for _ in range(10):
-        same, found = run(x, *[start for _ in program.inputs[1:]])
+        same, found = run(*arrays)
         assert not np.shares_memory(same, x)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 

@@ -303,6 +303,12 @@ def test_arrays_that_a_loop_fills_are_its_rows(f: Callable[..., Any], is_loop: b
     assert (writes < 20) == is_loop
 
 
+@pytest.mark.parametrize("f", [rewritten, overlapping])
+def test_elements_that_a_loop_writes_twice_are_written_in_its_order(f: Callable[..., Any]) -> None:
+    xs = arguments()
+    assert not loops(require_same(simplify(fd.trace(f)(*xs)), xs))
+
+
 def turned_around(x: Any) -> Any:
     """Return the elements in the other order."""
     y = fnp.zeros(len(x))

@@ -177,6 +177,12 @@ def steep(cost: float, unit: float) -> Any:
     )  # fmt: skip
 
 
+def test_what_is_left_of_scaled_constraints_is_judged_after_scaling() -> None:
+    found = steep(1e12, 1e10).solve("SLSQP", scaling=True)
+    assert found.success
+    np.testing.assert_allclose(found.x, steep(1.0, 1.0).solve().x, rtol=1e-8)
+
+
 @pytest.mark.slow
 def test_scaling_makes_solvers_blind_to_units() -> None:
     expected = steep(1.0, 1.0).solve()
@@ -189,6 +195,9 @@ def test_scaling_makes_solvers_blind_to_units() -> None:
             np.testing.assert_allclose(weights, expected.multipliers, rtol=1e-6)
             assert found.iterations <= most
     assert not steep(1e12, 1e10).solve().success  # SLSQP gives up
+
+
+def test_scaled_functions_have_slopes_of_at_most_a_hundred_at_the_start() -> None:
     scaled = steep(1e6, 1e3).functions.with_factors()
     here, z = scaled.at(scaled.start), np.array([0.3, -0.2])
     of, each = scaled.factors or (0.0, 0.0)
@@ -328,7 +337,6 @@ def test_where_f_has_no_minimum_there_is_no_success() -> None:
     assert not program.solve().success
 
 
-@pytest.mark.thinned(2)
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
 def test_solvers_come_back_from_where_a_function_is_not_defined(method: str) -> None:
     def barrier(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -152,16 +153,34 @@ def test_zeta_functions_at_the_ends_of_their_domain() -> None:
         fd.jvp(lambda s: special.zeta(s, 1.3), (2.5 + 1j,), (1.0 + 0j,))
 
 
-@pytest.mark.slow
-def test_fresnels_integrals_to_infinity_are_right_on_both_sides() -> None:
+@pytest.mark.parametrize("name", [
+    "fresnel", "sici", "shichi", "airy", "airye", "iti0k0", "itj0y0", "it2i0k0", "it2j0y0",
+    "itairy",
+])  # fmt: skip
+def test_several_results_come_in_scipys_order_with_the_slope_of_each(name: str) -> None:
+    function, h = getattr(S, name), 1e-6
+    values, slopes = fd.jvp(function, (0.7,), (1.0,))
+    np.testing.assert_array_equal(values, function(0.7))
+    differences = (np.array(function(0.7 + h)) - function(0.7 - h)) / (2 * h)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize(("function", "sign"), [(S.modfresnelp, 1j), (S.modfresnelm, -1j)])
+def test_fresnels_integrals_to_infinity_are_right_on_both_sides(
+    function: Callable[..., Any], sign: complex
+) -> None:
     x = np.array([-6.0, -1.0, 0.0, 0.7, 100.0])
-    for function, sign in ((S.modfresnelp, 1j), (S.modfresnelm, -1j)):
-        (value, scaled), slopes = fd.jvp(function, (x,), (np.ones(5),))
-        factor = np.exp(-sign * (x * x + np.pi / 4)) / np.sqrt(np.pi)
-        np.testing.assert_allclose(scaled, factor * value, atol=1e-14)
-        np.testing.assert_allclose(slopes[0], -np.exp(sign * x * x), rtol=1e-14)
-        check_grads(lambda x, f=function: [np.real(y) + 2 * np.imag(y) for y in f(x)], (0.7,))
-    assert S.modfresnelp(np.float32(1))[0].dtype == np.complex64
+    (value, scaled), slopes = fd.jvp(function, (x,), (np.ones(5),))
+    factor = np.exp(-sign * (x * x + np.pi / 4)) / np.sqrt(np.pi)
+    np.testing.assert_allclose(scaled, factor * value, atol=1e-14)
+    np.testing.assert_allclose(slopes[0], -np.exp(sign * x * x), rtol=1e-14)
+    assert function(np.float32(1))[0].dtype == np.complex64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [S.modfresnelp, S.modfresnelm])
+def test_fresnels_integrals_to_infinity_have_all_derivatives(function: Callable[..., Any]) -> None:
+    check_grads(lambda x: [np.real(y) + 2 * np.imag(y) for y in function(x)], (0.7,))
 
 
 @pytest.mark.parametrize(("name", "point"), [

@@ -169,6 +169,19 @@ def test_code_that_hears_of_floating_point_errors_goes_its_way(
         np.testing.assert_allclose(derived(ZERO), [3.0, 3.0, 3.0])
 
 
+@pytest.mark.parametrize("calls", [0, 1, 9])
+def test_what_compiled_code_leaves_out_raises_as_well(calls: int) -> None:
+    def f(x: Any) -> Any:
+        np.log(x)  # which nothing uses
+        return 2.0 * x
+
+    compiled = fd.jit(f)
+    for _ in range(calls):
+        compiled(np.ones(2))
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        compiled(np.zeros(2))
+
+
 def test_infinities_of_derivatives_alone_raise_nothing() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.sqrt(x))

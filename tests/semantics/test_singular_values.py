@@ -240,3 +240,9 @@ def test_projectors_have_second_derivatives_in_every_nesting_at_equal_and_zero_v
         fd.grad(fd.grad(along))(0.0), fd.jacrev(fd.jacfwd(along))(0.0),
     ):  # fmt: skip
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_zero_of_a_turn_of_null_vectors_moves_with_the_matrix() -> None:
+    test_projectors_have_second_derivatives_in_every_nesting_at_equal_and_zero_values(
+        4, (2.0, 2.0, 0.0), full=True, side=2, phase=0.0, seen=False
+    )

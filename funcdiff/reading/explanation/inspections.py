@@ -468,8 +468,8 @@ def kinks_in(program: Program) -> Iterator[tuple[int, Equation, Gap, str]]:
     """Yield the equations with kinks by index, how far these are, and what counts there."""
     # booleans and integers by which numbers, branches or iterations are chosen
     used = {x for eq in program.equations for x in eq.operands}
-    deciding = {x for x in program.outputs if _is_choice(x)}
-    for eq in program.equations:  # what is of no use in the program served where it was traced
+    deciding = set[Atom]()
+    for eq in program.equations:  # what nothing uses is a result, or Python looked at it
         if used.isdisjoint(eq.results) and all(map(_is_choice, eq.results)):
             deciding.update(eq.results)
     for eq in reversed(program.equations):
