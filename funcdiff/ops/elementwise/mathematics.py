@@ -81,9 +81,9 @@ modf_fraction = elementwise("modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=
 
 
 def _power_base(x: Any, n: Any, _y: Any) -> Any:
-    """∂(xⁿ)/∂x = n·xⁿ⁻¹, and 0 for n = 0 even at x = 0."""
-    zero = n == 0
-    return np.where(zero, 0, n * x ** np.where(zero, _ones(n), n - 1))
+    """∂(xⁿ)/∂x = n·xⁿ⁻¹, and 0 for n = 0 even at x = 0, or so near that 1/x overflows."""
+    vanishes = (n == 0) & (np.abs(x) < float(np.finfo(x.dtype).tiny))
+    return n * x ** np.where(vanishes, _ones(n), n - 1)
 
 
 def _power_exponent(x: Any, n: Any, y: Any) -> Any:
