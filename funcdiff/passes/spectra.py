@@ -360,13 +360,13 @@ def _read_quotient(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
 
 
 def _scale(factor: _Factor, x: Tracer) -> Scale | None:
-    """Recognise what is equal for all elements of an eigenvector."""
+    """Recognise what is equal for all elements of a vector, or is of vectors of one element."""
     type_, kept = factor.scales_type, factor.kept
     if splat(x) is not None:
         return Scale(constant(splat(x), type_.with_dtype(x.dtype)), kept)
     found = made_by(x, broadcast_p)
     if not found or not set(found[0].axes) <= set(factor.axes):
-        return None
+        return Scale(reshape(x, type_.shape), kept) if x.type.size == type_.size else None
     p, (inner,) = found
     if inner.shape == type_.shape:
         return Scale(inner, kept)
