@@ -482,7 +482,8 @@ def _of_one_side(p: SingularFunction, unit: Body | None, operands: Sequence[Trac
     assert unit is not None
     other = replace(p, body=unit.builder.program([unit.result]), turned=not p.turned)
     a, *parameters = operands
-    (x,), (y,) = function_of_matrix(p, a, parameters, []), function_of_matrix(other, a, [], [])
+    (x,) = function_of_matrix(p, a, parameters, [])
+    (y,) = function_of_matrix(other, a, [], [])
     return matmul(x, y)
 
 

@@ -272,7 +272,7 @@ def test_small_singular_values_above_smaller_ones_keep_their_digits(
 
     def along(numbers: Any, s: Any) -> Function:
         a, d = (u * s) @ v.T, (u * np.sqrt(s)) @ turn @ (v * np.sqrt(s)).T
-        return lambda t: _number(_of_svd(lambda *f: GRADED[name](*f, numbers)))(a + t * d)
+        return lambda t: _number(_of_svd(lambda u, s, v: GRADED[name](u, s, v, numbers)))(a + t * d)
 
     s = np.array([1.0, 1e-5, 1e-9, 1e-10])
     expected = fd.grad(along([0, 1, 2], s))(0.0)  # by the derivatives of the vectors
