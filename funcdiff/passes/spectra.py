@@ -25,7 +25,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
-from funcdiff.ops.linalg.matrices import adjoint, matmul, matrix_transpose
+from funcdiff.ops.linalg.matrices import matmul, matrix_transpose
 from funcdiff.ops.linalg.matrix_functions import (
     Kept,
     Spectral,
@@ -40,10 +40,8 @@ from funcdiff.ops.linalg.matrix_functions import (
 from funcdiff.ops.linalg.radial_functions import known, known_p, radial_p
 from funcdiff.ops.linalg.singular import svd_p, svdvals_p
 from funcdiff.ops.linalg.singular_functions import (
-    GramFunction,
     SingularFunction,
     SingularSum,
-    of_squares,
     singular_function,
     singular_function_p,
     singular_sum,
@@ -360,13 +358,13 @@ def _read_quotient(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
 
 
 def _scale(factor: _Factor, x: Tracer) -> Scale | None:
-    """Recognise what is equal for all elements of an eigenvector."""
+    """Recognise what is equal for all elements of a vector, or is of vectors of one element."""
     type_, kept = factor.scales_type, factor.kept
     if splat(x) is not None:
         return Scale(constant(splat(x), type_.with_dtype(x.dtype)), kept)
     found = made_by(x, broadcast_p)
     if not found or not set(found[0].axes) <= set(factor.axes):
-        return None
+        return Scale(reshape(x, type_.shape), kept) if x.type.size == type_.size else None
     p, (inner,) = found
     if inner.shape == type_.shape:
         return Scale(inner, kept)
@@ -469,32 +467,24 @@ def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tr
     program, kept = body.builder.program([body.result]), _kept(left.kept, count)
     if plain.left is None:
         whole = spectral(Spectral(program, kept, plain.made.lower), operands)
-    elif is_truncated:
-        sides = {"rows": plain.left, "columns": plain.left == is_one_sided}
-        whole = known(operands[0], _of_gram_matrix(program, kept, operands[1:], **sides))
     else:
-        whole = singular_function(SingularFunction(program, kept, not plain.left), operands)
+        function = SingularFunction(program, kept, not plain.left)
+        if is_one_sided:
+            unit = function_of(left.w, (), x.dtype, left.kept)
+            whole = known(operands[0], _of_one_side(function, unit, operands[1:]))
+        else:
+            whole = singular_function(function, operands)
     return matrix_transpose(whole) if flipped else whole
 
 
-def _of_gram_matrix(
-    program: Program, kept: Kept, operands: Sequence[Tracer], *, rows: bool, columns: bool
-) -> Tracer:
-    """Return X·f(s)·Yᴴ as a function of AᴴA, and factors A: X is U if `rows`, Y if `columns`.
-
-    With A no shorter than wide U = A·V/s, and in the other case V = Aᴴ·U/s.
-    """
+def _of_one_side(p: SingularFunction, unit: Body | None, operands: Sequence[Tracer]) -> Tracer:
+    """Return U·f(s)·Uᴴ as U·f(s)·Vᴴ times V·Uᴴ: singular values that are squared lose digits."""
+    assert unit is not None
+    other = replace(p, body=unit.builder.program([unit.result]), turned=not p.turned)
     a, *parameters = operands
-    a = convert(a, program.output_types[0].dtype)
-    is_tall = a.shape[-2] >= a.shape[-1]
-    before, behind = rows == is_tall, columns == is_tall
-    body = of_squares(program, before + behind)
-    p = GramFunction(body, kept, left=not is_tall)
-    (inner,) = function_of_matrix(p, a, parameters, [])
-    longer = a if is_tall else adjoint(a)
-    if before:
-        inner = matmul(longer, inner)
-    return matmul(inner, adjoint(longer)) if behind else inner
+    (x,) = function_of_matrix(p, a, parameters, [])
+    (y,) = function_of_matrix(other, a, [], [])
+    return matmul(x, y)
 
 
 # ---- the trace -----------------------------------------------------------------------------------

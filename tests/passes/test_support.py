@@ -44,9 +44,7 @@ from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diver
 from funcdiff.ops.linalg.pseudoinverse import constant_rank
 from funcdiff.ops.linalg.singular import normal_component_p, vanish_on_kernel
 from funcdiff.ops.linalg.singular_functions import (
-    GramFunction,
     SingularFunction,
-    gram_function_p,
     singular_derivative_p,
 )
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
@@ -125,7 +123,6 @@ MASKED = np.where(MASK, np.arange(1.0, 13).reshape(3, 4), 0)
 REGULAR = np.stack([np.vander([1.0, 2, 3]), np.vander([1.0, 3, 4])])
 APIECE, NOWHERE = np.stack([np.eye(3, dtype=bool)] * 2), np.zeros((2, 3), bool)
 SQUARES = Spectral(body(lambda w: (w * w,), np.ones((2, 3))), (), lower=True)
-GRAM = GramFunction(body(lambda s: (s * s,), np.ones((4, 1))), (0, 1, 1), left=False)
 CUBES = SingularFunction(body(lambda s: (s * s * s,), np.ones((4, 2))), (), turned=False)
 EXAMPLES = LinearSolve("f", implicit.MATVEC, 2, implicit.COLUMNS, (), implicit.BATCH, "")
 EVERY = np.ones((2, 3, 3), bool)
@@ -214,7 +211,6 @@ SAMPLES = [
         eigen_differential_p, Settling(unitary=True), (_masked(2, 3), (2, 3, 3), APIECE),
         exact=False,
     ),
-    Sample(gram_function_p, GRAM, (_masked(4, 2, 2), (4, 3, 2))),
     Sample(singular_derivative_p, CUBES, (_masked(4, 2, 3), _masked(4, 3, 2), (4, 2, 3))),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), _masked(3))),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), (3,))),

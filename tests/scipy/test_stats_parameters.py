@@ -155,3 +155,23 @@ def test_medians_and_entropies_have_second_derivatives() -> None:
         return stats.skellam.entropy(a, 0.6)
 
     np.testing.assert_allclose(fd.grad(fd.grad(spread))(1.7), -0.09372554184459673, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "shapes"),
+    [("pearson3", 0.75, (-0.125e-2,)), ("f", 0.75, (1e8, 3.0)), ("gamma", 2.0**20, (2.0**20,))],
+)
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_slopes_of_float32_arguments_are_those_of_the_same_numbers_in_double(
+    name: str, x: float, shapes: tuple[float, ...], method: str
+) -> None:
+    single = [np.float32(z) for z in (x, *shapes)]
+    numbers = tuple(range(len(single)))
+    f = getattr(getattr(stats, name), method)
+    expected = fd.grad(f, numbers)(*map(float, single))
+    for derive in (fd.grad(f, numbers), fd.jit(fd.grad(f, numbers))):
+        found = derive(*single)
+        assert all(z.dtype == np.float32 for z in found)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    pushed = [fd.jvp(lambda z: f(z, *single[1:]), (single[0],), (np.float32(1),))[1]]
+    np.testing.assert_allclose(pushed, expected[:1], rtol=1e-6)

@@ -311,3 +311,33 @@ def test_eigenvectors_of_a_stack_in_another_order_make_no_function_of_the_matrix
     quotient = (f(a + step * t) - f(a - step * t)) / (2 * step)
     np.testing.assert_allclose(np.sum(fd.grad(f)(a) * t), quotient, rtol=1e-6)
     np.testing.assert_allclose(fd.jvp(f, (a,), (t,))[1], quotient, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 3), (2, 3, 1), (2, 1, 3)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda u, s, vh: (u * np.sinh(s)[..., None, :]) @ vh,
+        lambda u, s, vh: u @ (np.sinh(s)[..., :, None] * vh),
+        lambda u, s, vh: (u[..., :1] * np.sinh(s)[..., None, :1]) @ vh[..., :1, :],
+    ],
+)
+def test_vectors_of_one_element_make_functions_of_the_matrix(
+    f: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
+    zero = np.zeros(shape)
+    weights = np.arange(1.0, 1 + zero.size).reshape(shape)
+    derive = fd.grad(lambda a: np.sum(weights * f(*np.linalg.svd(a, full_matrices=False))))
+    np.testing.assert_allclose(derive(zero), weights, rtol=1e-15)
+    np.testing.assert_allclose(fd.jit(derive)(zero), weights, rtol=1e-15)
+    curved = fd.jvp(derive, (zero,), (weights,))[1]
+    np.testing.assert_allclose(curved, 0, atol=1e-14)
+
+
+def test_a_polar_factor_of_one_number_has_no_derivative_at_zero() -> None:
+    def polar(a: Any) -> Any:
+        u, s, vh = np.linalg.svd(a)
+        return ((u / (1 + 0 * s)[None, :]) @ vh)[0, 0]
+
+    with pytest.raises(NotDifferentiableError, match="different from 0"):
+        fd.grad(polar)(np.zeros((1, 1)))

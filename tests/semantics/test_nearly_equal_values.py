@@ -250,3 +250,35 @@ def test_a_stack_of_matrices_in_both_precisions(name: str, kind: str) -> None:
     single = second(stack.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, one_by_one, rtol=1e-2, atol=1e-2)
+
+
+GRADED: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "left projector": lambda u, _s, _v, k: u[:, k] @ u[:, k].T,
+    "pseudoinverse": lambda u, s, v, k: (v[:, k] / s[k]) @ u[:, k].T,
+    "polar factor": lambda u, _s, v, k: u[:, k] @ v[:, k].T,
+    "right projector": lambda _u, _s, v, k: v[:, k] @ v[:, k].T,
+    "square": lambda _u, s, v, k: (v[:, k] * s[k] ** 2) @ v[:, k].T,
+}
+"""Functions of those singular values with the numbers k."""
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (6, 4), (4, 5)])
+@pytest.mark.parametrize("name", GRADED)
+def test_small_singular_values_above_smaller_ones_keep_their_digits(
+    name: str, shape: tuple[int, int]
+) -> None:
+    u, v = (_unitary(n, real=True)[:, :4] for n in shape)
+    turn = _random(4, 4)
+
+    def along(numbers: Any, s: Any) -> Function:
+        a, d = (u * s) @ v.T, (u * np.sqrt(s)) @ turn @ (v * np.sqrt(s)).T
+        return lambda t: _number(_of_svd(lambda u, s, v: GRADED[name](u, s, v, numbers)))(a + t * d)
+
+    s = np.array([1.0, 1e-5, 1e-9, 1e-10])
+    expected = fd.grad(along([0, 1, 2], s))(0.0)  # by the derivatives of the vectors
+    for derive in (fd.grad, lambda f: lambda t: fd.jvp(f, (t,), (1.0,))[1]):
+        np.testing.assert_allclose(derive(along(slice(3), s))(0.0), expected, rtol=1e-4)
+    s = np.array([1.0, 0.3, 1e-5, 1e-6])
+    expected = fd.grad(fd.grad(along([0, 1, 2], s)))(0.0)
+    for second in SECOND.values():
+        np.testing.assert_allclose(second(along(slice(3), s)), expected, rtol=1e-5)

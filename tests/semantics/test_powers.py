@@ -107,6 +107,28 @@ def test_every_order_of_an_integer_power_is_exact(n: int, x: float) -> None:
         np.testing.assert_allclose(f(x), expected, rtol=1e-15, err_msg=f"order {order}")
 
 
+@pytest.mark.parametrize("n", [-1.0, 0.0, 1.0, 2.0])
+@pytest.mark.parametrize("power", [np.power, np.float_power, lambda x, n: x**n])
+def test_second_derivatives_in_base_and_exponent_are_those_of_the_formula(
+    n: float, power: Callable[..., Any]
+) -> None:
+    x = np.array([2.0, 1e-12, 1e12])
+    mixed = x ** (n - 1) * (1 + n * np.log(x))
+    expected = np.array([[n * (n - 1) * x ** (n - 2), mixed], [mixed, x**n * np.log(x) ** 2]])
+    derive = fd.vmap(fd.hessian(lambda z: power(z[0], z[1])))
+    for f in (derive, fd.jit(derive)):
+        found = f(np.stack([x, np.full(3, n)], 1))
+        np.testing.assert_allclose(found, np.moveaxis(expected, -1, 0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("x", [0.0, 5e-324, -1e-310])
+def test_the_power_zero_among_others_has_slope_zero_where_the_reciprocal_overflows(
+    x: float,
+) -> None:
+    derive = fd.grad(lambda x, n: np.sum(x**n))
+    assert derive(x, np.array([0.0, 1.0, 2.0])) == 1 + 2 * x
+
+
 @pytest.mark.thinned(5)
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 def test_powers_of_numbers_have_the_bits_of_their_operator(kind: Any) -> None:

@@ -81,8 +81,10 @@ modf_fraction = elementwise("modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=
 
 
 def _power_base(x: Any, n: Any, _y: Any) -> Any:
-    """∂(xⁿ)/∂x = n·xⁿ⁻¹, and 0 for n = 0 even at x = 0."""
+    """∂(xⁿ)/∂x = n·xⁿ⁻¹, and 0 for n = 0 even at x = 0; its derivative by n at n = 0 is 1/x."""
     zero = n == 0
+    if splat(n) is None:  # it may have one
+        zero = zero & (np.abs(x) < float(np.finfo(x.dtype).tiny))
     return np.where(zero, 0, n * x ** np.where(zero, _ones(n), n - 1))
 
 

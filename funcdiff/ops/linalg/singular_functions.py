@@ -19,7 +19,6 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.logic import equal, isfinite
-from funcdiff.ops.elementwise.mathematics import div, sqrt, square
 from funcdiff.ops.linalg.degeneracy import equal_pairs
 from funcdiff.ops.linalg.divided_differences import Paths, partial
 from funcdiff.ops.linalg.matrices import (
@@ -40,7 +39,6 @@ from funcdiff.ops.linalg.matrix_functions import (
     MatrixFunction,
     MatrixSum,
     function_of_matrix,
-    hermitian_blocks,
     matrix_function,
     matrix_sum,
 )
@@ -304,69 +302,6 @@ def singular_function(p: SingularFunction, xs: Tracers) -> Tracer:
     U, s and V are what `svd` makes of `a`.  Only what comes after `y` has derivatives.
     """
     return bind(singular_function_p, p, *xs)[0]
-
-
-# ---- the function of the squares -----------------------------------------------------------------
-
-
-class GramFunction(MatrixFunction):
-    """A function of the squares of singular values, V·f(s²)·Vᴴ, or U·f(s²)·Uᴴ if `left`.
-
-    It is one of AᴴA, or of AAᴴ, of that which is no longer than the other: half the size of the
-    dilation, and less.  The factors are those of A, which have all digits.
-    """
-
-    left: bool
-
-    def values(self, a: ArrayType) -> ArrayType:
-        """Return the type of the singular values."""
-        *stack, rows, columns = factorizable(a).shape
-        return ArrayType((*stack, min(rows, columns)), real_dtype(a.dtype))
-
-    def shapes(self, a: ArrayType) -> Sequence[tuple[int, ...]]:
-        """Return the shape of the smaller Gram matrix."""
-        (size,) = self.values(a).shape[-1:]
-        return ((*a.shape[:-2], size, size),)
-
-    def factors(self, a: Tracer) -> Factors:
-        """Return V, s² and V, or U, s² and U."""
-        u, s, vh = svd(a, full=False)
-        v = u if self.left else adjoint(vh)
-        return v, square(s), v
-
-    def same(self, w: Tracer) -> Tracer:
-        """Return which singular values are equal."""
-        return ties(sqrt(w)).same
-
-    def direction(self, a: Tracer, t: Tracer, dtype: Any) -> Direction:
-        """Return the change of AᴴA, or of AAᴴ."""
-        a, t = convert(a, dtype), convert(t, dtype)
-        half = matmul(a, adjoint(t)) if self.left else matmul(adjoint(t), a)
-        return (add(half, adjoint(half)),)
-
-    def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
-        """Return the derivative, as that of a function of a Hermitian matrix."""
-        return hermitian_blocks(self.same(factors[1]), series, factors, directions)
-
-    def primitive(self, *, directed: bool) -> Primitive[Any]:  # noqa: ARG002
-        """Return the same primitive in both cases."""
-        return gram_function_p
-
-
-gram_function_p: Final = matrix_function(
-    "gram_function", GramFunction, lambda _p: lambda y, *_: y, directed=True
-)
-
-
-def of_squares(body: Program, factors: int) -> Program:
-    """Return f(√x)/√xᵏ, of a function f of x²; k is 0, 1 or 2."""
-    with Builder("squares", SHARED) as builder:
-        x, *parameters = [builder.input(t) for t in body.input_types]
-        s = sqrt(x)
-        (y,) = inline(body, [s, *parameters])
-        for _ in range(factors):
-            y = div(y, convert(s, y.dtype))
-        return builder.program([y])
 
 
 # ---- the sum -------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, fit, shape_of
+from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.stats.closed_forms import formulas, slopes
 from funcdiff.scipy.stats.double_exponential import nan_where
 from funcdiff.scipy.stats.entropies import entropy_along
@@ -48,10 +49,14 @@ def method(distribution: str, name: str, *xs: Any, order: int = 0) -> Any:
     if not xs:
         return _implementation(p)()
     shape = broadcast_shapes(*map(shape_of, xs))
-    given = [array(x) for x in xs]
-    kinds = [x.dtype if x.dtype.kind == "f" else _FLOAT for x in given]
-    operands = [fit(x, ArrayType(shape, kind)) for x, kind in zip(given, kinds, strict=True)]
+    operands = [fit(x, ArrayType(shape, x.dtype)) for x in map(floating, xs)]
     return bind(method_p, p, *operands)[0]
+
+
+def floating(x: Any) -> Any:
+    """Return a value or a shape parameter as an array of a floating dtype."""
+    x = array(x)
+    return x if x.dtype.kind == "f" else convert(x, _FLOAT)
 
 
 def _abstract(_p: Method, *types: ArrayType) -> Types:
@@ -81,8 +86,10 @@ def _implementation(p: Method) -> Callable[..., Any]:
 def _forward(p: Method, xs: Tracers, ts: Tangents) -> Pushed:
     y = bind(method_p, p, *xs)[0]
     _refuse_whole_numbers(p, ts)
+    # in float32 densities lose all digits where parameters are large
+    wide = [[z if z is None else convert(z, _FLOAT) for z in zs] for zs in (xs, ts)]
     with np.errstate(all="ignore"):
-        return [y], [_rule(p)(p, xs, ts, y)]
+        return [y], [_rule(p)(p, *wide, y)]
 
 
 def _rule(p: Method) -> Callable[..., Any]:
@@ -167,11 +174,10 @@ def _of_density(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
 
 def _of_probability(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward F, or 1 - F."""
-    sign = 1 if p.method == "cdf" else -1
     own = None
     if ts[0] is not None:
-        height = density(p.distribution, "pdf", xs)
-        own = np.where(_is_inside(p.distribution, xs), sign * height, 0.0) * ts[0]
+        height = (1 if p.method == "cdf" else -1) * density(p.distribution, "pdf", xs)
+        own = np.where(_is_inside(p.distribution, xs), height, 0.0) * ts[0]
     return sum_tangents([own, _along_shapes(p, f"_{p.method}", xs, ts, y)])
 
 

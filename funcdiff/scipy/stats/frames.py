@@ -30,7 +30,7 @@ from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.covered import Holder, holds_traced
 from funcdiff.scipy.places import place
-from funcdiff.scipy.stats.distribution_methods import density, method
+from funcdiff.scipy.stats.distribution_methods import density, floating, method
 from funcdiff.scipy.stats.double_exponential import corners_of
 from funcdiff.scipy.stats.draws import draw
 from funcdiff.scipy.stats.expectations import PARTS, Panels, sum_by_masks
@@ -139,7 +139,7 @@ class Distribution(Holder):
     def _parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any]:
         shapes, loc, scale = self._parse_args(*args, **kwds)
         loc, scale = map(_strong, (loc, scale))
-        return tuple(map(_floating, shapes)), loc, scale
+        return tuple(map(floating, shapes)), loc, scale
 
     def _standardize(self, x: Any, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any, Any]:
         """Return shape parameters, the argument in standard form, and where the scale is one."""
@@ -175,7 +175,7 @@ class Distribution(Holder):
     def stats(self, *args: Any, **kwds: Any) -> Any:
         """Return mean, variance, skewness and kurtosis, those whose letters `moments` has."""
         shapes, loc, scale, moments = self._parse_args_stats(*args, **kwds)
-        shapes = tuple(map(_floating, shapes))
+        shapes = tuple(map(floating, shapes))
         loc, scale = map(_strong, (loc, scale))
         valid = (scale > 0) & (loc == loc)
         found = []
@@ -268,12 +268,6 @@ def _move(end: Any, loc: Any, scale: Any) -> Any:
     return np.where(is_far, end, np.where(is_far, 0.0, end) * scale + loc)
 
 
-def _floating(x: Any) -> Any:
-    """Return a shape parameter as an array of a floating dtype."""
-    x = array(x)
-    return x if x.dtype.kind == "f" else convert(x, np.dtype(FLOAT))
-
-
 class Continuous(Distribution):
     """The methods of `scipy.stats.rv_continuous`."""
 
@@ -299,7 +293,7 @@ class Continuous(Distribution):
     @for_traced
     def nnlf(self, theta: Any, x: Any) -> Any:
         """Return the negative log-likelihood along a first axis; infinite if it cannot occur."""
-        *shapes, loc, scale = map(_floating, theta)
+        *shapes, loc, scale = map(floating, theta)
         z = (funcdiff.numpy.asarray(x) - loc) / scale
         valid = (scale > 0) & (self._argcheck(*shapes) != 0)
         possible = valid & np.all(self._support_mask(z, *shapes))

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.recording.builder import bind
 from funcdiff.core.running.walk import inline
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import isnan
-from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul, scale_columns
-from funcdiff.ops.linalg.matrix_functions import function_of_matrix, pick
+from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
+from funcdiff.ops.linalg.matrix_functions import function_of_matrix
 from funcdiff.ops.linalg.pseudoinverse import assured_rank, constant_rank, lstsq, pinv
 from funcdiff.ops.linalg.singular import (
     normal_component,
@@ -23,14 +22,12 @@ from funcdiff.ops.linalg.singular import (
     vanish_on_kernel,
 )
 from funcdiff.ops.linalg.singular_functions import (
-    GramFunction,
     SingularFunction,
     SingularSum,
-    gram_function_p,
     singular_function,
     singular_sum,
 )
-from funcdiff.ops.structure.structural import convert, stop_gradient
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample
 
@@ -85,18 +82,6 @@ def _function(a: Any, x: Any, f: Any, *, turned: bool) -> Any:
     (values,) = inline(program, [s, x])
     y = matmul(convert(u, values.dtype), mul(_rows(values, vh), convert(vh, values.dtype)))
     return singular_function(SingularFunction(program, (), turned), [y, a, x])
-
-
-def _of_gram_matrix(a: Any, x: Any, f: Any) -> Any:
-    """Return V·f(s²)·Vᴴ, or U·f(s²)·Uᴴ, of the first value, known to be that."""
-    left, kept = a.shape[-2] < a.shape[-1], (0, 1, 1)
-    program = body(f, np.ones((*a.shape[:-2], 1)), np.ones(np.shape(x)))
-    function = GramFunction(program, kept, left)
-    v, w, _ = function.factors(a)
-    (values,) = inline(program, [pick(w, kept), x])
-    v = convert(pick(v, kept), values.dtype)
-    y = stop_gradient(matmul(scale_columns(v, values), adjoint(v)))
-    return bind(gram_function_p, function, y, a, x)[0]
 
 
 def _derivative(a: Any, x: Any, t: Any, f: Any) -> Any:
@@ -159,12 +144,6 @@ SAMPLES: dict[str, list[Sample]] = {
             lambda a, x, t: _derivative(a, x, t, _complex_cubes), COMPLEX, np.array(0.7),
             complex_(3, 2), order=1,
         ),
-    ],
-    "gram_function": [
-        sample(lambda a, x: _of_gram_matrix(a, x, _waves), TALL, np.array(0.6)),
-        sample(lambda a, x: _of_gram_matrix(a, x, _waves), COMPLEX, np.array(0.6)),
-        sample(lambda a, x: _of_gram_matrix(a, x, _cubes), WIDE, np.array(1.4), order=1),
-        sample(lambda a, x: _of_gram_matrix(a, x, _cubes), STACK, np.array([1.3, 0.4]), order=1),
     ],
     "singular_sum": [
         sample(_sum, WIDE, np.array(1.3)), sample(_sum, STACK, np.array([1.3, 0.4]), order=1),
