@@ -241,3 +241,48 @@ def test_a_sum_of_many_radii_is_followed_in_linear_time(monkeypatch: pytest.Monk
 
     assert _marks(_simplified(f, np.ones(count))) == 0
     assert len(found) <= 70 * count
+
+
+NORMS_OF_NORMS: dict[str, Callable[[Any], Any]] = {
+    "hypot of a norm": lambda x: np.hypot(np.linalg.norm(x[:2]), x[2]),
+    "hypot of hypot": lambda x: np.hypot(np.abs(x[0]), np.hypot(x[1], x[2])),
+    "hypot of two": lambda x: np.hypot(np.hypot(x[0], x[1]), np.abs(x[2])),
+    "a guard": lambda x: np.maximum(np.linalg.norm(x), 0),
+    "a guard of the square": lambda x: np.sqrt(np.maximum(0.0, x @ x)),
+    "clipped": lambda x: np.clip(np.sqrt(np.sum(x**2)), 0, 9),
+    "of moduli": lambda x: np.linalg.norm(np.abs(x)),
+}
+"""The norm of a vector."""
+
+
+@pytest.mark.parametrize("x", [[0.0, 0, 0], [0.0, 0, 0.7], [0.3, 0.4, 0], [0.3, -0.4, 0.5]])
+@pytest.mark.parametrize("name", NORMS_OF_NORMS)
+def test_norms_of_norms_and_guarded_ones_are_norms(name: str, x: list[float]) -> None:
+    norm = NORMS_OF_NORMS[name]
+    functions: list[Callable[[Any], Any]] = [
+        np.cosh, lambda r: (1 + r) * np.exp(-r), lambda r: r * np.sin(r), np.sqrt, np.exp,
+    ]  # fmt: skip
+    for f in functions if any(x) else functions[:3]:  # the others have a kink
+
+        def given(x: Any, f: Callable[[Any], Any] = f) -> Any:
+            return f(norm(x))
+
+        def plain(x: Any, f: Callable[[Any], Any] = f) -> Any:
+            return f(np.sqrt(x @ x))
+
+        expected = fd.hessian(plain)(np.array(x))
+        for second in (fd.hessian(given), fd.jit(fd.hessian(given)), fd.jacfwd(fd.jacfwd(given))):
+            np.testing.assert_allclose(second(np.array(x)), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_a_modulus_of_a_function_of_a_norm_is_smooth_where_its_square_is() -> None:
+    second = fd.hessian(lambda x: np.cos(np.abs(np.sin(np.linalg.norm(x)))))
+    np.testing.assert_allclose(second(np.zeros(2)), -np.eye(2), atol=1e-15)
+
+
+def test_a_maximum_that_may_choose_its_bound_stays() -> None:
+    assert np.isnan(fd.jit(lambda x: np.maximum(np.abs(x), np.nan))(1.0))
+    assert fd.jit(lambda x: np.maximum(np.abs(x), 0.5))(0.25) == 0.5
+    low = np.array([-128, 3], np.int8)
+    assert fd.jit(lambda x: np.maximum(np.abs(x), 0))(low).tolist() == [0, 3]
+    assert fd.grad(lambda x: np.maximum(x * 2, 0))(0.0) == 1.0

@@ -127,7 +127,19 @@ def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
     return root_of_squares(s)
 
 
-rules: Final[Rules] = {sqrt.primitive: (_root_of_squares,)}
+def _keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
+    """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side."""
+    for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
+        if x.dtype.kind == "f" and bound is not None and bound <= 0:
+            is_norm = made_by(x, root_of_squares.primitive) or made_by(x, ops.absolute.primitive)
+            return x if is_norm or is_sum_of_squares(x) else None
+    return None
+
+
+rules: Final[Rules] = {
+    sqrt.primitive: (_root_of_squares,),
+    maximum.primitive: (_keep_nonnegative,),
+}
 
 
 # ---- Computes first-order jets, value and slope at 0, of functions of a radius -------------------
@@ -302,12 +314,12 @@ _MOST: Final = 32
 Move: TypeAlias = tuple[Primitive[Any], Params]
 
 _SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
-    ops.root_of_squares.primitive: lambda s: s,
-    ops.sqrt.primitive: lambda s: s,
-    ops.absolute.primitive: lambda x: ops.square(x),
-    ops.fabs.primitive: lambda x: ops.square(x),
-    ops.hypot.primitive: lambda x, y: ops.add(ops.square(x), ops.square(y)),
-    modulus_p: lambda z: ops.add(ops.square(real(z)), ops.square(imag(z))),
+    ops.root_of_squares.primitive: lambda _square, s: s,
+    ops.sqrt.primitive: lambda _square, s: s,
+    ops.absolute.primitive: lambda square, x: square(x),
+    ops.fabs.primitive: lambda square, x: square(x),
+    ops.hypot.primitive: lambda square, x, y: ops.add(square(x), square(y)),
+    modulus_p: lambda square, z: ops.add(square(real(z)), square(imag(z))),
 }
 """What makes a radius, and the square of it."""
 
@@ -395,6 +407,8 @@ class RadialRewriter(Rewriter):
             ]
             for radius in flat if len(flat) <= _TOGETHER else ():
                 result = self._mark(result, y, radius)
+        if result is not y and head.primitive in _SQUARES:  # a norm of norms: smooth in them now
+            self._jets[result.atom] = {_radius(y): Jet(0.0, 1.0)}
         return result
 
     def _jets_of_result(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
@@ -447,17 +461,21 @@ class RadialRewriter(Rewriter):
             return y
         rest = tuple(label for label in labels if label in out)
         summed = tuple(k for k, label in enumerate(labels) if label not in out)
-        total = reduce_sum(self._single(ops.square.primitive, NONE, x), summed)
+        total = reduce_sum(self._square(x), summed)
         marked = known(y, permute(total, tuple(map(rest.index, out))))
         self._marked[y.atom] = marked
         return marked
+
+    def _square(self, x: Tracer) -> Tracer:
+        """Return the square, which of another radius is known to be that of its elements."""
+        return self._single(ops.square.primitive, NONE, x)
 
     def _mark(self, before: Tracer, y: Tracer, radius: Radius) -> Tracer:
         """Return the value, known to be a function of the square of a radius."""
         assert y.builder is not None
         head = y.builder.entries[radius.atom][0]
         r = Builder.handle(y.builder, radius.atom, head.result)
-        square = _SQUARES[head.primitive](*operands_of(r, head))
+        square = _SQUARES[head.primitive](self._square, *operands_of(r, head))
         body = _Body(self, radius, r, square)
         copied = body.copy(before, ())
         if copied is None:
@@ -521,7 +539,10 @@ class _Body:
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
         moves = moves if x.shape else ()
-        if _radius(x).move(*moves) == self._radius:
+        value = x
+        while (marked := maker(value)) is not None and isinstance(marked.params, Radial):
+            value = operands_of(value, marked)[0]
+        if _radius(value).move(*moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key == self._square:
