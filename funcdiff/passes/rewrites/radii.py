@@ -127,7 +127,7 @@ def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
     return root_of_squares(s)
 
 
-def _keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
+def keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
     """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side."""
     for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
         if x.dtype.kind == "f" and bound is not None and bound <= 0:
@@ -136,10 +136,7 @@ def _keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
     return None
 
 
-rules: Final[Rules] = {
-    sqrt.primitive: (_root_of_squares,),
-    maximum.primitive: (_keep_nonnegative,),
-}
+rules: Final[Rules] = {sqrt.primitive: (_root_of_squares,)}
 
 
 # ---- Computes first-order jets, value and slope at 0, of functions of a radius -------------------
