@@ -45,17 +45,15 @@ keep_nonnegative(%0: f64[3], %1: f64[3])
   %3: f64[3] = maximum %2, 0.0:f64[3]
   %4: f64[3] = square %0
   %5: f64[3] = maximum -1.0:f64[3], %4
-  %6: f64[3] = maximum %2, 0.5:f64[3]
-  %7: f64[3] = maximum %2, nan:f64[3]
-  %8: f64[3] = maximum %1, 0.0:f64[3]
-  return %3, %5, %6, %7, %8
+  %6: f64[3] = maximum %1, 0.0:f64[3]
+  %7: f64[3] = maximum %4, nan:f64[3]
+  return %3, %5, %6, %7
 =>
   %2: f64[3] = absolute %0
   %3: f64[3] = square %0
-  %4: f64[3] = maximum %2, 0.5:f64[3]
-  %5: f64[3] = maximum %2, nan:f64[3]
-  %6: f64[3] = maximum %1, 0.0:f64[3]
-  return %2, %3, %4, %5, %6
+  %4: f64[3] = maximum %1, 0.0:f64[3]
+  %5: f64[3] = maximum %3, nan:f64[3]
+  return %2, %3, %4, %5
 
 _square(%0: f64[3], %1: c128[2], %2: i64[2])
   %3: f64[3] = mul %0, %0
