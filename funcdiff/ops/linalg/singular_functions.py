@@ -6,7 +6,7 @@ At zero, ±s are singular values alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -116,14 +116,22 @@ def _beyond(
     """Return what X and Y contribute outside the columns of U, to the blocks where they are."""
     if u.shape[-2] == u.shape[-1]:
         return None, None
+    leaving, entering = _outside(u, v, direction, projected)
+    if leaving is not None:
+        leaving = matmul(scale_columns(leaving, slopes), adjoint(v))
+    if entering is not None:
+        entering = matmul(scale_columns(v, slopes), entering)
+    return leaving, entering
+
+
+def _outside(u: Tracer, v: Tracer, direction: Direction, projected: Direction) -> Direction:
+    """Return (1 - U·Uᴴ)·X·V and Vᴴ·Y·(1 - U·Uᴴ)."""
     (x, y), (inner, opposite) = direction, projected
     leaving = entering = None
     if x is not None and inner is not None:
-        rest = add(matmul(x, v), neg(matmul(u, inner)))
-        leaving = matmul(scale_columns(rest, slopes), adjoint(v))
+        leaving = add(matmul(x, v), neg(matmul(u, inner)))
     if y is not None and opposite is not None:
-        rest = add(matmul(adjoint(v), y), neg(matmul(opposite, adjoint(u))))
-        entering = matmul(scale_columns(v, slopes), rest)
+        entering = add(matmul(adjoint(v), y), neg(matmul(opposite, adjoint(u))))
     return leaving, entering
 
 
@@ -151,7 +159,9 @@ def _along_many(
     if not count:
         upper = matmul(u, adjoint(v))
         return upper, matrix_transpose(upper)
-    reached = _reach(u, [matmul(z, v) for x, y in directions for z in _columns(x, y)])
+    through = len(directions) == 2 and u.shape[-2] > count  # a path has one zero at most
+    further = [] if through else [matmul(z, v) for x, y in directions for z in _columns(x, y)]
+    reached = _reach(u, further) if further else u
     rows = reached.shape[-1]
     zero = ties(s).zero
     w = select(zero, zeros(s.type), s)
@@ -170,7 +180,59 @@ def _along_many(
     near, far = (_parts(z, last, count, rows)[0] for z in (near, far))
     beyond = _parts(beyond, last, count, rows)[0]
     crossed = concatenate([add(near, far), add(beyond, beyond)], last + 1)
-    return upper, matmul(v, matmul(crossed, adjoint(reached)))
+    lower = matmul(v, matmul(crossed, adjoint(reached)))
+    if through:
+        more = _through_zero(series, u, s, v, directions)
+        upper, lower = (
+            x if y is None else add(x, y) for x, y in zip((upper, lower), more, strict=True)
+        )
+    return upper, lower
+
+
+def _through_zero(
+    series: Tracers, u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Direction]
+) -> Direction:
+    """Return what paths of two steps through zero, or from or to it, contribute to both blocks.
+
+    With g(x) = f(x)/x, which is even, f[x, 0, y] is g[x, y]: all vectors of zero have one quotient,
+    so that products of what directions reach beyond U stand for sums over these.
+    """
+    known = ties(s)
+    quotients = _quotients(series, s, known.zero)
+    table = Paths(quotients, s, known.same, 1).table()
+    nulls = pairs(known.zero)
+    here, there = (along(quotients[0], table.shape) for along in (per_row, per_column))
+    sums = add(per_row(s, table.shape), per_column(s, table.shape))
+    turned = mul(add(here, neg(there)), convert(reciprocal(sums, nulls), table.dtype))
+    steps, reached = [], []
+    for x, y in directions:
+        projected = _projection(u, x, v), _projection(v, y, u)
+        even, odd = _halves(projected[1], projected[0])
+        steps.append(add(mul(table, even), neg(mul(turned, odd))))
+        reached.append(_outside(u, v, (x, y), projected))
+    upper: list[Maybe] = []
+    lower: list[Maybe] = []
+    for step, (leaving, entering), (_, other) in zip(
+        steps[::-1], reached, reached[::-1], strict=True
+    ):
+        upper.append(None if leaving is None else matmul(matmul(leaving, step), adjoint(v)))
+        lower.append(None if entering is None else matmul(v, matmul(step, entering)))
+        if leaving is not None and other is not None:
+            middle = matmul(other, leaving)
+            half = mul(middle, constant(0.5, middle.type))
+            upper.append(matmul(matmul(u, mul(half, add(table, turned))), adjoint(v)))
+            lower.append(matmul(matmul(v, mul(half, add(table, neg(turned)))), adjoint(u)))
+    return sum_tangents(upper), sum_tangents(lower)
+
+
+def _quotients(series: Tracers, s: Tracer, zero: Tracer) -> Tracers:
+    """Return g, g', g''/2, … of g(x) = f(x)/x, from those of f; at zero they are the next of f."""
+    inverse, quotients = convert(reciprocal(s, zero), series[0].dtype), list[Tracer]()
+    for order, (values, following) in enumerate(pairwise(series)):
+        before = add(values, neg(quotients[-1])) if quotients else values
+        at_zero = zeros(values.type) if order % 2 else following
+        quotients.append(select(zero, at_zero, mul(before, inverse)))
+    return quotients
 
 
 def _reach(u: Tracer, further: Tracers) -> Tracer:
