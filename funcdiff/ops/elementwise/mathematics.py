@@ -175,11 +175,16 @@ def _slope_of_arcsin(x: Any, y: Any) -> Any:
     return 1 / np.sqrt(-(x - 1)) * (1 / np.sqrt(x - (-1)))
 
 
+def _slope_of_arccos(x: Any, y: Any) -> Any:
+    """-1/√(1 - x²)."""
+    return -_slope_of_arcsin(x, y)
+
+
 sin = elementwise("sin", np.sin, lambda x, y: np.cos(x))
 cos = elementwise("cos", np.cos, lambda x, y: -np.sin(x))
 tan = elementwise("tan", np.tan, _slope_of_tan)
 arcsin = elementwise("arcsin", np.arcsin, _slope_of_arcsin)
-arccos = elementwise("arccos", np.arccos, lambda x, y: -_slope_of_arcsin(x, y))
+arccos = elementwise("arccos", np.arccos, _slope_of_arccos)
 arctan = elementwise("arctan", np.arctan, lambda x, y: 1 / (1 + x * x))
 sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
