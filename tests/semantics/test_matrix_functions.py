@@ -341,3 +341,36 @@ def test_a_polar_factor_of_one_number_has_no_derivative_at_zero() -> None:
 
     with pytest.raises(NotDifferentiableError, match="different from 0"):
         fd.grad(polar)(np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("values", [[2.0, 1.0, 0.5], [1.0, 1.0, 0.3], [2.0, 1.0, 0.0], [0.0] * 3])
+def test_odd_polynomials_of_singular_values_are_those_of_the_matrix(values: list[float]) -> None:
+    """U·(s + s³)·Vᴴ is A + A·Aᴴ·A, whatever is equal or zero, to the third order."""
+    random = np.random.default_rng(1)
+
+    def draw(*lengths: int, dtype: Any) -> Any:
+        x = random.normal(size=lengths)
+        return x if dtype is float else x + 1j * random.normal(size=lengths)
+
+    for shape, dtype in (((6, 3), float), ((3, 5), float), ((3, 3), float), ((6, 3), complex)):
+        u, v = (np.linalg.qr(draw(n, n, dtype=dtype))[0] for n in shape)
+        a = (u[:, :3] * values) @ v[:3]
+        _require_odd_polynomial(a, *(draw(*shape, dtype=dtype) for _ in range(2)))
+
+
+def _require_odd_polynomial(a: Any, weights: Any, t: Any) -> None:
+    def by_values(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        return np.sum(np.real(weights * ((u * (s + s**3)) @ vh)))
+
+    def plain(x: Any) -> Any:
+        return np.sum(np.real(weights * (x + x @ np.conj(x.T) @ x)))
+
+    def derivatives(f: Function) -> list[Any]:
+        def second(x: Any) -> Any:
+            return fd.jvp(fd.grad(f), (x,), (t,))
+
+        return [*second(a), fd.jvp(lambda x: second(x)[1], (a,), (t,))[1]]
+
+    for found, expected in zip(derivatives(by_values), derivatives(plain), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
