@@ -278,9 +278,9 @@ class Layouts(NamedTuple):
             return self._of_operand(value.builder or builder, value.atom, value.type)
         if value is not None:
             return _like_constant(np.asarray(value))
-        notes = builder.layouts.get(atom, ())
+        _, note = builder.layouts.get(atom, [(0, ())])[0]
         type_: ArrayType = builder.entries[atom][0]
-        return self.of_record(notes[0][1], type_) if notes else None
+        return self.of_record(note, type_) if _is_of_argument(note, atom) else None
 
     def _of_operand(
         self, builder: Recorder, atom: Ref, type_: ArrayType, time: float = inf
@@ -366,6 +366,13 @@ def _key(builder: Recorder, atom: Ref) -> tuple[Ref, int]:
 
 def _calls(builder: Recorder, atom: Ref) -> list[Called]:
     return [Called(*note) for _, note in builder.layouts.get(atom, ()) if type(note) is tuple]
+
+
+def _is_of_argument(note: Any, atom: Ref) -> bool:
+    """Whether a note is the record of the handle that an argument came with."""
+    if type(note) is tuple or note.order is not None:
+        return False
+    return note.origin is None or note.origin.atom == atom
 
 
 def _is_written(builder: Recorder, atom: Ref) -> bool:
