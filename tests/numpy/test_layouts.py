@@ -11,6 +11,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.numpy.border.calling import note_call
 from funcdiff.numpy.memory import views
 
 X = np.sin(np.arange(6.0) + 1.0).reshape(2, 3)
@@ -251,6 +252,38 @@ def test_long_chains_are_followed() -> None:
         return np.sum(x)
 
     assert FD.grad(f)(np.eye(2)).shape == (2, 2)
+
+
+def test_arrays_of_the_users_are_not_written_to() -> None:
+    """Layouts are found of arrays that are filled; a result may be a view of a plain array."""
+    plain = np.arange(4.0).reshape(2, 2)
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        note_call(lambda plain, _: plain[::-1], (plain, x), {}, y)
+        z = np.dot(y, x)
+        z.reshape(-1)[0] = 1.0
+        return np.sum(z)
+
+    for transform in (FD.grad, lambda f: FD.jit(FD.grad(f))):
+        transform(f)(np.eye(2))
+        assert plain.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_a_value_of_another_trace_is_no_argument_of_the_same_number(count: int) -> None:
+    def inner(x: Any) -> Any:
+        for _ in range(count):  # each is a variable of the outer trace, with the next number
+            x = np.sin(x)
+
+        def f(y: Any) -> Any:
+            z = np.concatenate([x, y])
+            z.reshape(-1)[0] = 2.0
+            return np.sum(z * z)
+
+        return np.sum(FD.grad(f)(np.ones((2, 2))))
+
+    assert FD.vjp(inner, np.ones((2, 2)))[0] == 8.0
 
 
 def test_a_function_of_the_users_is_not_called_again() -> None:

@@ -231,7 +231,7 @@ def _picker(places: list[int]) -> Callable[[Sequence[Ref]], Iterable[Ref]]:
 
 
 class Called(NamedTuple):
-    """A call of a NumPy function, the layout of whose results nobody has asked for."""
+    """A call of a NumPy function: what a note of one is read as, a plain tuple while it waits."""
 
     function: Callable[..., Any]
     args: Sequence[Any]
@@ -244,7 +244,7 @@ _NESTED: Final = frozenset((list, tuple, dict))
 
 
 def note_layout(x: Tracer, note: Any) -> None:
-    """Note what says how NumPy's array lies in memory from now on: a call, or a handle's record."""
+    """Note the record of a handle, which says how NumPy's array lies in memory from now on."""
     builder = x.builder or current_builder()  # a literal is of no builder
     if builder is not None:
         builder.layouts.setdefault(x.atom, []).append((len(builder.entries), note))
@@ -269,7 +269,9 @@ def _note_call(
     atom, builder = y.atom, y.builder or current_builder()
     nested = kwargs or not _NESTED.isdisjoint(map(type, args))
     given = tracers_in((args, kwargs)) if nested else args
-    is_given = any(isinstance(x, Tracer) and x.atom == atom for x in given)
+    is_given = any(
+        isinstance(x, Tracer) and x.atom == atom and x.builder is y.builder for x in given
+    )
     if builder is not None:
         note = len(builder.entries), (function, args, kwargs, item, is_given)
         builder.layouts.setdefault(atom, []).append(note)

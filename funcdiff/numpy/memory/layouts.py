@@ -291,10 +291,9 @@ class Layouts(NamedTuple):
         is_written = not _calls(builder, atom) and _is_written(builder, atom)
         models = [] if is_written else [self._made(builder, atom)]
         for noted, note in builder.layouts.get(atom, ()):
-            if noted <= time and type(note) is not tuple:
-                models.append(self.of_record(note, type_))
-            elif noted <= time and Called(*note).is_given:
-                models.append(self._of_call(Called(*note)))
+            call = Called(*note) if type(note) is tuple else None
+            if noted <= time and (call is None or call.is_given):
+                models.append(self._of_call(call) if call else self.of_record(note, type_))
         return _of_shape(_common(models), type_.shape)
 
     def _of_call(self, call: Called) -> NDArray | None:
@@ -322,6 +321,10 @@ class Layouts(NamedTuple):
             return type(given)(map(self._with_models, given))
         if type(given) is dict:
             return {name: self._with_models(x) for name, x in given.items()}
+        if isinstance(given, np.ndarray):  # the user's own, of which a result may be a view
+            seen = given.view()
+            seen.flags.writeable = False
+            return seen
         if callable(given) and not isinstance(given, type | np.ufunc):
             raise UnsupportedNumPyError("a function of the user's, which is not called again")
         return given
