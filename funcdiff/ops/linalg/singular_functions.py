@@ -161,7 +161,7 @@ def _along_many(
         return upper, matrix_transpose(upper)
     through = len(directions) == 2 and u.shape[-2] > count  # a path has one zero at most
     further = [] if through else [matmul(z, v) for x, y in directions for z in _columns(x, y)]
-    reached = _reach(u, further) if further else u
+    reached = _reach(u, further)
     rows = reached.shape[-1]
     zero = ties(s).zero
     w = select(zero, zeros(s.type), s)
@@ -238,7 +238,7 @@ def _quotients(series: Tracers, s: Tracer, zero: Tracer) -> Tracers:
 def _reach(u: Tracer, further: Tracers) -> Tracer:
     """Return U, and a basis of what columns reach beyond it, of vectors of length √½."""
     last, count = u.ndim - 1, u.shape[-1]
-    if u.shape[-2] == count:
+    if u.shape[-2] == count or not further:
         return u
     basis, _ = qr(concatenate([u, *further], last), "reduced")
     rest = slice_along(basis, last, count, basis.shape[-1])

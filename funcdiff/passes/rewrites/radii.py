@@ -128,11 +128,16 @@ def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
 
 
 def keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
-    """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side."""
+    """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side.
+
+    A root of zero, and a bound of zero, may have a sign, which the maximum of two zeros loses.
+    """
     for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
-        if x.dtype.kind == "f" and bound is not None and bound <= 0:
-            is_norm = made_by(x, root_of_squares.primitive) or made_by(x, ops.absolute.primitive)
-            return x if is_norm or is_sum_of_squares(x) else None
+        if x.dtype.kind == "f" and bound is not None and (bound < 0 or str(bound) == "0.0"):
+            head = maker(x)
+            is_norm = head is not None and head.primitive in _SQUARES
+            is_root = made_by(x, sqrt.primitive) is not None
+            return x if (is_norm and not is_root) or is_sum_of_squares(x) else None
     return None
 
 
