@@ -52,7 +52,7 @@ def assert_same_everywhere(
         raise ExceptionGroup("not as the interpreter", failures)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.sampled(3, kind=PRIMITIVE)
 @pytest.mark.parametrize("case", cases(thinned=32))
 def test_every_operation_is_the_same_everywhere(case: Sample) -> None:

@@ -58,6 +58,7 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
 
 
 @together
+@pytest.mark.thinned(4)
 @every_pattern
 def test_the_value_is_numpys(family: str, p: Pattern) -> None:
     assert_value(partial(p.function, np), *p.values(), digits=None if p.exact else 12)

@@ -18,6 +18,7 @@ from funcdiff.reading.explanation import inspections
 from funcdiff.reading.views import TARGETS
 from funcdiff.testing import check_rules
 from tests.rules.sample import PRIMITIVE, Sample
+from tests.rules.samples import distributions
 
 FOLDER = Path(__file__).with_name("samples")
 FAMILIES = [
@@ -43,15 +44,17 @@ SMOOTH = {name: entry for name, entry in NAMED.items() if entry.order == 2}
 def cases(thinned: int, asked_again: Collection[Sample] = ()) -> list[ParameterSet]:
     """Return the first sample of each primitive, and by default one of so many of the others.
 
-    These come with the slow tests, unless another slow test asks the same of them, and more.
+    These come with the slow tests, unless another slow test asks the same of them, and more.  So
+    do inverses by parameters, whose slopes are long: one of four is asked by default.
     """
 
     def mark(entry: Sample) -> pytest.MarkDecorator:
         again = any(entry is one for one in asked_again)
         return (pytest.mark.sampled if again else pytest.mark.thinned)(thinned)
 
+    few = {name: [pytest.mark.thinned(4)] for name in distributions.INVERSES}
     return [
-        pytest.param(entry, id=f"{name}-{k}", marks=[mark(entry)] if k else [])
+        pytest.param(entry, id=f"{name}-{k}", marks=[mark(entry)] if k else few.get(name, []))
         for name, entries in samples().items()
         for k, entry in enumerate(entries)
     ]

@@ -159,8 +159,11 @@ def test_medians_and_entropies_have_second_derivatives() -> None:
 
 @pytest.mark.parametrize(
     ("name", "x", "shapes"),
-    [("pearson3", 0.75, (-0.125e-2,)), ("f", 0.75, (1e8, 3.0)), ("gamma", 2.0**20, (2.0**20,))],
-)
+    [
+        ("f", 0.75, (1e8, 3.0)), ("gamma", 2.0**20, (2.0**20,)),
+        pytest.param("pearson3", 0.75, (-0.125e-2,), marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
 def test_slopes_of_float32_arguments_are_those_of_the_same_numbers_in_double(
     name: str, x: float, shapes: tuple[float, ...], method: str

@@ -57,7 +57,7 @@ SAMPLES: dict[str, list[Sample]] = {
 }  # fmt: skip
 
 
-_POINTS: dict[str, tuple[tuple[float, float], ...]] = {
+INVERSES: dict[str, tuple[tuple[float, float], ...]] = {
     "chdtriv": ((0.3, 0.72), (2.7, 1.4)),
     "gdtria": ((0.3, 0.62), (1.7, 0.8), (2.1, 3.2)),
     "gdtrib": ((1.3, 0.7), (0.4, 0.73), (2.1, 1.2)),
@@ -98,5 +98,5 @@ SAMPLES |= {
             order=2 - (name in _LINEAR_OR_ROUGH),
         )
     ]
-    for name, operands in _POINTS.items()
+    for name, operands in INVERSES.items()
 }
