@@ -228,6 +228,25 @@ def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
     assert not failures
 
 
+def test_a_call_within_a_call_has_memory_of_its_own() -> None:
+    def again(x: Any) -> Any:
+        return kernel(x - 1.0)[0] if x[0] > 0 else x
+
+    opaque: Any = fd.primitive(again, result=lambda x: x)
+
+    def f(x: Any, within: Any) -> Any:
+        y = np.sin(x) * 2.0
+        return within(x) * y + np.cos(y)
+
+    x = np.linspace(2.5, 3.5, 9)
+    kernel = Kernel(fd.trace(lambda x: f(x, opaque))(x), None)
+    expected = x - 3.0
+    for shift in (3.0, 2.0, 1.0, 0.0):
+        expected = f(x - shift, lambda _, found=expected: found)
+    for _ in range(2):
+        np.testing.assert_allclose(kernel(x)[0], expected, rtol=1e-14)
+
+
 def test_user_code_may_keep_the_arrays_it_is_given() -> None:
     kept: list[Any] = []
 

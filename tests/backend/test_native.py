@@ -147,6 +147,15 @@ def test_infinities_and_zeros_are_those_of_numpy(ufunc: Any, dtype: Any) -> None
         np.testing.assert_array_equal(np.signbit(y)[number], np.signbit(expected)[number])
 
 
+def test_an_extremum_of_a_number_and_nan_is_that_of_numpy() -> None:
+    x, y = np.array([np.nan, 1.0, np.nan, 2.0]), np.array([1.0, np.nan, np.nan, 3.0])
+    ufuncs = np.maximum, np.minimum, np.fmax, np.fmin
+    program = fd.trace(lambda x, y: tuple(f(x, y) + 0.5 for f in ufuncs))(x, y)
+    with np.errstate(invalid="ignore"):
+        found = Kernel(program, None, native=True)(x, y)
+    np.testing.assert_array_equal(found, [f(x, y) + 0.5 for f in ufuncs])
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_numbers_are_added_by_their_exponentials_as_numpy_does(dtype: Any) -> None:
     with np.errstate(all="ignore"):
