@@ -16,8 +16,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 
 FIRST_EXIT: Final = 16
 """What a function returns if it ends at the first of its guards."""
