@@ -70,7 +70,8 @@ class Flow(Sums):
         p, code = eq.params_as(While), self.code
         constants, starts = p.split([self.operand(atom) for atom in eq.operands])
         carries = [
-            self._state(vs, start) for vs, start in zip(p.results(eq.results), starts, strict=True)
+            self._state(vs, start)
+            for vs, start in zip(p.loop.results(eq.results)[0], starts, strict=True)
         ]
         stacks: list[View] = []
 

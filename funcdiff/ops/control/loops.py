@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.atoms import Literal
+from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.implementation import Implementation
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers, Types
@@ -132,7 +132,7 @@ def run(p: Loop, operands: Tracers, wanted: Sequence[int] | None = None) -> list
     p, kept, places = restrict(p, range(count) if wanted is None else wanted)
     operands = [operands[k] for k in kept]
     if isinstance(p.end, Program):
-        results = list(bind(while_p, p.params, *operands))
+        results = list(while_loop(While(p.end, *p[1:5]), operands))
     else:
         results = _run_sweeps(p, p.end, operands)
     return [results[k] for k in places]
@@ -198,7 +198,7 @@ def _numbers(rows: Tangents) -> tuple[list[int], list[int | None]]:
     return list(range(n)), spread(range(n, n + sum(flags)), flags)
 
 
-def _known(numbers: Sequence[int | None]) -> list[int]:
+def _present(numbers: Sequence[int | None]) -> list[int]:
     return [j for j in numbers if j is not None]
 
 
@@ -212,22 +212,22 @@ def _jvp(params: Scan | While, xs: Tracers, ts: Tangents) -> Pushed:
     values, tangents = _numbers(trows)
     for k, (start, tstart) in enumerate(zip(carries, tcarries, strict=True)):
         pushed, mask = jvp(p.sweeps[k], active[k], _outputs_with_tangents(p, k, active[k]))
-        step = _push_step(p, k, pushed, mask, (list(values), _known(tangents)))
+        step = _push_step(p, k, pushed, mask, (list(values), _present(tangents)))
         left = assembly.add(_types([*start, *tstart]), step, reverse=p.reverse[k])
         n = p.carries[k]
         values += left[: len(mask) - n]
         tangents += spread(left[len(mask) - n :], mask[n:])
     leaving = [values[j] for j in p.leaving]
     tleaving = [tangents[j] for j in p.leaving]
-    loop = assembly.loop(p.end, p.constants, [*leaving, *_known(tleaving)])
+    loop = assembly.loop(p.end, p.constants, [*leaving, *_present(tleaving)])
     moved = (x for pair in zip(carries, tcarries, strict=True) for group in pair for x in group)
-    ends, left = loop.results(run(loop, [*shared, *moved, *given]))
+    ends, stacks = loop.results(run(loop, [*shared, *moved, *given]))
     ys = [y for end, n in zip(ends, p.carries, strict=True) for y in end[:n]]
     tys: list[Maybe] = []
     for k, (end, n) in enumerate(zip(ends, p.carries, strict=True)):
         tys += spread(end[n:], _outputs_with_tangents(p, k, active[k])[:n])
-    tys += spread(left[len(leaving) :], [j is not None for j in tleaving])
-    return [*ys, *left[: len(leaving)]], tys
+    tys += spread(stacks[len(leaving) :], [j is not None for j in tleaving])
+    return [*ys, *stacks[: len(leaving)]], tys
 
 
 def _push_step(
@@ -265,24 +265,24 @@ def _linearize(params: Scan | While, xs: Tracers, ts: Tangents) -> Pushed:
     values, tangents = _numbers(trows)
     for k, split in enumerate(splits):
         n, m = p.carries[k], len(split.mask)
-        sources[k] = _rows_among(split.primal, p.constants + n, m, sources[k], values)
+        # a residual that is a row that the sweep reads is there already
+        read = dict[Atom, int](zip(split.primal.inputs[p.constants + n :], values, strict=True))
+        residuals = zip(split.primal.outputs[m:], sources[k], strict=True)
+        sources[k] = [read.get(x) if j is None else j for x, j in residuals]
         step = _recording_step(p, split.primal, n, sources[k], list(values))
         left = assembly.add(_types(carries[k]), step, reverse=p.reverse[k])
         values += left[: m - n]
         varying = iter(left[m - n :])
         sources[k] = [next(varying) if j is None else j for j in sources[k]]
-    linear = [k for k, split in enumerate(splits) if any(split.mask)]
     for k, split in enumerate(splits):
-        n, left = p.carries[k], range(0)
-        if k in linear:
-            step = _tangent_step(split.linear, p.constants, len(tconstants),
-                                 _known(sources[k]), _known(tangents))  # fmt: skip
-            left = assembly.add(_types(tcarries[k]), step, reverse=p.reverse[k])
+        n, places = p.carries[k], (_present(sources[k]), _present(tangents))
+        step = _tangent_step(split.linear, p.constants, len(tconstants), *places)
+        left = assembly.add(_types(tcarries[k]), step, reverse=p.reverse[k])
         tangents += spread(left, split.mask[n:])
     leaving = [values[j] for j in p.leaving]
     tleaving = [tangents[j] for j in p.leaving]
-    loop = assembly.loop(p.end, p.constants, [*leaving, *_known(tleaving)])
-    carried = [x for carry in (*carries, *(tcarries[k] for k in linear)) for x in carry]
+    loop = assembly.loop(p.end, p.constants, [*leaving, *_present(tleaving)])
+    carried = [x for carry in (*carries, *tcarries) for x in carry]
     operands = [*shared, *carried, *given]
     mask = [flag for k, split in enumerate(splits) for flag in split.mask[: p.carries[k]]]
     mask += [j is not None for j in tleaving]
@@ -294,15 +294,6 @@ def _linearize(params: Scan | While, xs: Tracers, ts: Tangents) -> Pushed:
     results = run(loop, operands)
     ys = [*results[:count], *results[last : last + len(leaving)]]
     return ys, spread([results[k] for k in moved], mask)
-
-
-def _rows_among(
-    primal: Program, first: int, outputs: int, source: Sequence[int | None], values: Sequence[int]
-) -> list[int | None]:
-    """Return where the residuals of a sweep are, with those that are a row that it reads."""
-    rows = dict(zip(primal.inputs[first:], values, strict=True))
-    residuals = zip(primal.outputs[outputs:], source, strict=True)
-    return [rows.get(x) if j is None else j for x, j in residuals]  # type: ignore[arg-type]
 
 
 def _invariant_residuals(
