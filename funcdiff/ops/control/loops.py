@@ -406,7 +406,7 @@ def _transpose(params: Scan | While, _: Types, cts: Tangents, operands: Tangents
     halves, again = _add_known_sweeps(p, assembly, linear, places)
     flags = [linear[k][p.constants :] for k in again]
     starts = [
-        x for k, known in zip(again, flags, strict=True) for x in _unmarked(carries[k], known)
+        x for k, known in zip(again, flags, strict=True) for x in _without_marked(carries[k], known)
     ]
     turned: list[tuple[int, _Pulled]] = []
     for k in range(len(halves) - 1, -1, -1):
@@ -425,7 +425,7 @@ def _transpose(params: Scan | While, _: Types, cts: Tangents, operands: Tangents
         turned.append((k, half))
     end = p.end
     if isinstance(end, Program):
-        end = rearrange(end, _unmarked(range(len(end.inputs)), linear[0]), [0])
+        end = rearrange(end, _without_marked(range(len(end.inputs)), linear[0]), [0])
     moved = [(j, place) for j in range(p.given) if rows[j] is None for place in gathered.get(j, ())]
     known = present(constants)
     loop = assembly.loop(end, len(known), [place for _, place in moved])
@@ -442,7 +442,7 @@ def _transpose(params: Scan | While, _: Types, cts: Tangents, operands: Tangents
     ]
 
 
-def _unmarked(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+def _without_marked(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     """Return the first values, of which the flags say that they are not marked."""
     return [x for x, flag in zip(values, flags, strict=False) if not flag]
 
@@ -461,13 +461,13 @@ def _add_known_sweeps(
         carry = flags[p.constants : head]
         after = (*carry, *dependent(body, flags)[n:])
         outputs = [j for j, flag in enumerate(after) if flag]
-        others = _unmarked(range(len(after)), after)
-        known = _unmarked(range(len(flags)), flags)
+        others = _without_marked(range(len(after)), after)
+        known = _without_marked(range(len(flags)), flags)
         rows = [places[j - head] for j in known if j >= head]
         before: Sequence[int] = ()
         # a test has to run, since it counts
         if not all(carry) or (isinstance(p.end, Program) and (k == 0 or others)):
-            types = _unmarked(body.input_types[p.constants : head], carry)
+            types = _without_marked(body.input_types[p.constants : head], carry)
             step = _nonlinear_step(rearrange(body, known, others), rows)
             left = assembly.add(types, step, reverse=p.reverse[k])
             places.update(zip([number + j - n for j in others if j >= n], left, strict=False))

@@ -201,7 +201,7 @@ def restrict(p: Loop, wanted: Sequence[int]) -> Restricted[Loop]:
     carries, leaving = p.results(range(sum(p.carries) + len(p.leaving)))
     starts = list(accumulate([len(b.outputs) - n for b, n in zip(p.sweeps, p.carries, strict=True)],
                              initial=p.given))  # fmt: skip
-    kept = _needed(
+    kept = _find_needed(
         p,
         starts,
         {k for k in range(sum(p.carries)) if k in wanted},
@@ -235,7 +235,7 @@ def restrict(p: Loop, wanted: Sequence[int]) -> Restricted[Loop]:
     return loop, operands, [outputs.index(k) for k in wanted]
 
 
-def _needed(p: Loop, starts: Sequence[int], wanted: set[int], rows: set[int]) -> Kept:
+def _find_needed(p: Loop, starts: Sequence[int], wanted: set[int], rows: set[int]) -> Kept:
     """Return what the wanted carries and rows need; those of sweeps have numbers from `starts`."""
     tested = atoms_in_use(p.end) if isinstance(p.end, Program) else set()
     tests = [x in tested for x in p.end.inputs] if isinstance(p.end, Program) else []
