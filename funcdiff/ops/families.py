@@ -268,8 +268,8 @@ class Assertion:
 class Refusal:
     """An implementation that returns its first operand, or raises an error if anything is wrong.
 
-    Which is so where ``wrong(x, *rest)`` is true, a function of plain and of traced arrays: what
-    is exported to a device, which cannot raise, computes it, too.
+    Which is so where ``wrong(x, *rest)`` is true, a function of plain and of traced arrays, none
+    of them empty: what is exported to a device, which cannot raise, computes it, too.
     """
 
     wrong: Callable[..., Any]
@@ -278,7 +278,7 @@ class Refusal:
 
     def __call__(self, x: Any, *rest: Any) -> Any:
         """Return the first operand, or raise the error."""
-        if np.any(self.wrong(x, *rest)):
+        if all(np.size(y) for y in (x, *rest)) and np.any(self.wrong(x, *rest)):
             raise self.error(self.message)
         return x
 

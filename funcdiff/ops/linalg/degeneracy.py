@@ -33,12 +33,19 @@ T = TypeVar("T", bound="Turn")
 # ---- which values are equal ----------------------------------------------------------------------
 
 
+def eps_of(x: Any) -> float:
+    """Return the precision of an array."""
+    return float(np.finfo(x.dtype).eps)
+
+
 def _equal_pairs(w: Any) -> Any:
     """Group values whose neighbours in order are closer than LAPACK's rounding error."""
+    if 0 in w.shape:
+        return np.zeros((*w.shape, w.shape[-1]), bool)
     order = np.argsort(w, axis=-1, kind="stable")
     ordered = np.take_along_axis(w, order, -1)
-    scale = np.max(np.abs(w), axis=-1, keepdims=True, initial=0)
-    tolerance = 4 * w.shape[-1] * np.finfo(w.dtype).eps * scale
+    scale = np.max(np.abs(w), axis=-1, keepdims=True)
+    tolerance = 4 * w.shape[-1] * eps_of(w) * scale
     steps = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > tolerance
     places = np.argsort(order, axis=-1, kind="stable")
     groups = np.take_along_axis(np.cumsum(steps, axis=-1), places, -1)
@@ -151,9 +158,8 @@ class Gauge(Directed):
 
 def significant(parts: Any, x: Any) -> Any:
     """Return which parts are more than rounding errors of a matrix `x`."""
-    eps = np.finfo(x.dtype).eps
-    scale = np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0)
-    return parts > np.maximum(np.sqrt(eps) * scale, x.shape[-1] * eps)
+    scale = np.max(np.abs(x), axis=(-2, -1), keepdims=True)
+    return parts > np.maximum(eps_of(x) ** 0.5 * scale, x.shape[-1] * eps_of(x))
 
 
 def skew_part(ct: Any) -> Any:
@@ -394,7 +400,7 @@ def _lost_digits(x: Any, near: Any) -> Any:
     count = size // n if n else 0
     squares, close = (np.reshape(y[..., : count * n, :], (*stack, count, n, n)) for y in (x, near))
     mirror = np.conj(np.swapaxes(squares, -1, -2))
-    limit = np.finfo(x.dtype).eps ** (1 / 4) * np.max(np.abs(x), axis=(-1, -2), initial=0)
+    limit = eps_of(x) ** 0.25 * np.max(np.abs(x), axis=(-1, -2))
     is_error = np.abs(squares - mirror) <= limit[..., None, None, None]
     return close & ((squares != 0) | (mirror != 0)) & is_error
 

@@ -23,6 +23,7 @@ from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import ConcreteValueError
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.families import Refusal, assertion
+from funcdiff.ops.linalg.degeneracy import eps_of
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     factorizable,
@@ -42,9 +43,9 @@ _RANK: Final = np.dtype(np.int32)
 
 def _neglected(_t: Any, s: Any, tolerance: Any) -> Any:
     """Return which singular values are neglected that are more than rounding error."""
-    largest = np.max(s, axis=-1, keepdims=True, initial=0)
+    largest = np.max(s, axis=-1, keepdims=True)
     is_zero = s <= tolerance[..., None] * largest
-    return is_zero & (s > np.sqrt(np.finfo(s.dtype).eps) * largest)
+    return is_zero & (s > eps_of(s) ** 0.5 * largest)
 
 
 _CONSTANT: Final = Refusal(

@@ -35,6 +35,7 @@ from funcdiff.ops.linalg.degeneracy import (
     Turn,
     directed_assertion,
     eigen_differential,
+    eps_of,
     equal_pairs,
     gauge,
     generic_rotation,
@@ -93,8 +94,8 @@ def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Trace
 
 def _on_kernel(_t: Any, values: Any, zero: Any) -> Any:
     """Return which values are more than rounding errors where they have to be zero."""
-    scale = np.max(np.abs(values), axis=-1, keepdims=True, initial=0)
-    return zero & (np.abs(values) > np.sqrt(np.finfo(values.dtype).eps) * scale)
+    scale = np.max(np.abs(values), axis=-1, keepdims=True)
+    return zero & (np.abs(values) > eps_of(values) ** 0.5 * scale)
 
 
 _KERNEL: Final = Refusal(

@@ -52,9 +52,6 @@ def eps_of(type_: ArrayType) -> float:
 def _triangle_shares(b: Body, eq: Equation) -> None:
     """Count both triangles alike where they mirror each other, up to rounding errors."""
     a, type_, p = b.simple(eq.operands[0]), eq.operands[0].type, eq.params_as(OneTriangle)
-    if 0 in type_.shape:
-        b.writer.assign(b.target(eq.results[0]), allocation("np.zeros", type_))
-        return
     n = type_.shape[-1]
     apart = let(b, "apart", "np.abs(a - m)", a=a, m=_mirror(a, hermitian=p.hermitian))
     differs = let(
@@ -88,9 +85,6 @@ def _near_pairs(b: Body, eq: Equation) -> None:
     """Ask which of Taylor's polynomials give the function at the other point."""
     w, same, *series = map(b.simple, eq.operands)
     type_, last = eq.operands[2].type, len(series) - 1
-    if 0 in type_.shape:
-        b.assign(eq, same)
-        return
     eps = eps_of(type_)
     steps = let(b, "steps", "w[..., None, :] - w[..., :, None]", w=w)
     here, there = (build(f"x[..., {k}]", x=series[0]) for k in (":, None", "None, :"))
@@ -122,14 +116,6 @@ def _near_pairs(b: Body, eq: Equation) -> None:
     b.assign(eq, build("f | s", f=fits, s=same))
 
 
-HERMITIAN: Final[dict[str, Writing]] = {
-    "mirrored": _mirror_triangle,
-    "near_pairs": _near_pairs,
-    "triangle_shares": _triangle_shares,
-}
-"""Statements about Hermitian matrices."""
-
-
 # ---- what NumPy's code says, too: traced, and written as any program -----------------------------
 
 
@@ -139,6 +125,19 @@ def _written(f: Callable[..., Any], b: Body, eq: Equation) -> list[ast.expr]:
         found = f(*[builder.input(atom.type) for atom in eq.operands])
         program = builder.program(found if isinstance(found, tuple) else [found])
     return b.writer.write(simplify(program), [b.simple(atom) for atom in eq.operands])
+
+
+def _unless_empty(write: Writing) -> Writing:
+    """Return what writes nothing but zeros where a result is empty."""
+
+    def write_any(b: Body, eq: Equation) -> None:
+        if not any(0 in y.type.shape for y in eq.results):
+            write(b, eq)
+            return
+        for y in eq.results:
+            b.writer.assign(b.target(y), allocation("np.zeros", y.type))
+
+    return write_any
 
 
 def _as_implemented(b: Body, eq: Equation) -> None:
@@ -169,11 +168,6 @@ def _multiplicities(b: Body, eq: Equation) -> None:
     w, v = map(b.simple, eq.operands)
     type_ = eq.operands[0].type
     n, eps = type_.shape[-1], eps_of(type_)
-    if 0 in type_.shape:
-        targets = [b.target(y) for y in eq.results]
-        for target, y in zip(targets, eq.results, strict=True):
-            b.writer.assign(target, allocation("np.zeros", y.type))
-        return
     smallest = let(b, "smallest", "np.linalg.svd(v, compute_uv=False)[..., -1]", v=v)
     defective = let(b, "defective", "s < c", s=smallest, c=number(16 * np.sqrt(eps)))
     error = build("e / np.where(d, 1, s)", e=number(eps), d=defective, s=smallest)
@@ -202,9 +196,6 @@ def _generic_rotation(b: Body, eq: Equation) -> None:
     (same,) = map(b.simple, eq.operands)
     type_ = eq.results[0].type
     n = type_.shape[-1]
-    if 0 in type_.shape:
-        b.writer.assign(b.target(eq.results[0]), allocation("np.zeros", type_))
-        return
     number = let(b, "number", "np.arange(n, dtype=d) + 1", n=constant(n), d=dtype_of(type_.dtype))
     inner = let(b, "inner", "np.where(same, np.cos(k[:, None] * k), 0)", same=same, k=number)
     group = let(b, "group", "np.argmax(same.astype(np.uint8), axis=-1)", same=same)
@@ -231,9 +222,6 @@ def _adjugate(b: Body, eq: Equation) -> None:
         raise UnwritableError("it is written for the first derivative of a determinant")
     a, type_ = b.simple(eq.operands[0]), eq.operands[0].type
     n = type_.shape[-1]
-    if 0 in type_.shape:
-        b.assign(eq, allocation("np.zeros", type_))
-        return
     u, s, vh = (name(b.writer.new(word)) for word in ("u", "s", "vh"))
     b.writer.assign(f"{u.id}, {s.id}, {vh.id}", build("np.linalg.svd(a)", a=a))
     rest = let(
@@ -271,13 +259,18 @@ _CHECKS: Final = (
 )
 """What spoils a result, by the name of the primitive."""
 
-SPECTRA: Final[dict[str, Writing]] = {
-    **HERMITIAN,
-    **dict.fromkeys(_CHECKS.split(), _spoilt),
+_WRITERS: Final[dict[str, Writing]] = {
     **dict.fromkeys(("eigen_differential", "equal_pairs", "mean_over_ties"), _as_implemented),
     "adjugate": _adjugate,
     "generic_rotation": _generic_rotation,
-    "lstsq": _lstsq,
+    "mirrored": _mirror_triangle,
     "multiplicities": _multiplicities,
+    "near_pairs": _near_pairs,
+    "triangle_shares": _triangle_shares,
+}
+SPECTRA: Final[dict[str, Writing]] = {
+    **{word: _unless_empty(write) for word, write in _WRITERS.items()},
+    **dict.fromkeys(_CHECKS.split(), _spoilt),
+    "lstsq": _lstsq,
 }
 """Statements about spectra."""
