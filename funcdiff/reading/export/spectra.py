@@ -16,6 +16,7 @@ from funcdiff.core.program import Equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.families import Refusal
+from funcdiff.ops.linalg.divided_differences import pairs_that_fit
 from funcdiff.ops.linalg.matrices import OneTriangle
 from funcdiff.ops.linalg.pseudoinverse import Tolerance
 from funcdiff.passes.simplify import simplify
@@ -81,41 +82,6 @@ def _mirror(x: ast.expr, *, hermitian: bool) -> ast.expr:
     return build("np.conj(np.swapaxes(x, -1, -2))" if hermitian else "np.swapaxes(x, -1, -2)", x=x)
 
 
-def _near_pairs(b: Body, eq: Equation) -> None:
-    """Ask which of Taylor's polynomials give the function at the other point."""
-    w, same, *series = map(b.simple, eq.operands)
-    type_, last = eq.operands[2].type, len(series) - 1
-    eps = eps_of(type_)
-    steps = let(b, "steps", "w[..., None, :] - w[..., :, None]", w=w)
-    here, there = (build(f"x[..., {k}]", x=series[0]) for k in (":, None", "None, :"))
-    size = let(b, "size", "np.abs(x) + np.abs(y)", x=here, y=there)
-    total = term = let(b, "term", "x + 0 * d", x=here, d=steps)
-    sizes = let(b, "sizes", "np.abs(x)", x=term)
-    fits = let(b, "fits", "size >= 0", size=size)
-    power: ast.expr = steps
-    for k in range(1, last + 1):
-        term = let(b, "term", "x[..., :, None] * d", x=series[k], d=power)
-        power = let(b, "power", "p * d", p=power, d=steps)
-        total = let(b, "total", "x + y", x=total, y=term)
-        sizes = let(b, "sizes", "x + np.abs(y)", x=sizes, y=term)
-        if k >= last - 1:
-            limit = number(eps ** (k / (last + 1)))
-            fits = let(b, "fits", "f & (np.abs(x) <= c * s)", f=fits, x=term, c=limit, s=size)
-    wrong = let(b, "wrong", "np.abs(x - y)", x=total, y=there)
-    fits = let(b, "fits", "f & (x <= c * s)", f=fits, x=wrong, c=number(4 * eps), s=sizes)
-    fits = let(b, "fits", "f & np.swapaxes(f, -1, -2)", f=fits)
-    if last > 3:
-        misses = build("~(x <= c * s)", x=wrong, c=number(np.sqrt(eps)), s=sizes)
-        distance = let(b, "distance", "np.abs(d)", d=steps)
-        pole = let(b, "pole", "np.min(np.where(m, d, np.inf), axis=-1)", m=misses, d=distance)
-        reach = build("np.minimum(p[..., :, None], p[..., None, :])", p=pole)
-        fits = let(
-            b, "fits", "f & (d <= c * r)", f=fits, d=distance,
-            c=number(eps ** (1 / (last + 1))), r=reach,
-        )  # fmt: skip
-    b.assign(eq, build("f | s", f=fits, s=same))
-
-
 # ---- what NumPy's code says, too: traced, and written as any program -----------------------------
 
 
@@ -140,9 +106,14 @@ def _unless_empty(write: Writing) -> Writing:
     return write_any
 
 
-def _as_implemented(b: Body, eq: Equation) -> None:
-    results = _written(eq.primitive.impl(eq.params), b, eq)
-    b.assign(eq, items(results) if len(results) > 1 else results[0])
+def _traced(function: Callable[..., Any] | None = None) -> Writing:
+    """Return what writes a function of the operands, by default the implementation."""
+
+    def write(b: Body, eq: Equation) -> None:
+        results = _written(function or eq.primitive.impl(eq.params), b, eq)
+        b.assign(eq, items(results) if len(results) > 1 else results[0])
+
+    return write
 
 
 def _spoilt(b: Body, eq: Equation) -> None:
@@ -260,12 +231,12 @@ _CHECKS: Final = (
 """What spoils a result, by the name of the primitive."""
 
 _WRITERS: Final[dict[str, Writing]] = {
-    **dict.fromkeys(("eigen_differential", "equal_pairs", "mean_over_ties"), _as_implemented),
+    **dict.fromkeys(("eigen_differential", "equal_pairs", "mean_over_ties"), _traced()),
     "adjugate": _adjugate,
     "generic_rotation": _generic_rotation,
     "mirrored": _mirror_triangle,
     "multiplicities": _multiplicities,
-    "near_pairs": _near_pairs,
+    "near_pairs": _traced(pairs_that_fit),
     "triangle_shares": _triangle_shares,
 }
 SPECTRA: Final[dict[str, Writing]] = {
