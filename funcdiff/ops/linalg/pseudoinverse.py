@@ -41,7 +41,7 @@ _RANK: Final = np.dtype(np.int32)
 # ---- constant rank -------------------------------------------------------------------------------
 
 
-def _neglected(_t: Any, s: Any, tolerance: Any) -> Any:
+def _is_neglected(_t: Any, s: Any, tolerance: Any) -> Any:
     """Return which singular values are neglected that are more than rounding error."""
     largest = np.max(s, axis=-1, keepdims=True)
     is_zero = s <= tolerance[..., None] * largest
@@ -49,7 +49,7 @@ def _neglected(_t: Any, s: Any, tolerance: Any) -> Any:
 
 
 _CONSTANT: Final = Refusal(
-    _neglected,
+    _is_neglected,
     "pinv or lstsq neglects singular values that are not zero, of which the derivative depends "
     "too. Pass a smaller rcond, or say what is neglected: u, s, vh = np.linalg.svd(a, "
     "full_matrices=False); keep = s > limit; f = np.where(keep, 1 / np.where(keep, s, 1), 0); "

@@ -85,7 +85,7 @@ def _mirror(x: ast.expr, *, hermitian: bool) -> ast.expr:
 # ---- what NumPy's code says, too: traced, and written as any program -----------------------------
 
 
-def _written(f: Callable[..., Any], b: Body, eq: Equation) -> list[ast.expr]:
+def _write_traced(f: Callable[..., Any], b: Body, eq: Equation) -> list[ast.expr]:
     """Write the statements of a function of the operands; return its results."""
     with Builder("helper", CLOSED) as builder:
         found = f(*[builder.input(atom.type) for atom in eq.operands])
@@ -106,11 +106,11 @@ def _unless_empty(write: Writing) -> Writing:
     return write_any
 
 
-def _traced(function: Callable[..., Any] | None = None) -> Writing:
+def _by_tracing(function: Callable[..., Any] | None = None) -> Writing:
     """Return what writes a function of the operands, by default the implementation."""
 
     def write(b: Body, eq: Equation) -> None:
-        results = _written(function or eq.primitive.impl(eq.params), b, eq)
+        results = _write_traced(function or eq.primitive.impl(eq.params), b, eq)
         b.assign(eq, items(results) if len(results) > 1 else results[0])
 
     return write
@@ -124,7 +124,7 @@ def _spoilt(b: Body, eq: Equation) -> None:
         b.assign(eq, b.simple(eq.operands[0]))
         return
     spoil = lambda x, *rest: np.where(np.any(wrong(x, *rest)), np.nan, x)  # noqa: E731
-    b.assign(eq, *_written(spoil, b, eq))
+    b.assign(eq, *_write_traced(spoil, b, eq))
 
 
 _WRONG: Final = {"checked": lambda _x, answer: np.isnan(answer)}
@@ -231,12 +231,12 @@ _CHECKS: Final = (
 """What spoils a result, by the name of the primitive."""
 
 _WRITERS: Final[dict[str, Writing]] = {
-    **dict.fromkeys(("eigen_differential", "equal_pairs", "mean_over_ties"), _traced()),
+    **dict.fromkeys(("eigen_differential", "equal_pairs", "mean_over_ties"), _by_tracing()),
     "adjugate": _adjugate,
     "generic_rotation": _generic_rotation,
     "mirrored": _mirror_triangle,
     "multiplicities": _multiplicities,
-    "near_pairs": _traced(pairs_that_fit),
+    "near_pairs": _by_tracing(pairs_that_fit),
     "triangle_shares": _triangle_shares,
 }
 SPECTRA: Final[dict[str, Writing]] = {
