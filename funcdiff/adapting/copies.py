@@ -31,9 +31,8 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.adapting.bytecode import rewritten_module
-from funcdiff.adapting.caching import cache, lru_cache
+from funcdiff.adapting.decorators import cache, lru_cache, without_numba
 from funcdiff.adapting.mathematics import CMATH, MATH, of_either
-from funcdiff.adapting.numba_functions import without_numba
 from funcdiff.adapting.rewriting import own_name, rewrite
 from funcdiff.adapting.runtime import RUNTIME
 from funcdiff.adapting.substitutes import Substitute, warn

@@ -62,8 +62,7 @@ from funcdiff.core.running.dataflow import is_fresh
 from funcdiff.core.running.evaluate import as_run, executable, is_repeatable
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.families import several
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p

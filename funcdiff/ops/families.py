@@ -23,6 +23,7 @@ from funcdiff.core.running.dataflow import dependent, on_copy
 from funcdiff.core.running.evaluate import Runner, executable
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import (
     Axes,
     Maybe,
@@ -261,6 +262,25 @@ class Assertion:
     def __call__(self, *xs: Tracer) -> Tracer:
         """Record the operation."""
         return bind(self.primitive, NONE, *xs)[0]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An implementation that returns its first operand, or raises an error if anything is wrong.
+
+    Which is so where ``wrong(x, *rest)`` is true, a function of plain and of traced arrays, none
+    of them empty: what is exported to a device, which cannot raise, computes it, too.
+    """
+
+    wrong: Callable[..., Any]
+    message: str
+    error: type[Exception] = NotDifferentiableError
+
+    def __call__(self, x: Any, *rest: Any) -> Any:
+        """Return the first operand, or raise the error."""
+        if all(np.size(y) for y in (x, *rest)) and np.any(self.wrong(x, *rest)):
+            raise self.error(self.message)
+        return x
 
 
 def assertion(name: str, check: Callable[..., Any]) -> Assertion:

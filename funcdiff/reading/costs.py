@@ -22,8 +22,7 @@ from funcdiff.core.running.walk import nested
 from funcdiff.ops.axes.indexing import gather_p
 from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.control.cond import Cond
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.families import weights
 from funcdiff.ops.linalg.orthogonal import Qr
 from funcdiff.ops.linalg.singular import Vectors

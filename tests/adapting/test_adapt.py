@@ -22,7 +22,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.adapting import copies
-from funcdiff.adapting.caching import lru_cache
+from funcdiff.adapting.decorators import lru_cache
 from funcdiff.adapting.mathematics import MATH
 from funcdiff.adapting.runtime import convert
 from funcdiff.errors import FuncdiffError, InputError, LostDerivativeError

@@ -463,3 +463,15 @@ def test_the_linear_solver_of_a_fixed_point_has_to_solve_too() -> None:
 
     with pytest.raises(ConvergenceError, match=r"no solution"):
         fd.grad(root)(1.0)
+
+
+def test_a_solver_may_close_over_what_is_defined_after_the_trace() -> None:
+    def solve(_matvec: Any, b: Any) -> Any:
+        return halve(b)
+
+    program = fd.trace(lambda b: fd.custom_linear_solve(lambda x: 2.0 * x, b, solve))(np.ones(2))
+
+    def halve(b: Any) -> Any:
+        return b / 2.0
+
+    np.testing.assert_array_equal(evaluate(program, [np.ones(2)]), [[0.5, 0.5]])

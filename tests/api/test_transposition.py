@@ -60,6 +60,35 @@ def test_it_is_differentiable_in_what_the_function_closes_over() -> None:
     np.testing.assert_array_equal(rows[0], A)
 
 
+@pytest.mark.parametrize("length", [0, 1, 3])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loops_are_transposed_around_what_they_carry_of_known_values(
+    length: int, reverse: bool
+) -> None:
+    def f(x: Any) -> Any:
+        def step(carry: Any, row: Any) -> Any:
+            angle, total = carry
+            after = angle + 1.0, total * np.sin(angle) + row
+            return after, (total * angle, np.cos(angle))
+
+        (_, last), (ys, _) = fd.scan(step, (0.5, 0.0), x, reverse=reverse)
+        return ys, last
+
+    x, ct = np.arange(float(length)), np.cos(np.arange(float(length)))
+    (found,) = fd.linear_transpose(f, x)((ct, 2.0))
+    ys, last = fd.jacobian(f)(x)
+    np.testing.assert_allclose(found, ys.T @ ct + 2.0 * last)
+
+
+def test_a_loop_that_ends_by_its_argument_is_not_linear() -> None:
+    def count(x: Any) -> Any:
+        return fd.while_loop(lambda n: n < x, lambda n: n + 1.0, 0.0)
+
+    assert not fd.is_linear(count)(2.5)
+    with pytest.raises(InputError, match="is none"):
+        fd.linear_transpose(count, 2.5)
+
+
 def test_a_cotangent_has_to_be_like_the_result() -> None:
     transposed = fd.linear_transpose(lambda x: A @ x, ORIGIN)
     with pytest.raises(CotangentError, match=r"\(3,\).*\(2,\)"):

@@ -20,8 +20,7 @@ from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll, while_of_numbers
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import Executable, as_run
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.testing.subject import disagreement, rounding
 from tests.backend.test_kernels import kept, swapped
 from tests.backend.test_source import LAYOUTS, OPERATIONS, random_program

@@ -47,7 +47,7 @@ PACKAGES: Final = (
             "    if any(map(_is_continuous, state)) and not all(known):",
             "    if any(map(_is_continuous, state)):",
             "a search for a solution of numbers alone is warned of"),
-    Planted("adapting/caching.py",
+    Planted("adapting/decorators.py",
             "        if _holds_traced(found):",
             "        if False:",
             "a traced result is cached"),

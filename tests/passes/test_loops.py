@@ -8,7 +8,8 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.loops import scan_p
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.passes.loops.distribution import distribute
 
 

@@ -9,7 +9,8 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.core.program import Program
-from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.loops import scan_p
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.structure.slicing import Slice, add_slice
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rerolling import FEWEST, roll, runs

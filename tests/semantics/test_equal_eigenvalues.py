@@ -473,3 +473,15 @@ def test_what_depends_on_no_choice_keeps_its_derivative(name: str) -> None:
     expected = (f(a + 1e-6 * t) - f(a - 1e-6 * t)) / 2e-6
     for derive in MODES.values():
         np.testing.assert_allclose(derive(f, a, t), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3), (0, 3), (3, 0)])
+def test_of_empty_matrices_all_derivatives_are_empty(shape: tuple[int, ...]) -> None:
+    def vectors(a: Any) -> Any:
+        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        w, v = np.linalg.eigh(np.swapaxes(a, -1, -2) @ a)
+        return np.sum(u**3) + np.sum(s) * np.sum(vh) + np.sum(v**3) * np.sum(w)
+
+    for f in (vectors, lambda a: np.sum(np.linalg.pinv(a) ** 2)):
+        assert fd.grad(f)(np.zeros(shape)).shape == shape
+        assert fd.hessian(f)(np.zeros(shape)).shape == 2 * shape

@@ -8,10 +8,13 @@ import pytest
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import bind, constant
+from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.text.check import check
 from funcdiff.core.text.parse import parse
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.control.loops import scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.elementwise.mathematics import exp, sin
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.space import Axes, add, mul, neg, reduce_sum
@@ -239,3 +242,28 @@ def test_transforms_are_memoised_by_value() -> None:
     assert jvp(one, (True,))[0] is jvp(other, (True,))[0]
     assert linearize(one, (True,)) is linearize(other, (True,))
     assert vmap(one, 2, (True,))[0] is vmap(other, 2, (True,))[0]
+
+
+# ---- loops -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [0, 1, 3])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_is_transposed_around_what_it_carries_of_known_values(
+    length: int, *, reverse: bool
+) -> None:
+    step = recorded(
+        lambda n, c, x: [exp(n), add(mul(c, sin(n)), x), mul(c, n)], "f64[]", "f64[]", "f64[]"
+    )
+    loop = Scan(step, 0, 2, length, reverse)
+    program = recorded(lambda *xs: scan(loop, xs), "f64[]", "f64[]", f"f64[{length}]")
+    pulled = transpose(program, (False, True, True), (False, True, True))
+    ct_c, ct_y = np.float64(1.5), np.cos(np.arange(length))
+
+    def product(c: float, x: object) -> float:
+        _, last, ys = evaluate(program, [np.float64(0.1), np.float64(c), x])
+        return float(last * ct_c + ys @ ct_y)
+
+    ct_start, ct_x = evaluate(pulled, [np.float64(0.1), ct_c, ct_y])
+    np.testing.assert_allclose(ct_start, product(1.0, np.zeros(length)))
+    np.testing.assert_allclose(ct_x, [product(0.0, row) for row in np.eye(length)])

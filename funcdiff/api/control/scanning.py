@@ -32,9 +32,9 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.control.loops import scan as scan_op
 from funcdiff.ops.control.rematerialization import checkpoint as checkpoint_op
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.scan import scan as scan_op
+from funcdiff.ops.control.sweeps import Scan
 
 # ---- scan and map --------------------------------------------------------------------------------
 

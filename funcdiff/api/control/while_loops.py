@@ -20,12 +20,13 @@ from funcdiff.api.control.bodies import emit, forbid_changes, is_array, record_b
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.signatures.variables import Array, Carry
 from funcdiff.core.recording.entries import program_of
+from funcdiff.core.running.walk import rearrange
 from funcdiff.core.tracebacks import public
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.ops.control.loops import run
 from funcdiff.ops.control.sweeps import Assembly, apply
-from funcdiff.ops.control.while_loop import while_loop as while_op
 
 
 @public
@@ -126,8 +127,8 @@ def _run_loop(
     count, first = len(init), len(test.captures)
     assembly = Assembly([*decides.input_types[count:], *advances.input_types[count:]])
     assembly.add(types, lambda c, s, _: (apply(advances, s, c[first:]), ()), reverse=False)
-    p = assembly.loop(lambda c, s: apply(decides, s, c[:first])[0])
-    return emit(lambda xs: while_op(p, xs), [*test.captures, *body.captures, *init])
+    p = assembly.loop(rearrange(decides, [*range(count, count + first), *range(count)], [0]), first)
+    return emit(lambda xs: run(p, xs), [*test.captures, *body.captures, *init])
 
 
 @public

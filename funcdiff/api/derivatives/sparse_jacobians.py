@@ -36,7 +36,8 @@ from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.reductions import reduce_all
-from funcdiff.ops.control.scan import Scan, scan
+from funcdiff.ops.control.loops import scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.structural import convert, permute, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear

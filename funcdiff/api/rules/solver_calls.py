@@ -17,6 +17,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import describe, is_numeric
 from funcdiff.api.calls.inputs import operand, type_of
+from funcdiff.api.calls.repeated import ABSENT, content
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.calls.transformed import FunctionName, name_of
 from funcdiff.core.program import Program
@@ -345,7 +346,7 @@ def name_solver(
 
     Raises `InputError`, which speaks of `what`, if it closes over a traced array.
     """
-    key, frozen = _freeze(solve, what, ())
+    key, frozen = _freeze(solve, what, ()) or (object(), solve)
     whole = (key, structure, has_aux, equation)
     found = _entered.get(whole)
     if found is None:
@@ -354,50 +355,41 @@ def name_solver(
     return found
 
 
-class _NotComparableError(Exception):
-    """A value that is equal to nothing but itself."""
+def _freeze(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, Any] | None:
+    """Return what tells a value apart, and the value as it is now; None if nothing does.
 
-
-def _freeze(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, Any]:
-    """Return what tells a value apart, and the value as it is now.
-
-    Functions are copied with their cells: what they close over may be bound anew later.
+    Functions are copied with their cells: what they close over may be bound anew later.  One of
+    which a part is not told apart is equal to nothing but itself.
     """
     _refuse_traced(value, what)
-    try:
-        if isinstance(value, FunctionType) and id(value) not in above:
-            return _freeze_function(value, what, (*above, id(value)))
-        if type(value) is functools.partial:
-            return _freeze_partial(value, what, above)
-    except _NotComparableError:
+    head: Any = type(value)
+    if isinstance(value, FunctionType) and id(value) not in above and not _rebinds(value.__code__):
+        head = value.__code__, id(value.__globals__)
+        cells = [content(cell) for cell in value.__closure__ or ()]
+        parts = [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        above = (*above, id(value))
+    elif type(value) is functools.partial:
+        parts = [value.func, *value.args, *value.keywords.values()]
+        head = head, tuple(value.keywords)
+    else:
+        try:
+            return static_key(value), value
+        except TypeError:
+            return None
+    pairs = [_freeze(part, what, above) for part in parts]
+    found = [pair for pair in pairs if pair is not None]
+    if len(found) < len(parts) or any(part is ABSENT for part in parts):  # or a cell is empty
         return ("object", value), value
-    try:
-        return static_key(value), value
-    except TypeError:
-        return _Unique(), value
-
-
-class _Unique:
-    """Equal to nothing but itself."""
-
-
-def _freeze_function(
-    f: FunctionType, what: str, above: tuple[int, ...]
-) -> tuple[Hashable, FunctionType]:
-    if _rebinds(f.__code__):
-        raise _NotComparableError
-    try:
-        contents = [cell.cell_contents for cell in f.__closure__ or ()]
-    except ValueError as error:  # a cell that is still empty
-        raise _NotComparableError from error
-    defaults = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    pairs = [_comparable(value, what, above) for value in (*contents, *defaults)]
-    key = (f.__code__, id(f.__globals__), tuple(k for k, _ in pairs))
-    if not contents:
-        return key, f
-    cells = tuple(CellType(value) for _, value in pairs[: len(contents)])
-    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, cells)
-    copy.__kwdefaults__ = f.__kwdefaults__
+    kept = [part for _, part in found]
+    key = head, tuple(k for k, _ in found)
+    if type(value) is functools.partial:
+        named = dict(zip(value.keywords, kept[1 + len(value.args) :], strict=True))
+        return key, functools.partial(kept[0], *kept[1 : 1 + len(value.args)], **named)
+    if not value.__closure__:
+        return key, value
+    closure = tuple(map(CellType, kept[: len(value.__closure__)]))
+    copy = FunctionType(head[0], value.__globals__, value.__name__, value.__defaults__, closure)
+    copy.__kwdefaults__ = value.__kwdefaults__
     return key, copy
 
 
@@ -412,29 +404,6 @@ def _rebinds(code: CodeType) -> bool:
     return own or any(
         _rebinds(part) and not set(part.co_freevars) <= set(code.co_cellvars) for part in inner
     )
-
-
-def _freeze_partial(
-    f: functools.partial[Any], what: str, above: tuple[int, ...]
-) -> tuple[Hashable, functools.partial[Any]]:
-    function, *args = (_comparable(value, what, above) for value in (f.func, *f.args))
-    named_args = {word: _comparable(value, what, above) for word, value in f.keywords.items()}
-    key = (
-        "partial",
-        function[0],
-        tuple(k for k, _ in args),
-        tuple((word, k) for word, (k, _) in named_args.items()),
-    )
-    keywords = {word: value for word, (_, value) in named_args.items()}
-    return key, functools.partial(function[1], *(value for _, value in args), **keywords)
-
-
-def _comparable(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, Any]:
-    """As `_freeze`, of a part of a function, which is no longer told apart if the part is not."""
-    key, frozen = _freeze(value, what, above)
-    if type(key) is _Unique:
-        raise _NotComparableError
-    return key, frozen
 
 
 def _refuse_traced(value: Any, what: str) -> None:

@@ -16,8 +16,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 
 FIRST_EXIT: Final = 16
 """What a function returns if it ends at the first of its guards."""
@@ -71,7 +70,8 @@ class Flow(Sums):
         p, code = eq.params_as(While), self.code
         constants, starts = p.split([self.operand(atom) for atom in eq.operands])
         carries = [
-            self._state(vs, start) for vs, start in zip(p.results(eq.results), starts, strict=True)
+            self._state(vs, start)
+            for vs, start in zip(p.loop.results(eq.results)[0], starts, strict=True)
         ]
         stacks: list[View] = []
 

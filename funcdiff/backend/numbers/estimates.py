@@ -18,8 +18,7 @@ from funcdiff.core.running.walk import nested
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.products.contract import Contraction
 from funcdiff.ops.structure.slicing import Slice
 from funcdiff.ops.structure.structural import concatenate_p

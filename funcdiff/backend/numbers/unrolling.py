@@ -32,8 +32,7 @@ from funcdiff.core.running.dataflow import Choice, choices, last_uses
 from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard, divert
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.products.contract import Contraction, arrangement
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import select_p, stop_gradient_p

@@ -38,7 +38,8 @@ from funcdiff.numpy.ufuncs.ufunc_calls import apply
 from funcdiff.ops.axes import accumulation
 from funcdiff.ops.axes.accumulation import by_extremum, running_extremum
 from funcdiff.ops.axes.indexing import gather
-from funcdiff.ops.control.scan import Scan, scan
+from funcdiff.ops.control.loops import scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape, select

@@ -1,128 +1,183 @@
-"""Loops of unknown length as data: sweeps that count or repeat iterations, and their transposes.
+"""Loops as data: sweeps over the same iterations, of a number that is known before or not.
 
-The first sweep runs until its test fails, which settles the number of iterations; every further
-sweep walks over these iterations again, forward or backward, and reads the rows that the sweeps
-before it have left at each.  Reverse mode is a sweep that leaves residuals and one that reads them
-backwards; a derivative of that is four sweeps.  How many rows there are is known to the running
-loop only, and no type has to say it.
+The first sweep runs as often as it was said, or until its test fails; every further sweep walks
+over these iterations again, forward or backward, and reads the rows that the sweeps before it have
+left at each.  Reverse mode is a sweep that leaves residuals and one that reads them backwards; a
+derivative of that is four sweeps.
+
+Where the number is known, each sweep is an equation of its own, a `Scan`: rows are stacked, come in
+from outside and leave.  Where it is not, all sweeps are one equation, a `While`: how many rows
+there are is known to the running loop only, and no type has to say it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Tangents, Tracers
+from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program, atoms_in_use
 from funcdiff.core.recording.builder import Builder
-from funcdiff.core.running.dataflow import dependent
 from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.space import Maybe, add, instantiate, sum_tangents, zeros
-from funcdiff.transforms.jvp import Mask, present
-from funcdiff.transforms.transpose import is_zero, transpose
+from funcdiff.transforms.jvp import Mask
 
 Step: TypeAlias = Callable[[list[Tracer], list[Tracer], list[Tracer]], tuple[Tracers, Tracers]]
 """What a sweep does at an iteration: ``(constants, carry, rows) -> (carry, new rows)``."""
+P = TypeVar("P")
+Restricted: TypeAlias = tuple[P, list[int], list[int]]
+"""A smaller loop, the operands it takes, and the places of the results."""
 
 
-class While(Params):
-    """A loop of unknown length; operands are the constants, then the first carry of each sweep."""
+class Loop(NamedTuple):
+    """A loop; operands are the constants, the first carry of each sweep, and the rows given.
 
-    # ``(*constants, *carry of the first sweep) -> bool``: whether there is one more iteration.
-    test: Program
-    # ``(*constants, *carry, *rows of all sweeps before) -> (*carry, *rows)``, one program each.
+    Results are the last carry of each sweep, and the rows that leave.
+    """
+
+    # ``(*constants, *carry of the first sweep) -> bool``: whether there is one more iteration; or
+    # the number of iterations
+    end: Program | int
+    # ``(*constants, *carry, *rows given and of all sweeps before) -> (*carry, *rows)``
     sweeps: tuple[Program, ...]
     constants: int  # how many there are
     carries: tuple[int, ...]  # how many there are, by sweep
-    reverse: tuple[bool, ...]  # which sweeps walk backward; not the first
+    reverse: tuple[bool, ...]  # which sweeps walk backward; not the first one with a test
+    given: int = 0  # how many rows are operands: they are counted first
+    leaving: tuple[int, ...] = ()  # numbers of the rows that are results
 
-    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
-        """Split operands into the constants and the carry of each sweep."""
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any]]:
+        """Split operands into the constants, the carry of each sweep, and the rows given."""
         values, first = list(values), self.constants
         carries = []
         for count in self.carries:
             carries.append(values[first : first + count])
             first += count
-        return values[: self.constants], carries
+        return values[: self.constants], carries, values[first:]
 
-    def results(self, values: Sequence[Any]) -> list[list[Any]]:
-        """Split results into the last carry of each sweep."""
-        return self.split([*(None for _ in range(self.constants)), *values])[1]
+    def results(self, values: Sequence[Any]) -> tuple[list[list[Any]], list[Any]]:
+        """Split results into the last carry of each sweep, and the rows that leave."""
+        return self.split([*(None for _ in range(self.constants)), *values])[1:]
 
+    @property
+    def params(self) -> Scan | While:
+        """The parameters of the one equation that it is."""
+        if isinstance(self.end, Program):
+            return While(self.end, self.sweeps, self.constants, self.carries, self.reverse)
+        (body,), (carries,), (reverse,) = self.sweeps, self.carries, self.reverse
+        return Scan(body, self.constants, carries, self.end, reverse)
+
+
+class Scan(Params):
+    """A loop of fixed length.
+
+    The body maps ``(*constants, *carry, *x)`` to ``(*carry, *y)``; operands are the constants,
+    the initial carry, and arrays whose first axis the loop walks along.
+    """
+
+    body: Program
+    constants: int
+    carries: int
+    length: int
+    reverse: bool
+
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Split operands into constants, carry and xs."""
+        constants, (carry,), xs = self.loop.split(values)
+        return constants, carry, xs
+
+    @property
+    def loop(self) -> Loop:
+        """The loop that it stands for."""
+        given = len(self.body.inputs) - self.constants - self.carries
+        left = range(given, given + len(self.body.outputs) - self.carries)
+        counts = self.constants, (self.carries,), (self.reverse,), given
+        return Loop(self.length, (self.body,), *counts, tuple(left))
+
+
+class While(Params):
+    """A loop of unknown length, as in `Loop`; operands are the constants, then the carries."""
+
+    test: Program
+    sweeps: tuple[Program, ...]
+    constants: int
+    carries: tuple[int, ...]
+    reverse: tuple[bool, ...]
+
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
+        """Split operands into the constants and the carry of each sweep."""
+        return self.loop.split(values)[:2]
+
+    @property
+    def loop(self) -> Loop:
+        """The loop that it stands for."""
+        return Loop(self.test, self.sweeps, self.constants, self.carries, self.reverse)
+
+
+# ---- properties of values, carried around a loop -------------------------------------------------
 
 Flow: TypeAlias = Callable[[Program, Mask], Sequence[bool]]
 """For a property of values: which outputs of a program have it if some inputs have."""
 
 
-def input_flags(p: While, operands: Sequence[bool], flow: Flow) -> list[Mask]:
-    """Return which inputs of each sweep have a property, once the carries have settled."""
-    constants, carries = p.split(operands)
-    rows: list[bool] = []
-    flags = []
+def input_flags(p: Loop, operands: Sequence[bool], flow: Flow) -> tuple[list[Mask], list[bool]]:
+    """Return which inputs of each sweep have a property in some iteration, and which results."""
+    constants, carries, rows = p.split(operands)
+    flags: list[Mask] = []
+    ends: list[bool] = []
     for body, carry in zip(p.sweeps, carries, strict=True):
-        marked, outgoing = body_flags(body, (constants, carry, rows), flow)
+        while True:
+            marked = (*constants, *carry, *rows)
+            outgoing = flow(body, marked)
+            after = [a or b for a, b in zip(carry, outgoing, strict=False)]
+            if after == carry:
+                break
+            carry = after
         flags.append(marked)
+        ends += carry
         rows += outgoing[len(carry) :]
-    return flags
+    return flags, [*ends, *(rows[j] for j in p.leaving)]
 
 
-def body_flags(
-    body: Program, groups: Sequence[Sequence[bool]], flow: Flow
-) -> tuple[Mask, Sequence[bool]]:
-    """Return which inputs of a body, and which outputs, have a property in some iteration.
-
-    The groups are the constants, the first carry and the rows that have it.
-    """
-    constants, carry, rows = groups
-    while True:
-        flags = (*constants, *carry, *rows)
-        outgoing = flow(body, flags)
-        after = [a or b for a, b in zip(carry, outgoing, strict=False)]
-        if after == list(carry):
-            return flags, outgoing
-        carry = after
+# ---- construction --------------------------------------------------------------------------------
 
 
 class Assembly:
-    """A loop in the making: sweeps are added one by one."""
+    """A loop in the making, from the types of its constants and rows: sweeps are added in order."""
 
-    def __init__(self, constants: Sequence[ArrayType]) -> None:
-        self.constants = list(constants)  # types of the constants
-        self.rows: list[ArrayType] = []  # types of the rows that the sweeps leave so far
+    def __init__(self, constants: Iterable[ArrayType], rows: Iterable[ArrayType] = ()) -> None:
+        self._constants, self._rows = list(constants), list(rows)
+        self._given = len(self._rows)
         self._sweeps: list[Program] = []
         self._carries: list[int] = []
         self._reverse: list[bool] = []
 
     def add(self, carry: Sequence[ArrayType], step: Step, *, reverse: bool) -> range:
-        """Add a sweep; return the places of the rows that it leaves."""
-        groups = (self.constants, carry, self.rows)
+        """Add a sweep; return the numbers of the rows that it leaves."""
+        groups = (self._constants, carry, self._rows)
         with Builder("while_loop", SHARED) as builder:
             after, rows = step(*([builder.input(t) for t in group] for group in groups))
             self._sweeps.append(builder.program([*after, *rows]))
         self._carries.append(len(carry))
         self._reverse.append(reverse)
-        first = len(self.rows)
-        self.rows += [x.type for x in rows]
-        return range(first, len(self.rows))
+        first = len(self._rows)
+        self._rows += [x.type for x in rows]
+        return range(first, len(self._rows))
 
-    def loop(self, test: Callable[[list[Tracer], list[Tracer]], Tracer]) -> While:
-        """Return the loop; ``test(constants, carry)`` decides if it goes on."""
-        carry = self._sweeps[0].input_types[len(self.constants) :]
-        with Builder("while_loop", SHARED) as builder:
-            groups = [[builder.input(t) for t in group] for group in (self.constants, carry)]
-            decision = builder.program([test(*groups)])
-        p = While(
-            decision,
-            tuple(self._sweeps),
-            len(self.constants),
-            tuple(self._carries),
-            tuple(self._reverse),
-        )
-        return _without_unread_rows(p)
+    def loop(self, end: Program | int, constants: int, leaving: Sequence[int] = ()) -> Loop:
+        """Return the loop, of whose constants a test takes the first, and the first carry's."""
+        count = len(self._constants)
+        if isinstance(end, Program):
+            carry = len(end.inputs) - constants
+            with Builder("while_loop", SHARED) as builder:
+                types = self._sweeps[0].input_types[: count + self._carries[0]]
+                xs = [builder.input(t) for t in types]
+                end = builder.program(apply(end, xs[:constants], xs[count : count + carry]))
+        counts = count, tuple(self._carries), tuple(self._reverse), self._given
+        return Loop(end, tuple(self._sweeps), *counts, tuple(leaving))
 
 
 def apply(program: Program, *groups: Tracers) -> list[Tracer]:
@@ -130,207 +185,88 @@ def apply(program: Program, *groups: Tracers) -> list[Tracer]:
     return inline(program, [x for group in groups for x in group])
 
 
-def _without_unread_rows(p: While) -> While:
-    """Leave out the rows that no sweep reads."""
-    sweeps = list(p.sweeps)
-    counts = [len(b.outputs) - n for b, n in zip(p.sweeps, p.carries, strict=True)]
-    starts = [sum(counts[:k]) for k in range(len(counts))]
-    read: set[int] = set()
-    for k in range(len(sweeps) - 1, -1, -1):
-        first = p.carries[k]
-        kept = [j for j in range(counts[k]) if starts[k] + j in read]
-        every = range(len(sweeps[k].inputs))
-        sweeps[k] = body = rearrange(
-            sweeps[k], every, [*range(first), *(first + j for j in kept)]
-        )  # fmt: skip
-        needed = atoms_in_use(body)
+# ---- dead-code elimination: carries and rows that no result needs --------------------------------
+
+
+class Kept(NamedTuple):
+    """What stays of a loop."""
+
+    sweeps: dict[int, tuple[Program, list[int]]]  # of which results, and the carries among them
+    constants: list[int]
+    rows: list[int]
+
+
+def restrict(p: Loop, wanted: Sequence[int]) -> Restricted[Loop]:
+    """Restrict every sweep to some results; carries and rows that are needed on the way stay."""
+    carries, leaving = p.results(range(sum(p.carries) + len(p.leaving)))
+    starts = list(accumulate([len(b.outputs) - n for b, n in zip(p.sweeps, p.carries, strict=True)],
+                             initial=p.given))  # fmt: skip
+    kept = _find_needed(
+        p,
+        starts,
+        {k for k in range(sum(p.carries)) if k in wanted},
+        {j for j, k in zip(p.leaving, leaving, strict=True) if k in wanted},
+    )
+    shared, rows = kept.constants, kept.rows
+    operands, outputs = list(shared), list[int]()
+    bodies = []
+    for k, (body, carry) in kept.sweeps.items():
         head = p.constants + p.carries[k]
-        read.update(j for j in range(starts[k]) if body.inputs[head + j] in needed)
-    for k, body in enumerate(sweeps):
-        head = p.constants + p.carries[k]
-        rows = [head + j for j in range(starts[k]) if j in read]
-        sweeps[k] = rearrange(body, [*range(head), *rows], range(len(body.outputs)))
-    return While(p.test, tuple(sweeps), p.constants, p.carries, p.reverse)
+        inputs = [*shared, *(p.constants + j for j in carry)]
+        inputs += [head + j for j in rows if j < starts[k]]
+        bodies.append(rearrange(body, inputs, range(len(body.outputs))))
+        outputs += [carries[k][j] for j in carry]
+    operands += [p.constants + k for k in outputs]
+    operands += [p.constants + sum(p.carries) + j for j in rows if j < p.given]
+    left = sorted((j, k) for j, k in zip(p.leaving, leaving, strict=True) if k in wanted)
+    end = p.end
+    if isinstance(end, Program):
+        end = rearrange(end, [*shared, *(p.constants + j for j in kept.sweeps[0][1])], [0])
+    loop = Loop(
+        end,
+        tuple(bodies),
+        len(shared),
+        tuple(len(carry) for _, carry in kept.sweeps.values()),
+        tuple(p.reverse[k] for k in kept.sweeps),
+        sum(j < p.given for j in rows),
+        tuple(rows.index(j) for j, _ in left),
+    )
+    outputs += [k for _, k in left]
+    return loop, operands, [outputs.index(k) for k in wanted]
 
 
-# ---- Reverse mode of loops of unknown length: the linear sweeps, turned around -------------------
-#
-# What is known runs forward as before; the linear sweeps follow in the opposite order, each in the
-# opposite direction.
-
-
-class Transposed(NamedTuple):
-    """The transpose of a loop, ready to run."""
-
-    source: While  # the loop that was transposed
-    loop: While  # the loop to run, of the constants and carries
-    constants: list[Tracer]
-    carries: list[list[Tracer]]
-    operands: Tangents  # of `source`; None for the linear ones
-    halves: dict[int, Pulled]  # transposed sweeps of `source`, in the order in which they run now
-
-    def cotangents(self, results: Sequence[Tracers]) -> list[Maybe]:
-        """Return the cotangents of the linear operands from the last carries of the loop."""
-        cts: list[Maybe] = [None] * len(self.operands)
-        p = self.source
-        places = p.split(range(len(self.operands)))
-        for (k, half), pulled in zip(
-            self.halves.items(), results[len(results) - len(self.halves) :], strict=True
-        ):
-            operands = [*places[0], *places[1][k]]
-            for j, ct in zip(half.inputs, pulled, strict=False):
-                cts[operands[j]] = sum_tangents([cts[operands[j]], ct])
-        return [ct if x is None else None for ct, x in zip(cts, self.operands, strict=True)]
-
-
-class Known(NamedTuple):
-    """A sweep without what is not linear in it, which runs before."""
-
-    body: Program  # the sweep, of its linear outputs only
-    linear: Mask  # which of its inputs are linear
-    carry: list[int]  # linear carries
-    rows: list[int]  # numbers of linear rows
-    kept: list[int]  # where the known carry and rows are kept
-
-
-class Pulled(NamedTuple):
-    """A sweep turned around.
-
-    What has no cotangent in any iteration gets no explicit zero, which might meet an infinite
-    slope.
-    """
-
-    body: Program  # ``(*known, *cts) -> cts``: of known values and the cotangents that arrive
-    inputs: list[int]  # for each result of `body`: the input that it is the cotangent of
-    carry: list[int]  # carries with cotangents
-    rows: list[int]  # numbers of rows with cotangents
-    kept: list[int]  # where the known carry and rows are kept
-
-
-def linear_inputs(p: While, linear: Sequence[bool]) -> list[Mask]:
-    """Return which inputs of each sweep are linear: a carry is, if what it becomes is."""
-    return input_flags(p, linear, dependent)
-
-
-def transpose_sweeps(p: While, cts: Tangents, operands: Tangents) -> Transposed:
-    """Run what is known forward, then the linear sweeps in the opposite order and direction."""
-    linear = linear_inputs(p, [x is None for x in operands])
-    constants, carries = p.split(operands)
-    assembly = Assembly([x.type for x in present(constants)])
-    known = _add_known_sweeps(p, assembly, linear)
-    forward = [_nonlinear_carry(p, k, linear[k], carries[k]) for k in _sweeps_to_repeat(p, linear)]
-    backward: list[list[Tracer]] = []
-    arrived = p.results(cts)
-    gathered: dict[int, list[int]] = {}
-    halves: dict[int, Pulled] = {}
-    for k in range(len(known) - 1, -1, -1):
-        half = _pull_back(p, k, known[k], arrived[k], gathered)
-        if not (half.carry or half.rows):
-            continue
-        halves[k] = half
-        types = p.sweeps[k].input_types
-        sums = [zeros(types[j]) for j in half.inputs if j < p.constants]
-        starts = [instantiate(arrived[k][j], types[p.constants + j]) for j in half.carry]
-        backward.append([*sums, *starts])
-        step = _pull_back_step(half, len(sums), [gathered[row] for row in half.rows])
-        rows = assembly.add([x.type for x in backward[-1]], step, reverse=not p.reverse[k])
-        head = p.constants + p.carries[k]
-        for place, j in zip(rows, [j for j in half.inputs if j >= head], strict=True):
-            gathered.setdefault(j - head, []).append(place)
-    test = rearrange(p.test, [j for j, flag in enumerate(linear[0]) if not flag], [0])
-    loop = assembly.loop(lambda c, s: apply(test, c, s)[0])
-    return Transposed(p, loop, present(constants), [*forward, *backward], operands, halves)
-
-
-def _linear_outputs(p: While, k: int, flags: Mask) -> list[int]:
-    """Return which outputs of a sweep are linear: of the carry, those whose inputs are."""
-    n = p.carries[k]
-    carry = flags[p.constants : p.constants + n]
-    outputs = (*carry, *dependent(p.sweeps[k], flags)[n:])
-    return [j for j, flag in enumerate(outputs) if flag]
-
-
-def _sweeps_to_repeat(p: While, linear: Sequence[Mask]) -> list[int]:
-    """Return the sweeps that have to run again for what is known: the first, which counts, too."""
-    return [
-        k
-        for k, flags in enumerate(linear)
-        if k == 0 or len(_linear_outputs(p, k, flags)) < len(p.sweeps[k].outputs)
-    ]
-
-
-def _nonlinear_carry(p: While, k: int, flags: Mask, carry: Sequence[Any]) -> list[Any]:
-    head = p.constants
-    return [x for x, flag in zip(carry, flags[head : head + p.carries[k]], strict=True) if not flag]
-
-
-def _add_known_sweeps(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
-    """Add the sweeps that compute what is known; return what is linear in each."""
-    places: dict[int, int] = {}
-    halves = []
-    again = _sweeps_to_repeat(p, linear)
-    number = 0
-    for k, (body, flags) in enumerate(zip(p.sweeps, linear, strict=True)):
+def _find_needed(p: Loop, starts: Sequence[int], wanted: set[int], rows: set[int]) -> Kept:
+    """Return what the wanted carries and rows need; those of sweeps have numbers from `starts`."""
+    tested = atoms_in_use(p.end) if isinstance(p.end, Program) else set()
+    tests = [x in tested for x in p.end.inputs] if isinstance(p.end, Program) else []
+    shared = {j for j, flag in enumerate(tests[: p.constants]) if flag}
+    carries, _ = p.results(range(sum(p.carries)))
+    sweeps: dict[int, tuple[Program, list[int]]] = {}
+    for k in range(len(p.sweeps) - 1, -1, -1):
         n, head = p.carries[k], p.constants + p.carries[k]
-        outputs = _linear_outputs(p, k, flags)
-        others = [j for j in range(len(body.outputs)) if j not in outputs]
-        known = [j for j, flag in enumerate(flags) if not flag]
-        rows = [places[j - head] for j in known if j >= head]
-        before: Sequence[int] = ()
-        if k in again:
-            carry = _nonlinear_carry(p, k, flags, body.input_types[p.constants : head])
-            step = _nonlinear_step(rearrange(body, known, others), rows)
-            left = assembly.add(carry, step, reverse=p.reverse[k])
-            places.update(zip([number + j - n for j in others if j >= n], left, strict=False))
-            before = left[len(left) - len(carry) :]
-        restricted = rearrange(body, range(len(body.inputs)), outputs)
-        moving = [j for j in outputs if j < n], [number + j - n for j in outputs if j >= n]
-        halves.append(Known(restricted, flags, *moving, [*before, *rows]))
-        number += len(body.outputs) - n
-    return halves
+        carry = {j for j in range(n) if carries[k][j] in wanted}
+        if k == 0:
+            carry |= {j for j, flag in enumerate(tests[p.constants :]) if flag}
+        others = [n + j - starts[k] for j in range(starts[k], starts[k + 1]) if j in rows]
+        if k and not (carry or others):
+            continue
+        body, kept = _restrict_body(p.sweeps[k], p.constants, n, carry, others)
+        read = atoms_in_use(body)
+        shared |= {j for j in range(p.constants) if body.inputs[j] in read}
+        rows |= {j for j in range(starts[k]) if body.inputs[head + j] in read}
+        sweeps[k] = body, kept
+    return Kept(dict(sorted(sweeps.items())), sorted(shared), sorted(rows))
 
 
-def _pull_back(
-    p: While, k: int, known: Known, cts: Tangents, gathered: Mapping[int, Sequence[int]]
-) -> Pulled:
-    """Turn a sweep around, for the cotangents that arrive in some iteration."""
-    linear = [j for j, flag in enumerate(known.linear) if flag]
-    rows = [row in gathered for row in known.rows]
-    arrived = [cts[j] is not None for j in known.carry]
+def _restrict_body(
+    body: Program, constants: int, carries: int, carry: set[int], others: Sequence[int]
+) -> tuple[Program, list[int]]:
+    """Restrict a body to some carries and other outputs; return also which carries that takes."""
     while True:
-        body = transpose(known.body, known.linear, (*arrived, *rows))
-        moving = {j for j, ct in zip(linear, body.outputs, strict=True) if not is_zero(ct)}
-        pairs = zip(known.carry, arrived, strict=True)
-        settled = [a or p.constants + j in moving for j, a in pairs]
-        if settled == arrived:
-            break
-        arrived = settled
-    kept = list(compress(known.carry, arrived))
-    inputs = sorted(moving | {p.constants + j for j in kept})
-    pulled = rearrange(body, range(len(body.inputs)), [linear.index(j) for j in inputs])
-    return Pulled(pulled, inputs, kept, list(compress(known.rows, rows)), known.kept)
-
-
-def _nonlinear_step(known: Program, rows: list[int]) -> Step:
-    """Return what a sweep does to what is known; it leaves the carry as it was before, too."""
-
-    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        results = apply(known, c, s, [r[j] for j in rows])
-        return results[: len(s)], [*results[len(s) :], *s]
-
-    return step
-
-
-def _pull_back_step(half: Pulled, sums: int, places: Sequence[Sequence[int]]) -> Step:
-    """Return what a transposed sweep does to the sums of the constants' cotangents and the carry's.
-
-    The cotangents of the rows are at `places`, one entry for each use.
-    """
-
-    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        cts = present([sum_tangents([r[j] for j in uses]) for uses in places])
-        results = apply(half.body, c, [r[j] for j in half.kept], s[sums:], cts)
-        added = [add(a, b) for a, b in zip(s[:sums], results, strict=False)]
-        return [*added, *results[sums : len(s)]], results[len(s) :]
-
-    return step
+        kept = sorted(carry)
+        restricted = rearrange(body, range(len(body.inputs)), [*kept, *others])
+        read = atoms_in_use(restricted)
+        needed = {k for k in range(carries) if restricted.inputs[constants + k] in read}
+        if needed <= carry:
+            return restricted, kept
+        carry = carry | needed

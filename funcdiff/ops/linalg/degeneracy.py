@@ -6,6 +6,7 @@ space, so a result may be differentiated only if it does not depend on which.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -17,12 +18,11 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, T
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, ArrayType
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.axes.reductions import reduce_max
 from funcdiff.ops.elementwise.complex import modulus
 from funcdiff.ops.elementwise.logic import less
 from funcdiff.ops.elementwise.mathematics import absolute, div, sub
-from funcdiff.ops.families import DIAGONAL, assertion, constant_op, linear, symmetric
+from funcdiff.ops.families import DIAGONAL, Refusal, assertion, constant_op, linear, symmetric
 from funcdiff.ops.linalg.matrices import per_column, per_matrix, per_row, rows
 from funcdiff.ops.structure.structural import concatenate, convert, select
 from funcdiff.space import Maybe, mul, neg, sum_tangents, zeros
@@ -33,15 +33,22 @@ T = TypeVar("T", bound="Turn")
 # ---- which values are equal ----------------------------------------------------------------------
 
 
+def eps_of(x: Any) -> float:
+    """Return the precision of an array."""
+    return float(np.finfo(x.dtype).eps)
+
+
 def _equal_pairs(w: Any) -> Any:
     """Group values whose neighbours in order are closer than LAPACK's rounding error."""
+    if 0 in w.shape:
+        return np.zeros((*w.shape, w.shape[-1]), bool)
     order = np.argsort(w, axis=-1, kind="stable")
     ordered = np.take_along_axis(w, order, -1)
-    scale = np.abs(w).max(axis=-1, keepdims=True, initial=0)
-    tolerance = 4 * w.shape[-1] * np.finfo(w.dtype).eps * scale
+    scale = np.max(np.abs(w), axis=-1, keepdims=True)
+    tolerance = 4 * w.shape[-1] * eps_of(w) * scale
     steps = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > tolerance
-    groups = np.empty(w.shape, np.intp)
-    np.put_along_axis(groups, order, np.cumsum(steps, axis=-1), -1)
+    places = np.argsort(order, axis=-1, kind="stable")
+    groups = np.take_along_axis(np.cumsum(steps, axis=-1), places, -1)
     return groups[..., :, None] == groups[..., None, :]
 
 
@@ -149,25 +156,21 @@ class Gauge(Directed):
     """Whether the operand is a cotangent, which has to be checked, or a tangent."""
 
 
-def is_significant(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
-    """Whether any of the parts is more than rounding error of `x`."""
-    eps = np.finfo(x.dtype).eps
-    scale = np.abs(x).max(axis=axes, keepdims=True, initial=0)
-    return bool((parts > np.maximum(np.sqrt(eps) * scale, x.shape[-1] * eps)).any())
+def significant(parts: Any, x: Any) -> Any:
+    """Return which parts are more than rounding errors of a matrix `x`."""
+    scale = np.max(np.abs(x), axis=(-2, -1), keepdims=True)
+    return parts > np.maximum(eps_of(x) ** 0.5 * scale, x.shape[-1] * eps_of(x))
 
 
-def _check(ct: Any, same: Any) -> Any:
-    """Raise unless <ct, K> = 0 for all skew-Hermitian K within the blocks."""
-    skew = np.where(same, np.abs(ct - np.conj(np.swapaxes(ct, -1, -2))), 0)
-    if is_significant(skew, ct, (-1, -2)):
-        raise NotDifferentiableError(GAUGE)
-    return ct
+def skew_part(ct: Any) -> Any:
+    """Return the sizes of what a cotangent asks of rotations: <ct, K> for skew-Hermitian K."""
+    return np.abs(ct - np.conj(np.swapaxes(ct, -1, -2)))
 
 
 def directed_assertion(
     name: str,
     params: type[C],
-    check: Callable[[C], Callable[..., Any]],
+    check: Callable[[C], Refusal],
     access: Rule | None = None,
 ) -> Primitive[C]:
     """Declare the identity that checks its operand in one direction, as its parameters say."""
@@ -186,7 +189,8 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
     return bind(gauge_p, Gauge(checked), x, same)[0]
 
 
-gauge_p: Final = directed_assertion("gauge", Gauge, lambda _p: _check)
+_GAUGE: Final = Refusal(lambda ct, same: same & significant(skew_part(ct), ct), GAUGE)
+gauge_p: Final = directed_assertion("gauge", Gauge, lambda _p: _GAUGE)
 
 
 checked: Final = assertion("checked", lambda x, _answer: x)
@@ -234,16 +238,12 @@ class Missing(Choice):
     what: str
 
 
-def _zero_where_missing(p: Missing) -> Callable[..., Any]:
-    def check(x: Any, missing: Any) -> Any:
-        if (missing & (x != 0)).any():
-            raise NotDifferentiableError(_MISSING[p.what])
-        return x
-
-    return check
-
-
-require_zero_p: Final = symmetric("require_zero", Missing, impl=_zero_where_missing, facts=DIAGONAL)
+require_zero_p: Final = symmetric(
+    "require_zero",
+    Missing,
+    impl=lambda p: Refusal(lambda x, missing: missing & (x != 0), _MISSING[p.what]),
+    facts=DIAGONAL,
+)
 
 
 def require_zero(x: Tracer, missing: Tracer, what: str) -> Tracer:
@@ -294,21 +294,15 @@ class Sharing(Directed):
     """Whether it is an error if values differ that have to be equal."""
 
 
-def _agree(x: Any, same: Any) -> Any:
-    apart = np.where(same, np.abs(x[..., :, None] - x[..., None, :]), 0)
-    if is_significant(apart, x[..., None], (-1, -2)):
-        raise NotDifferentiableError(
-            "eigenvalues or singular values that are equal are used in different ways, so that "
-            "the derivative depends on how they part (those that are zero may not be used). If "
-            "they and the vectors make a function of the matrix, write it as "
-            "(v * f(w)) @ v.conj().T or (u * f(s)) @ vh, f elementwise: that has its derivatives "
-            "at equal values."
-        )
-    return x
-
-
+_AGREEMENT: Final = Refusal(
+    lambda x, same: same & significant(np.abs(x[..., :, None] - x[..., None, :]), x[..., None]),
+    "eigenvalues or singular values that are equal are used in different ways, so that the "
+    "derivative depends on how they part (those that are zero may not be used). If they and the "
+    "vectors make a function of the matrix, write it as (v * f(w)) @ v.conj().T or "
+    "(u * f(s)) @ vh, f elementwise: that has its derivatives at equal values.",
+)
 agreement_p: Final = directed_assertion(
-    "agreement", Sharing, lambda _p: _agree, signature("...?,...??->...?")
+    "agreement", Sharing, lambda _p: _AGREEMENT, signature("...?,...??->...?")
 )
 
 
@@ -317,18 +311,14 @@ def agreement(x: Tracer, same: Tracer) -> Tracer:
     return bind(agreement_p, Sharing(checked=True), x, same)[0]
 
 
-def _require_no_ties(t: Any, same: Any) -> Any:
-    if same.sum() > same.shape[-1] * np.prod(same.shape[:-2], dtype=int):
-        raise NotDifferentiableError(
-            "the mixed derivative of (v * f(w, c)) @ v.conj().T, or of (u * f(s, c)) @ vh, by the "
-            "matrix and by an array c of one number per value, at values that are equal: it "
-            "depends on which vectors belong to which number. Differentiate by one number at a "
-            "time, or keep the values apart."
-        )
-    return t
-
-
-simple_spectrum: Final = assertion("simple_spectrum", _require_no_ties)
+_SIMPLE: Final = Refusal(
+    lambda _t, same: np.sum(same) > math.prod(same.shape[:-1]),
+    "the mixed derivative of (v * f(w, c)) @ v.conj().T, or of (u * f(s, c)) @ vh, by the matrix "
+    "and by an array c of one number per value, at values that are equal: it depends on which "
+    "vectors belong to which number. Differentiate by one number at a time, or keep the values "
+    "apart.",
+)
+simple_spectrum: Final = assertion("simple_spectrum", _SIMPLE)
 """Return `t`, a tangent or cotangent that exists only where no two values are equal."""
 
 
@@ -401,30 +391,29 @@ class Digits(Directed):
     """Whether the operand is a cotangent, which is checked, or a tangent."""
 
 
-def _has_digits(x: Any, near: Any) -> Any:
-    """Raise if a cotangent of a pair that is near each other is skew by rounding errors only.
+def _lost_digits(x: Any, near: Any) -> Any:
+    """Return where a cotangent of a pair that is near each other is skew by rounding errors only.
 
     Its skew part is multiplied by the square of 1/gap, in a second derivative.
     """
-    n = x.shape[-1]
-    limit = np.finfo(x.dtype).eps ** (1 / 4) * np.abs(x).max(axis=(-1, -2), initial=0)
-    for k in range(x.shape[-2] // n if n else 0):
-        part = (..., slice(k * n, (k + 1) * n), slice(None))
-        square = x[part]
-        mirror = np.conj(np.swapaxes(square, -1, -2))
-        lost = ((square != 0) | (mirror != 0)) & (np.abs(square - mirror) <= limit[..., None, None])
-        if (near[part] & lost).any():
-            raise NotDifferentiableError(
-                "a second derivative of vectors that eigh or svd returns, at values that are "
-                "nearly equal: rounding errors are divided by the square of their difference, so "
-                "that no digit of the result may be right. A function of the matrix keeps its "
-                "digits, at equal values too, if it is written as (v * f(w)) @ v.conj().T or "
-                "(u * f(s)) @ vh, of all vectors or of a slice of them, such as v[:, -k:]."
-            )
-    return x
+    *stack, size, n = x.shape
+    count = size // n if n else 0
+    squares, close = (np.reshape(y[..., : count * n, :], (*stack, count, n, n)) for y in (x, near))
+    mirror = np.conj(np.swapaxes(squares, -1, -2))
+    limit = eps_of(x) ** 0.25 * np.max(np.abs(x), axis=(-1, -2))
+    is_error = np.abs(squares - mirror) <= limit[..., None, None, None]
+    return close & ((squares != 0) | (mirror != 0)) & is_error
 
 
-digits_p: Final = directed_assertion("digits", Digits, lambda _p: _has_digits)
+_DIGITS: Final = Refusal(
+    _lost_digits,
+    "a second derivative of vectors that eigh or svd returns, at values that are nearly equal: "
+    "rounding errors are divided by the square of their difference, so that no digit of the "
+    "result may be right. A function of the matrix keeps its digits, at equal values too, if it "
+    "is written as (v * f(w)) @ v.conj().T or (u * f(s)) @ vh, of all vectors or of a slice of "
+    "them, such as v[:, -k:].",
+)
+digits_p: Final = directed_assertion("digits", Digits, lambda _p: _DIGITS)
 
 
 def digits(x: Tracer, near: Tracer, *, checked: bool) -> Tracer:

@@ -28,7 +28,7 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import logical_and, logical_not
 from funcdiff.ops.families import constant_op
-from funcdiff.ops.linalg.degeneracy import differences, reciprocal_gaps
+from funcdiff.ops.linalg.degeneracy import differences, eps_of, reciprocal_gaps
 from funcdiff.ops.linalg.matrices import matmul, matrix_transpose, per_column, per_row
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert, select
@@ -65,7 +65,7 @@ def _fits(x: Any, y: Any, here: Sequence[Any], there: Any) -> tuple[Any, Any]:
     Its last terms are to be so small that what follows them is no larger than the rounding error
     of a quotient.  The second result tells where f at y is of another function, or far away.
     """
-    last, eps = len(here) - 1, np.finfo(there.dtype).eps
+    last, eps = len(here) - 1, eps_of(there)
     steps, size = y - x, np.abs(here[0]) + np.abs(there)
     term = total = here[0]
     sizes, fits, power = np.abs(total), True, steps
@@ -75,15 +75,29 @@ def _fits(x: Any, y: Any, here: Sequence[Any], there: Any) -> tuple[Any, Any]:
         if k >= last - 1:
             fits = fits & (np.abs(term) <= eps ** (k / (last + 1)) * size)
     wrong = np.abs(total - there)
-    return fits & (wrong <= 4 * eps * sizes), ~(wrong <= np.sqrt(eps) * sizes)
+    return fits & (wrong <= 4 * eps * sizes), ~(wrong <= eps**0.5 * sizes)
 
 
-def _near_pairs(w: Any, same: Any, *series: Any) -> Any:
-    """Find pairs of points that are equal, or of which each one's polynomial fits the other.
+def pairs_that_fit(w: Any, same: Any, *series: Any) -> Any:
+    """Return pairs of points that are equal, or of which each one's polynomial fits the other.
 
     Beyond the first order, what is expanded has a pole where f is another function, as next to a
     kink: that has to be far.
     """
+    rows, columns = w[..., :, None], w[..., None, :]
+    about = [z[..., :, None] for z in series]
+    fits, misses = _fits(rows, columns, about, series[0][..., None, :])
+    fits = fits & np.swapaxes(fits, -1, -2)
+    if len(series) > len(orders(1)):
+        steps = np.abs(columns - rows)
+        pole = np.min(np.where(misses, steps, np.inf), axis=-1)
+        reach = np.minimum(pole[..., :, None], pole[..., None, :])
+        fits = fits & (steps <= eps_of(series[0]) ** (1 / len(series)) * reach)
+    return fits | same
+
+
+def _near_pairs(w: Any, same: Any, *series: Any) -> Any:
+    """Return the same, at once if no neighbours are near each other."""
     with np.errstate(all="ignore"):
         order = np.argsort(w, axis=-1)
         x, *ordered = (np.take_along_axis(z, order, -1) for z in (w, *series))
@@ -91,16 +105,7 @@ def _near_pairs(w: Any, same: Any, *series: Any) -> Any:
         is_ordered = w.dtype.kind != "c"  # neighbours in the plane are none in a row
         if is_ordered and not _fits(x[..., :-1], x[..., 1:], here, ordered[0][..., 1:])[0].any():
             return same
-        rows, columns = w[..., :, None], w[..., None, :]
-        about = [z[..., :, None] for z in series]
-        fits, misses = _fits(rows, columns, about, series[0][..., None, :])
-        fits = fits & np.swapaxes(fits, -1, -2)
-        if len(series) > len(orders(1)):
-            steps = np.abs(columns - rows)
-            pole = np.where(misses, steps, np.inf).min(axis=-1)
-            reach = np.minimum(pole[..., :, None], pole[..., None, :])
-            fits &= steps <= np.finfo(series[0].dtype).eps ** (1 / len(series)) * reach
-    return fits | same
+        return pairs_that_fit(w, same, *series)
 
 
 near_pairs_p: Final = constant_op(

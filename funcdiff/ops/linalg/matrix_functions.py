@@ -35,10 +35,9 @@ from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not
-from funcdiff.ops.families import DIAGONAL, symmetric
+from funcdiff.ops.families import DIAGONAL, Refusal, symmetric
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Choice,
@@ -160,13 +159,8 @@ def _box(shape: tuple[int, ...], kept: tuple[int, int, int]) -> tuple[Slice, boo
     return along(shape, len(shape) - 1, start, stop, abs(step)), step < 0
 
 
-def _require_none(t: Any, cut: Any) -> Any:
-    if cut.any():
-        raise NotDifferentiableError(GAUGE)
-    return t
-
-
-whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _require_none, facts=DIAGONAL)
+_UNCUT: Final = Refusal(lambda _t, cut: cut, GAUGE)
+whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _UNCUT, facts=DIAGONAL)
 
 
 def whole_ties(t: Tracer, same: Tracer, kept: tuple[int, int, int]) -> Tracer:

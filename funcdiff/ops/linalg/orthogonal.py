@@ -13,7 +13,6 @@ with K the strict lower triangle of B.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -22,15 +21,15 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tang
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import DIAGONAL, symmetric
+from funcdiff.ops.families import DIAGONAL, Refusal, symmetric
 from funcdiff.ops.linalg.degeneracy import (
     Directed,
     directed_assertion,
-    is_significant,
     require_zero,
+    significant,
+    skew_part,
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -108,21 +107,15 @@ class Complement(Directed):
     start: int
 
 
-def _check(p: Complement) -> Callable[[Any], Any]:
-    """Raise unless <ct, K> = 0 for all skew-Hermitian K among those columns."""
-
-    def check(ct: Any) -> Any:
-        block = ct[..., p.start :, p.start :]
-        if is_significant(np.abs(block - np.conj(np.swapaxes(block, -1, -2))), ct, (-1, -2)):
-            raise NotDifferentiableError(
-                "the result depends on which of many bases qr(mode='complete') returns for the "
-                "vectors orthogonal to all columns: it has no derivative. Pass mode='reduced' if "
-                f"only the first {p.start} columns of Q are needed; of the others, use what does "
-                "not depend on that choice, such as the projector q2 @ q2.conj().T."
-            )
-        return ct
-
-    return check
+def _check(p: Complement) -> Refusal:
+    """Return what raises unless <ct, K> = 0 for all skew-Hermitian K among those columns."""
+    return Refusal(
+        lambda ct: significant(skew_part(ct[..., p.start :, p.start :]), ct),
+        "the result depends on which of many bases qr(mode='complete') returns for the vectors "
+        "orthogonal to all columns: it has no derivative. Pass mode='reduced' if only the first "
+        f"{p.start} columns of Q are needed; of the others, use what does not depend on that "
+        "choice, such as the projector q2 @ q2.conj().T.",
+    )
 
 
 complement_gauge_p: Final = directed_assertion("complement_gauge", Complement, _check)

@@ -20,9 +20,10 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tang
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
-from funcdiff.errors import ConcreteValueError, NotDifferentiableError
+from funcdiff.errors import ConcreteValueError
 from funcdiff.ops.elementwise.complex import conj, real_part
-from funcdiff.ops.families import assertion
+from funcdiff.ops.families import Refusal, assertion
+from funcdiff.ops.linalg.degeneracy import eps_of
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     factorizable,
@@ -40,37 +41,34 @@ _RANK: Final = np.dtype(np.int32)
 # ---- constant rank -------------------------------------------------------------------------------
 
 
-def _of_constant_rank(t: Any, s: Any, tolerance: Any) -> Any:
-    """Raise if singular values are neglected that are more than rounding error."""
-    largest = s.max(axis=-1, keepdims=True, initial=0)
-    neglected = s <= tolerance[..., None] * largest
-    if (neglected & (s > np.sqrt(np.finfo(s.dtype).eps) * largest)).any():
-        raise NotDifferentiableError(
-            "pinv or lstsq neglects singular values that are not zero, of which the derivative "
-            "depends too. Pass a smaller rcond, or say what is neglected: u, s, vh = "
-            "np.linalg.svd(a, full_matrices=False); keep = s > limit; f = np.where(keep, 1 / "
-            "np.where(keep, s, 1), 0); and ((u * f) @ vh).conj().T is the pseudoinverse."
-        )
-    return t
+def _is_neglected(_t: Any, s: Any, tolerance: Any) -> Any:
+    """Return which singular values are neglected that are more than rounding error."""
+    largest = np.max(s, axis=-1, keepdims=True)
+    is_zero = s <= tolerance[..., None] * largest
+    return is_zero & (s > eps_of(s) ** 0.5 * largest)
 
 
-constant_rank: Final = assertion("constant_rank", _of_constant_rank)
+_CONSTANT: Final = Refusal(
+    _is_neglected,
+    "pinv or lstsq neglects singular values that are not zero, of which the derivative depends "
+    "too. Pass a smaller rcond, or say what is neglected: u, s, vh = np.linalg.svd(a, "
+    "full_matrices=False); keep = s > limit; f = np.where(keep, 1 / np.where(keep, s, 1), 0); "
+    "and ((u * f) @ vh).conj().T is the pseudoinverse.",
+)
+constant_rank: Final = assertion("constant_rank", _CONSTANT)
 """Return `t`, a direction or its cotangent, if singular values that count as zero are zero."""
 
 
-def _assure(x: Any, missing: Any) -> Any:
-    if missing.any():
-        raise ConcreteValueError(
-            "a matrix whose rank is not full in lstsq or a distribution, where the trace had no "
-            "values (inside scan, cond or trace, in vmap over matrices of several ranks, or in a "
-            "derivative of a function under jit): the rank was taken to be full. Pass "
-            "allow_singular=True to a distribution; write np.sum(np.abs(b - a @ x) ** 2, axis=0) "
-            "for the residuals of lstsq, which NumPy leaves out; or call them outside."
-        )
-    return x
-
-
-assured_rank: Final = assertion("assured_rank", _assure)
+_ASSURED: Final = Refusal(
+    lambda _x, missing: missing,
+    "a matrix whose rank is not full in lstsq or a distribution, where the trace had no values "
+    "(inside scan, cond or trace, in vmap over matrices of several ranks, or in a derivative of a "
+    "function under jit): the rank was taken to be full. Pass allow_singular=True to a "
+    "distribution; write np.sum(np.abs(b - a @ x) ** 2, axis=0) for the residuals of lstsq, which "
+    "NumPy leaves out; or call them outside.",
+    ConcreteValueError,
+)
+assured_rank: Final = assertion("assured_rank", _ASSURED)
 """Return `x`, which is right if a rank is full: if nothing is missing."""
 
 

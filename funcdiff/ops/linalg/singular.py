@@ -25,22 +25,22 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tang
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.families import assertion, unary
+from funcdiff.ops.families import Refusal, assertion, unary
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Gauge,
     Turn,
     directed_assertion,
     eigen_differential,
+    eps_of,
     equal_pairs,
     gauge,
     generic_rotation,
-    is_significant,
     reciprocal_gaps,
+    significant,
     turning,
 )
 from funcdiff.ops.linalg.matrices import (
@@ -74,14 +74,10 @@ from funcdiff.space import add, neg, zeros
 # square, together with directions that are no singular vectors.
 
 
-def _check(ct: Any, zero: Any) -> Any:
-    """Raise unless the columns of `ct` that belong to zero vanish."""
-    if is_significant(np.where(zero[..., None, :], np.abs(ct), 0), ct, (-1, -2)):
-        raise NotDifferentiableError(GAUGE)
-    return ct
-
-
-normal_component_p: Final = directed_assertion("normal_component", Gauge, lambda _p: _check)
+_VANISHING: Final = Refusal(
+    lambda ct, zero: zero[..., None, :] & significant(np.abs(ct), ct), GAUGE
+)
+normal_component_p: Final = directed_assertion("normal_component", Gauge, lambda _p: _VANISHING)
 
 
 def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
@@ -96,19 +92,19 @@ def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Trace
 # ---- functions of singular values at zero --------------------------------------------------------
 
 
-def _require_vanishing(t: Any, values: Any, zero: Any) -> Any:
-    scale = np.abs(values).max(axis=-1, keepdims=True, initial=0)
-    limit = np.sqrt(np.finfo(values.dtype).eps) * scale
-    if (zero & (np.abs(values) > limit)).any():
-        raise NotDifferentiableError(
-            "(u * f(s)) @ vh with f(0) different from 0 at a singular value zero: it depends on "
-            "which singular vectors svd returns, and has no derivative. Keep the singular values "
-            "away from zero, or use an f that is 0 there."
-        )
-    return t
+def _on_kernel(_t: Any, values: Any, zero: Any) -> Any:
+    """Return which values are more than rounding errors where they have to be zero."""
+    scale = np.max(np.abs(values), axis=-1, keepdims=True)
+    return zero & (np.abs(values) > eps_of(values) ** 0.5 * scale)
 
 
-vanish_on_kernel: Final = assertion("vanish_on_kernel", _require_vanishing)
+_KERNEL: Final = Refusal(
+    _on_kernel,
+    "(u * f(s)) @ vh with f(0) different from 0 at a singular value zero: it depends on which "
+    "singular vectors svd returns, and has no derivative. Keep the singular values away from "
+    "zero, or use an f that is 0 there.",
+)
+vanish_on_kernel: Final = assertion("vanish_on_kernel", _KERNEL)
 """Return `t`, a direction or its cotangent, if the values are zero where they have to be."""
 
 

@@ -20,11 +20,9 @@ from funcdiff.core.running.dataflow import dependent
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.running.walk import inline, live_equations, nested
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.control import scan
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.rematerialization import Checkpoint
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While, input_flags
+from funcdiff.ops.control.sweeps import Loop, Scan, While, input_flags
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask, jvp
@@ -66,11 +64,8 @@ def _results(eq: Equation, given: Flags) -> Flags:
             [all(flags) for flags in zip(*(b.zero for b in branches), strict=True)],
             [any(flags) for flags in zip(*(b.varied for b in branches), strict=True)],
         )
-    if isinstance(eq.params, Scan):
-        p = eq.params
-        return _repeat(p.body, p.constants, p.carries, given, runs=p.length > 0)
-    if isinstance(eq.params, While):
-        return _sweep(eq.params, given)
+    if isinstance(eq.params, Scan | While):
+        return _sweep(eq.params.loop, given)
     varied = any(given.varied)
     return Flags([_is_zero(eq.primitive, given)] * len(eq.results), [varied] * len(eq.results))
 
@@ -104,20 +99,23 @@ def _repeat(body: Program, constants: int, carries: int, given: Flags, *, runs: 
     )
 
 
-def _sweep(p: While, given: Flags) -> Flags:
-    """Return the flags of a loop of unknown length, whose sweeps hand rows on."""
-    constants, carries = zip(*map(p.split, given), strict=True)
-    rows, results = Flags([], []), Flags([], [])
+def _sweep(p: Loop, given: Flags) -> Flags:
+    """Return the flags of the results of a loop, whose sweeps hand rows on."""
+    constants, carries, rows = zip(*map(p.split, given), strict=True)
+    results = Flags([], [])
+    runs = isinstance(p.end, int) and p.end > 0
     for k, body in enumerate(p.sweeps):
         n = p.carries[k]
         operands = [
             [*own, *groups[k], *left]
             for own, groups, left in zip(constants, carries, rows, strict=True)
         ]
-        found = _repeat(body, p.constants, n, Flags(*operands), runs=False)
+        found = _repeat(body, p.constants, n, Flags(*operands), runs=runs)
         for flags, ended, left in zip(found, results, rows, strict=True):
             ended += flags[:n]
             left += flags[n:]
+    for ended, left in zip(results, rows, strict=True):
+        ended += [left[j] for j in p.leaving]
     return results
 
 
@@ -195,12 +193,12 @@ def _within(p: Params, flags: Mask) -> Iterator[tuple[Program, Mask]]:
     """Yield the programs of an equation, and which inputs depend on the marked operands."""
     if isinstance(p, Cond):
         yield from ((branch, flags[1:]) for branch in p.branches)
-    elif isinstance(p, Scan):
-        yield p.body, scan.linear_inputs(p, flags)
-    elif isinstance(p, While):
-        marked = input_flags(p, flags, dependent)
-        yield p.test, marked[0][: len(p.test.inputs)]
-        yield from zip(p.sweeps, marked, strict=True)
+    elif isinstance(p, Scan | While):
+        loop = p.loop
+        marked, _ = input_flags(loop, flags, dependent)
+        if isinstance(loop.end, Program):
+            yield loop.end, marked[0][: len(loop.end.inputs)]
+        yield from zip(loop.sweeps, marked, strict=True)
     else:
         for inner in nested(p):
             every = tuple(t.differentiable for t in inner.input_types)

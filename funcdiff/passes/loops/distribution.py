@@ -34,7 +34,8 @@ from funcdiff.core.running.walk import (
     with_nested,
 )
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.control.scan import Scan, scan
+from funcdiff.ops.control.loops import scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.structure.slicing import add_slice_p, slice_along
 from funcdiff.ops.structure.structural import concatenate, reshape
 from funcdiff.passes.rewrites import algebra, numbers, rearranging

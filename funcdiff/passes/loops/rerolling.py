@@ -22,7 +22,8 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.memo import memoised
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.control.scan import Scan, scan
+from funcdiff.ops.control.loops import scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, replace_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
 from funcdiff.passes.loops.boxes import Boxes, are_disjoint, path, take_boxes, write_boxes

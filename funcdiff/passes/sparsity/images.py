@@ -25,7 +25,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.rematerialization import Checkpoint
-from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.ops.structure.structural import convert
 from funcdiff.passes.sparsity.assembly import add_up
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions

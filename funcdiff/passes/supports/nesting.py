@@ -17,15 +17,22 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.running.dataflow import dependent
 from funcdiff.core.running.walk import inline, rearrange
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.ops.control import scan, sweeps
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.rematerialization import Checkpoint
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
-from funcdiff.ops.control.while_loop import restrict_scan, restrict_while
+from funcdiff.ops.control.sweeps import (
+    Assembly,
+    Loop,
+    Scan,
+    Step,
+    While,
+    apply,
+    input_flags,
+    restrict,
+)
 from funcdiff.passes.supports.propagation import Maybe, Support, Supports, booleans
 from funcdiff.transforms.jvp import Mask, spread
 
@@ -140,7 +147,7 @@ def _restrict(
     return tuple(rearrange(program, kept, range(len(wanted))) for program in programs), kept
 
 
-# ---- Propagates supports through scans and while loops, as part of the carry ---------------------
+# ---- Propagates supports through loops, as part of the carry -------------------------------------
 #
 # A carry that starts at zero, as the cotangent of a last carry that nobody uses does, has a support
 # in the first iteration, even if it may differ from zero everywhere after that.
@@ -157,93 +164,50 @@ def _first_supports(
     ]
 
 
-# ---- loops of fixed length -----------------------------------------------------------------------
-
-
-def extend_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
-    """Extend a loop by the supports of constants, carry and rows."""
-    linear = scan.linear_inputs(p, call.linear)
-    constants, carry, rows = p.split(with_support(linear, call.supports))
-    supports = p.split(call.supports)
-    given = constants, carry, rows
-    found = simplify(p.body, linear, (*constants, *carry, *rows))
-    carried = [a or b for a, b in zip(carry, found.mask, strict=False)]
-    xs = p.split(call.operands)
-    wanted = constants, carried, rows
-    constants, carry, rows = (
-        [*xs[k], *_first_supports(xs[k], supports[k], given[k], wanted[k])] for k in range(3)
-    )
-    stacked = found.mask[p.carries :]
-    last = len(carry) + len(stacked)
-    return Extended(
-        Scan(_scan_body(p, found, given, carried), len(constants), len(carry), p.length, p.reverse),
-        [*constants, *carry, *rows],
-        [*range(p.carries), *range(len(carry), last)],
-        spread([*range(p.carries, len(carry)), *range(last, 2 * last)], (*carried, *stacked)),
-    )
-
-
-def _scan_body(
-    p: Scan, found: Supported, given: Sequence[Sequence[bool]], carried: Sequence[bool]
-) -> Program:
-    """Put the supports next to what they are of: constants, carry, rows and results."""
-    types = p.split(p.body.input_types)
-    count = len(found.mask)
-    with Builder("scan", SHARED) as builder:
-        xs: list[Tracer] = []
-        supports: list[Tracer] = []
-        for group, has, want in zip(types, given, (given[0], carried, given[2]), strict=True):
-            xs += [builder.input(t) for t in group]
-            masks = [builder.input(t.with_dtype(BOOL)) for t in compress(group, want)]
-            supports += compress(masks, compress(has, want))
-        results = inline(found.program, [*xs, *supports])
-        ys, rest = results[:count], iter(results[count:])
-        after = ys[: p.carries]
-        ends = supports_where_wanted(after, found.mask[: p.carries], carried, rest)
-        return builder.program([*after, *ends, *ys[p.carries :], *rest])
-
-
-# ---- loops of unknown length ---------------------------------------------------------------------
-
-
-def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
-    """Extend every sweep by the supports of constants, carry and the rows left before it."""
-    flags = sweeps.linear_inputs(p, call.linear)
-    xs, carries = p.split(call.operands)
-    constants, starts = p.split(call.supports)
+def extend_loop(params: Scan | While, call: Call, simplify: Simplify) -> Extended:
+    """Extend every sweep by the supports of constants, carry and the rows given or left before."""
+    p = params.loop
+    flags, _ = input_flags(p, call.linear, dependent)
+    xs, carries, stacks = p.split(call.operands)
+    constants, starts, beside = p.split(call.supports)
     given = with_support(flags[0][: p.constants], constants)
-    shared = _first_supports(xs, constants, given, given)
-    assembly = Assembly([x.type for x in (*xs, *shared)])
-    plain: list[int] = []
-    masks: list[int | None] = []
-    groups: list[list[Support | Tracer]] = []
+    rows = with_support(flags[0][len(flags[0]) - p.given :], beside)
+    shared = [*xs, *_first_supports(xs, constants, given, given)]
+    stacks += _first_supports(stacks, beside, rows, rows)
+    assembly = Assembly(
+        [x.type for x in shared], [x.type.with_shape(x.type.shape[1:]) for x in stacks]
+    )
+    plain = list(range(p.given))
+    masks = spread(range(p.given, len(stacks)), rows)
+    carried: list[Support | Tracer] = []
     results: list[int] = []
     supports: list[int | None] = []
     for k, (body, carry) in enumerate(zip(p.sweeps, carries, strict=True)):
         n = len(carry)
         first = with_support(flags[k][p.constants : p.constants + n], starts[k])
-        rows = [place is not None for place in masks]
-        found = simplify(body, flags[k], (*given, *first, *rows))
-        carried = [a or b for a, b in zip(first, found.mask, strict=False)]
+        found = simplify(body, flags[k], (*given, *first, *(j is not None for j in masks)))
+        after = [a or b for a, b in zip(first, found.mask, strict=False)]
         places = list(plain), [place for place in masks if place is not None]
-        step = _extend_step(p, k, found, (first, carried), places)
-        group = [*carry, *_first_supports(carry, starts[k], first, carried)]
+        step = _extend_step(p, k, found, (first, after), places)
+        group = [*carry, *_first_supports(carry, starts[k], first, after)]
         left = assembly.add([x.type for x in group], step, reverse=p.reverse[k])
         count = len(found.mask) - n
         plain += left[:count]
         masks += spread(left[count:], found.mask[n:])
-        before = sum(map(len, groups))
+        before = len(carried)
         results += range(before, before + n)
-        supports += spread(range(before + n, before + 2 * n), carried)
-        groups.append(group)
-    test = rearrange(p.test, range(len(p.test.inputs)), [0])
-    loop = assembly.loop(lambda c, s: apply(test, c[: p.constants], s[: p.carries[0]])[0])
-    operands = [*xs, *shared, *(x for group in groups for x in group)]
-    return Extended(loop, operands, results, supports)
+        supports += spread(range(before + n, before + 2 * n), after)
+        carried += group
+    leaving = [j for marks in (plain, masks) for j in (marks[k] for k in p.leaving)]
+    last = len(carried), len(carried) + len(p.leaving)
+    results += range(*last)
+    supports += spread(range(last[1], 2 * last[1]), [masks[k] is not None for k in p.leaving])
+    loop = assembly.loop(p.end, p.constants, [j for j in leaving if j is not None])
+    return Extended(loop.params, [*shared, *carried, *stacks], results, supports)
 
 
 def _extend_step(
-    p: While,
+    p: Loop,
     k: int,
     found: Supported,
     flags: tuple[Sequence[bool], Sequence[bool]],
@@ -265,17 +229,23 @@ def _extend_step(
     return step
 
 
+def restrict_loop(p: Scan | While, wanted: list[int]) -> Restricted:
+    """Restrict a loop; the carries that are needed on the way stay."""
+    loop, kept, places = restrict(p.loop, wanted)
+    return loop.params, kept, places
+
+
 _EXTENSIONS: Final[dict[type[Params], Callable[[Any, Call, Simplify], Extended]]] = {
     Cond: extend_cond,
     Checkpoint: extend_checkpoint,
-    Scan: extend_scan,
-    While: extend_while,
+    Scan: extend_loop,
+    While: extend_loop,
 }
 _RESTRICTIONS: Final[dict[type[Params], Callable[[Any, list[int]], Restricted]]] = {
     Cond: restrict_cond,
     Checkpoint: restrict_checkpoint,
-    Scan: restrict_scan,
-    While: restrict_while,
+    Scan: restrict_loop,
+    While: restrict_loop,
 }
 
 

@@ -14,7 +14,7 @@ from funcdiff.core.origins import UNKNOWN, Place
 from funcdiff.core.program import Equation, Program, atoms_in_use
 from funcdiff.core.text.parse import abbreviate
 from funcdiff.ops.control.rematerialization import Tap
-from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.control.sweeps import Scan
 from funcdiff.reading.provenance import origin_of, source_of
 
 # ---- Topological sorting of equations that keeps source lines together ---------------------------

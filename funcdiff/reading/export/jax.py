@@ -13,8 +13,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
 from funcdiff.ops.axes.indexing import Indexed
 from funcdiff.ops.control.cond import Cond
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.products import Filter, products
 from funcdiff.reading.export.shared import (

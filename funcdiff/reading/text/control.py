@@ -15,8 +15,7 @@ from funcdiff.errors import ProgramError
 from funcdiff.ops.axes.indexing import Count
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.guard import Guard
-from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.user.bridged import Bridged
 from funcdiff.ops.user.custom_function import tangent_program
 from funcdiff.ops.user.custom_known import KnownTangent

@@ -13,9 +13,8 @@ from funcdiff.core.recording.builder import bind
 from funcdiff.core.types import BOOL, INT
 from funcdiff.ops.control.cond import cond
 from funcdiff.ops.control.guard import Guard, guard, needed_p
-from funcdiff.ops.control.scan import Scan, scan
-from funcdiff.ops.control.sweeps import While
-from funcdiff.ops.control.while_loop import while_loop
+from funcdiff.ops.control.loops import scan, while_loop
+from funcdiff.ops.control.sweeps import Scan, While
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
 from tests.rules.sample import Sample, body, complex_, real, sample

@@ -1,14 +1,24 @@
-"""The caches of `functools`, in which no traced result is kept."""
+"""Decorators of packages, for adapted code: the caches of `functools`, and numba's.
+
+No traced result is kept in a cache.  What numba compiles knows the original's global names, and no
+traced arrays: it is the Python code that it was, which knows the copy's.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from functools import wraps
+from types import FunctionType, ModuleType
 from typing import Any
 
+from funcdiff.adapting.substitutes import Substitute
+from funcdiff.adapting.vectorizing import vectorize
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import any_traced
 from funcdiff.pytree import flatten
+
+# ---- caches --------------------------------------------------------------------------------------
 
 
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:  # noqa: FBT001, FBT002
@@ -54,3 +64,38 @@ def _holds_traced(value: Any) -> bool:
 def cache(function: Any) -> Any:
     """Do what `functools.cache` does, but keep no traced results."""
     return lru_cache(maxsize=None)(function)
+
+
+# ---- numba ---------------------------------------------------------------------------------------
+
+
+def without_numba(plain: ModuleType) -> Substitute:
+    """Return what stands for the module `numba`."""
+    same = _decorator(_same)
+    names = {"jit": same, "njit": same, "vectorize": _decorator(_elementwise)}
+    return Substitute(plain, names)
+
+
+def _decorator(python: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a decorator, with arguments or without, that does that to a function."""
+
+    def decorate(*args: Any, **_options: Any) -> Any:
+        return python(args[0]) if args and isinstance(args[0], FunctionType) else python
+
+    return decorate
+
+
+def _same(function: Any) -> Any:
+    function.py_func = function
+    return function
+
+
+def _elementwise(function: Any) -> Any:
+    """Return a function of arrays; of numbers it gives a number, as a ufunc does."""
+    loop = vectorize(function)
+
+    @wraps(function)
+    def elementwise(*args: Any) -> Any:
+        return loop(*args)[()]
+
+    return _same(elementwise)
