@@ -28,7 +28,6 @@ from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.elementwise.logic import logical_and
-from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.families import assertion, unary
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
@@ -40,6 +39,7 @@ from funcdiff.ops.linalg.degeneracy import (
     gauge,
     generic_rotation,
     is_significant,
+    reciprocal,
     reciprocal_gaps,
     turning,
 )
@@ -61,7 +61,7 @@ from funcdiff.ops.linalg.matrices import (
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import concatenate, convert, reshape, select, stop_gradient
+from funcdiff.ops.structure.structural import concatenate, convert, reshape, stop_gradient
 from funcdiff.space import add, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
@@ -135,12 +135,6 @@ def pairs(zero: Tracer) -> Tracer:
     """Return the mask of pairs of two marked ones."""
     shape = (*zero.shape, zero.shape[-1])
     return logical_and(per_row(zero, shape), per_column(zero, shape))
-
-
-def reciprocal(x: Tracer, zero: Tracer) -> Tracer:
-    """Return 1/x, and 0 where marked."""
-    one = constant(1, x.type)
-    return select(zero, zeros(x.type), div(one, select(zero, one, x)))
 
 
 def _reciprocal_sums(s: Tracer, zero: Tracer, dtype: np.dtype[Any]) -> Tracer:

@@ -5,7 +5,8 @@ At zero, ±s are singular values alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial as with_first
 from itertools import pairwise, permutations
 from typing import Any, Final, TypeAlias
 
@@ -19,11 +20,21 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.logic import equal, isfinite
-from funcdiff.ops.linalg.degeneracy import equal_pairs
+from funcdiff.ops.linalg.degeneracy import equal_pairs, reciprocal
 from funcdiff.ops.linalg.divided_differences import Paths, partial
+from funcdiff.ops.linalg.invariant_subspaces import (
+    Kept,
+    Subspace,
+    derivative_factors,
+    has_last,
+    left_in,
+    pick,
+    place,
+)
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     block_matrix,
+    columns,
     diagonal,
     factorizable,
     matmul,
@@ -33,6 +44,7 @@ from funcdiff.ops.linalg.matrices import (
     scale_columns,
     trace_of_product,
 )
+from funcdiff.ops.linalg.matrices import rows as matrix_rows
 from funcdiff.ops.linalg.matrix_functions import (
     Direction,
     Factors,
@@ -43,7 +55,7 @@ from funcdiff.ops.linalg.matrix_functions import (
     matrix_sum,
 )
 from funcdiff.ops.linalg.orthogonal import qr
-from funcdiff.ops.linalg.singular import Ties, pairs, reciprocal, svd, ties, vanish_on_kernel
+from funcdiff.ops.linalg.singular import Ties, pairs, svd, ties, vanish_on_kernel
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
 from funcdiff.space import Maybe, add, broadcast, instantiate, mul, neg, sum_tangents, zeros
@@ -295,6 +307,81 @@ def _odd(values: Tracer, order: int, zero: Tracer, count: int) -> Tracer:
     return concatenate([values, null, neg(values)], last)
 
 
+# ---- some of the values --------------------------------------------------------------------------
+
+
+def _by_subspaces(
+    series: Tracers, factors: Factors, kept: Kept, directions: Sequence[Direction]
+) -> Pair:
+    """Return both blocks for a function of some values: (u, ±v)/√2 are the vectors of ±s."""
+    (u, s, v), height = factors, factors[0].shape[-2]
+    known, size = ties(s), height + factors[2].shape[-2]
+    zero, (x, y) = pick(known.zero, kept), (pick(z, kept) for z in (u, v))
+    some = select(zero, zeros(zero.type.with_dtype(s.dtype)), pick(s, kept))
+    last = u.ndim - 1
+    points = concatenate([some, neg(some)], last - 1)
+    vectors = block_matrix([x, x], [y, neg(y)])
+    space = Subspace(
+        mul(vectors, constant(np.sqrt(0.5), vectors.type)),
+        _solution(factors, some, points, concatenate([zero, zero], last - 1), kept, known),
+    )
+    odd = [_odd(values, k, zero, 0) for k, values in enumerate(series)]
+    paths = Paths(odd, points, equal_pairs(points), len(directions))
+    right = [with_first(_image, height, direction) for direction in directions]
+    back = [tuple(z if z is None else adjoint(z) for z in pair[::-1]) for pair in directions]
+    left = [with_first(_image, height, direction) for direction in back]
+    x, y = derivative_factors(space, odd[0], paths, right, left)
+    upper = matmul(matrix_rows(x, 0, height), columns(y, height, size))
+    return upper, matmul(matrix_rows(x, height, size), columns(y, 0, height))
+
+
+def _image(height: int, direction: Direction, z: Tracer) -> Tracer:
+    """Return [[0, X], [Y, 0]]·Z."""
+    x, y = direction
+    *_, size, _count = z.shape
+    upper, lower = matrix_rows(z, 0, height), matrix_rows(z, height, size)
+    return concatenate(
+        [
+            zeros(upper.type) if x is None else matmul(x, lower),
+            zeros(lower.type) if y is None else matmul(y, upper),
+        ],
+        z.ndim - 2,
+    )
+
+
+def _solution(
+    factors: Factors, some: Tracer, points: Tracer, zero: Tracer, kept: Kept, known: Ties
+) -> Callable[[Tracer], Tracer]:
+    """Return the function `Subspace.solve`, for eigenvalues ±s and zero that are left out."""
+    u, s, v = factors
+    marked = left_in(known.same, kept)
+    here, there = per_column(some, marked.shape), per_row(s, marked.shape)
+    gaps, sums = (reciprocal(z, marked) for z in (add(here, neg(there)), add(here, there)))
+    half = constant(0.5, gaps.type)
+    gaps, sums = (mul(half, z) for z in (gaps, sums))
+    near = convert(concatenate([gaps, neg(sums)], u.ndim - 1), u.dtype)
+    far = convert(concatenate([sums, neg(gaps)], u.ndim - 1), u.dtype)
+    inverse = convert(reciprocal(points, zero), u.dtype)
+
+    def outside(z: Tracer, basis: Tracer, projected: Tracer) -> Maybe:
+        if basis.shape[-2] == basis.shape[-1]:
+            return None
+        return scale_columns(add(z, neg(matmul(basis, projected))), inverse)
+
+    def solve(z: Tracer) -> Tracer:
+        *_, size, _count = z.shape
+        upper, lower = matrix_rows(z, 0, u.shape[-2]), matrix_rows(z, u.shape[-2], size)
+        x, y = matmul(adjoint(u), upper), matmul(adjoint(v), lower)
+        plus, minus = mul(near, add(x, y)), mul(far, add(x, neg(y)))
+        parts = [
+            sum_tangents([matmul(u, add(plus, minus)), outside(upper, u, x)]),
+            sum_tangents([matmul(v, add(plus, neg(minus))), outside(lower, v, y)]),
+        ]
+        return concatenate(present(parts), z.ndim - 2)
+
+    return solve
+
+
 # ---- the function --------------------------------------------------------------------------------
 
 
@@ -332,11 +419,18 @@ class SingularFunction(MatrixFunction):
 
     def watch(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
         """Return a block of a direction, which asks that f(0) is zero."""
-        return vanish_on_kernel(x, values, ties(w).zero)
+        return vanish_on_kernel(x, values, pick(ties(w).zero, self.kept))
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
-        """Return both blocks of the derivative."""
-        return dilation_blocks(series, factors, directions)
+        """Return both blocks of the derivative.
+
+        Where zero is a value of [[0, A], [Aᴴ, 0]] beside the smallest, that has to be left out.
+        """
+        u, s, v = factors
+        count = s.shape[-1]
+        if self.kept and (not has_last(self.kept, count) or u.shape == v.shape):
+            return _by_subspaces(series, factors, self.kept, directions)
+        return dilation_blocks([place(x, self.kept, count) for x in series], factors, directions)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:
         """Return the primitive of one block, or of both of a derivative."""
