@@ -44,7 +44,7 @@ from funcdiff.backend.code.source import (
     write_product,
 )
 from funcdiff.backend.native.flow import is_step
-from funcdiff.backend.native.machine import WEIGHT, may_be_chosen
+from funcdiff.backend.native.machine import WEIGHT, is_started, may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.native.ufunc_loops import (
     compile_loop,
@@ -479,14 +479,22 @@ def _is_seen_by_user(step: Step) -> bool:
     return isinstance(step, Equation) and not is_repeatable((step,))
 
 
-@memoised
 def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine:
     """Return the kernel of a program, memoised by value.
 
     It is machine code if that pays for so many calls, as it is taken to do for infinitely many.
     """
+    if 0 < calls < np.inf:
+        paid = pays(prepare(program), is_step, calls, is_started=is_started())
+        calls = paid and may_be_chosen()
+    return _kernel(program, calls)
+
+
+@memoised
+def _kernel(program: Program, calls: float) -> Kernel | Unrolled | Routine:
+    """Return the kernel, as machine code for other `calls` than 0."""
     program, native = prepare(program), calls == np.inf
-    if native or (calls and pays(program, is_step, calls) and may_be_chosen()):
+    if calls:
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made

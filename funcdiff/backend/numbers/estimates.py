@@ -235,11 +235,13 @@ _STARTED, _COMPILED = 6e7, 2.5e5
 """Nanoseconds that LLVM takes to start, and for each equation."""
 
 
-def pays(program: Program, is_step: Callable[[Equation], bool], calls: float) -> bool:
-    """Whether so many calls as machine code make up for its compilation."""
+def pays(
+    program: Program, is_step: Callable[[Equation], bool], calls: float, *, is_started: bool
+) -> bool:
+    """Whether so many calls as machine code make up for its compilation, once LLVM has started."""
     work = cost(program, is_step)
     saved = min(work.saving, estimate_time(program) - work.time)
-    return saved * calls > _STARTED + _COMPILED * program.equation_count
+    return saved * calls > (0 if is_started else _STARTED) + _COMPILED * program.equation_count
 
 
 def _products(eq: Equation) -> float:
