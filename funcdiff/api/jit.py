@@ -162,6 +162,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._guards = guards
         self._statics = Statics(f, static_argnums, static_argnames)
         self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
+        self._hits: list[Hits] = []
         self._watches: dict[tuple[Any, ...], Watch] = {}
         self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
         self._warned: set[str] = set()
@@ -300,7 +301,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         return JitInfo(
             len(known),
             sum(x.leaves if isinstance(x, Guarded) else 1 for x in known),
-            sum(x.hits.count if isinstance(x, Straight) else x.hits for x in known),
+            sum(x.count for x in self._hits) + sum(x.hits for x in guarded),
             dict(misses.most_common()),
             sum(x.is_eager for x in guarded),
             str(FunctionName(self._function)),
@@ -387,6 +388,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         observed = outside is not None and outside.taps is not None
         if observed or any(isinstance(c, Tracer) for c in trace.captures):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
+        self._hits.append(hits)
         # arrays that are closed over have, for good, the values they have now
         kept = copy_arrays(trace.captures)
         trace, first = trace._replace(captures=kept), len(program.inputs) - len(kept)
@@ -404,11 +406,11 @@ class JittedFunction(ByParts, Generic[P, R]):
                 shortcuts[signature] = self._watches[key].around(direct)
             return found
 
-        def ask() -> None:
-            """Use machine code once as many calls as there were would make up for it."""
+        def ask() -> Straight:
+            """Take machine code if as many calls as there were would make up for it."""
             self._calls = max(self._calls, hits.count)
             hits.asked = 2 * hits.count
-            keep()
+            return keep()
 
         return keep()
 

@@ -91,7 +91,7 @@ class Straight(NamedTuple):
 def shortcut(
     found: Straight,
     execute: Callable[..., list[Any]],
-    ask: Callable[[], None],
+    ask: Callable[[], Straight],
     *,
     converts: bool,
 ) -> Callable[..., Any]:
@@ -105,11 +105,11 @@ def shortcut(
 
     def call(args: Sequence[Any], *_: Any) -> Any:
         hits.count += 1
-        if hits.count >= hits.asked:
-            ask()
         results = None
         try:
-            if floats is not None:  # which it takes, and nothing warns
+            if hits.count >= hits.asked:
+                results = ask()([*map(operand, args), *captures])
+            elif floats is not None:  # which it takes, and nothing warns
                 results = floats.quick(*args, *captures)
             elif owns:
                 if converts:

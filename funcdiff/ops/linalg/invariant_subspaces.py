@@ -95,9 +95,10 @@ def whole_ties(t: Tracer, same: Tracer, kept: tuple[int, int, int]) -> Tracer:
     return bind(whole_ties_p, Choice(), t, logical_and(same, apart))[0]
 
 
-def _is_kept(shape: tuple[int, ...], kept: tuple[int, int, int]) -> Tracer:
+def _is_kept(shape: tuple[int, ...], kept: Kept) -> Tracer:
     """Return 1 at values that are kept, and 0 at others."""
-    return place(constant(1, ArrayType((*shape[:-1], kept[1]), FLOAT)), kept, shape[-1])
+    count = kept[1] if kept else shape[-1]
+    return place(constant(1, ArrayType((*shape[:-1], count), FLOAT)), kept, shape[-1])
 
 
 def pick_pairs(same: Tracer, kept: Kept) -> Tracer:
@@ -105,7 +106,7 @@ def pick_pairs(same: Tracer, kept: Kept) -> Tracer:
     return pick(matrix_transpose(pick(same, kept)), kept)
 
 
-def left_in(same: Tracer, kept: tuple[int, int, int]) -> Tracer:
+def left_in(same: Tracer, kept: Kept) -> Tracer:
     """Return the mask of pairs (i, j), of a kept j, where i is kept, or has the same value."""
     equal_to = pick(same, kept)
     which = per_row(_is_kept(same.shape[:-1], kept), equal_to.shape)
