@@ -396,23 +396,23 @@ class JittedFunction(ByParts, Generic[P, R]):
         signature, leaves = self._signature(args, kwargs)
         converts = any(type(x) is float for x in leaves)
 
-        def keep() -> Straight:
-            execute = fastest(self._calls)
+        def keep(execute: Callable[..., Any]) -> Straight:
             # which runs here first, before it may run directly
             found = Straight(program, trace, hits, with_check(program, execute, exact=False))
             self._keep(key, found)
             if signature is not None:
-                direct = shortcut(found, execute, ask, converts=converts)
+                again = functools.partial(ask, found, execute)
+                direct = shortcut(found, execute, again, converts=converts)
                 shortcuts[signature] = self._watches[key].around(direct)
             return found
 
-        def ask() -> Straight:
+        def ask(found: Straight, before: Callable[..., Any]) -> Straight:
             """Take machine code if as many calls as there were would make up for it."""
-            self._calls = max(self._calls, hits.count)
-            hits.asked = 2 * hits.count
-            return keep()
+            self._calls, hits.asked = max(self._calls, hits.count), 2 * hits.count
+            execute = fastest(self._calls)
+            return found if execute is before else keep(execute)
 
-        return keep()
+        return keep(fastest(self._calls))
 
     def _keep(self, key: tuple[Any, ...], found: Kept) -> Kept:
         """Keep what was compiled for a kind of arguments, and warn if there are too many."""

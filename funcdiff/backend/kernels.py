@@ -44,6 +44,7 @@ from funcdiff.backend.code.source import (
     write_product,
 )
 from funcdiff.backend.native.flow import is_step
+from funcdiff.backend.native.formulas import is_function
 from funcdiff.backend.native.machine import WEIGHT, is_started, may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.native.ufunc_loops import (
@@ -52,7 +53,7 @@ from funcdiff.backend.native.ufunc_loops import (
     is_mostly_loops,
     is_worth_a_loop,
 )
-from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling, pays
+from funcdiff.backend.numbers.estimates import Machine, estimate_time, is_worth_unrolling, pays
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
@@ -485,16 +486,16 @@ def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine
     It is machine code if that pays for so many calls, as it is taken to do for infinitely many.
     """
     if 0 < calls < np.inf:
-        paid = pays(prepare(program), is_step, calls, is_started=is_started())
-        calls = paid and may_be_chosen()
-    return _kernel(program, calls)
+        machine = Machine(is_step, is_function, is_started())
+        return _kernel(program, pays(prepare(program), calls, machine) and may_be_chosen())
+    return _kernel(program, calls > 0)
 
 
 @memoised
-def _kernel(program: Program, calls: float) -> Kernel | Unrolled | Routine:
-    """Return the kernel, as machine code for other `calls` than 0."""
-    program, native = prepare(program), calls == np.inf
-    if calls:
+def _kernel(program: Program, native: bool) -> Kernel | Unrolled | Routine:  # noqa: FBT001
+    """Return the kernel, `native` as machine code."""
+    program = prepare(program)
+    if native:
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made
