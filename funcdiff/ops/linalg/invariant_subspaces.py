@@ -19,13 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from funcdiff.core.primitive import Tracers
 from funcdiff.core.recording.builder import bind, constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or
+from funcdiff.ops.axes.reductions import reduce_any
+from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not
+from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.families import DIAGONAL, symmetric
-from funcdiff.ops.linalg.degeneracy import GAUGE, Choice
+from funcdiff.ops.linalg.degeneracy import GAUGE, Choice, reciprocal
 from funcdiff.ops.linalg.divided_differences import Paths
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -37,8 +40,8 @@ from funcdiff.ops.linalg.matrices import (
     scale_columns,
 )
 from funcdiff.ops.structure.slicing import Slice, add_slice, along, take_slice
-from funcdiff.ops.structure.structural import concatenate, reverse
-from funcdiff.space import Maybe, add, neg, sum_tangents, zeros
+from funcdiff.ops.structure.structural import concatenate, convert, reverse
+from funcdiff.space import Maybe, add, mul, neg, sum_tangents, zeros
 from funcdiff.transforms.jvp import present
 
 Kept: TypeAlias = tuple[()] | tuple[int, int, int]
@@ -90,27 +93,11 @@ whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _require_n
 
 def whole_ties(t: Tracer, same: Tracer, kept: tuple[int, int, int]) -> Tracer:
     """Return a tangent or cotangent, which exists only if of equal values all are kept, or none."""
-    which = _is_kept(same.shape[:-1], kept)
+    *stack, length = same.shape[:-1]
+    one = ArrayType((*stack, kept[1]), FLOAT)
+    which = place(constant(1, one), kept, length)
     apart = logical_not(equal(per_row(which, same.shape), per_column(which, same.shape)))
     return bind(whole_ties_p, Choice(), t, logical_and(same, apart))[0]
-
-
-def _is_kept(shape: tuple[int, ...], kept: Kept) -> Tracer:
-    """Return 1 at values that are kept, and 0 at others."""
-    count = kept[1] if kept else shape[-1]
-    return place(constant(1, ArrayType((*shape[:-1], count), FLOAT)), kept, shape[-1])
-
-
-def pick_pairs(same: Tracer, kept: Kept) -> Tracer:
-    """Return the part for pairs of kept values of a symmetric matrix."""
-    return pick(matrix_transpose(pick(same, kept)), kept)
-
-
-def left_in(same: Tracer, kept: Kept) -> Tracer:
-    """Return the mask of pairs (i, j), of a kept j, where i is kept, or has the same value."""
-    equal_to = pick(same, kept)
-    which = per_row(_is_kept(same.shape[:-1], kept), equal_to.shape)
-    return logical_or(equal_to, equal(which, constant(1, which.type)))
 
 
 def has_last(kept: Kept, length: int) -> bool:
@@ -123,19 +110,50 @@ def has_last(kept: Kept, length: int) -> bool:
 
 
 class Subspace(NamedTuple):
-    """The vectors V, and the function C -> Z with Z·diag(w) - A·Z = C - V·Vᴴ·C."""
+    """The vectors V, the function C -> Z with Z·diag(w) - A·Z = C - V·Vᴴ·C, and f's sums."""
 
     vectors: Tracer
     solve: Callable[[Tracer], Tracer]
+    paths: Paths
+
+
+def subspace(
+    basis: Tracer,
+    w: Tracer,
+    same: Tracer,
+    choose: Callable[[Tracer], Tracer],
+    series: Tracers,
+    count: int,
+) -> Subspace:
+    """Return the subspace of those columns of a basis, values and pairs of them that are chosen.
+
+    What is beyond the basis has the eigenvalue zero.  `series` are f, f', f''/2, … at the chosen
+    values, for as many directions as `count`.
+    """
+    points, near = choose(w), choose(same)
+    chosen = per_row(reduce_any(near, (near.ndim - 1,)), near.shape)
+    gaps = sub(per_column(points, near.shape), per_row(w, near.shape))
+    inverse = convert(reciprocal(gaps, chosen), basis.dtype)
+    null = reciprocal(points, equal(points, zeros(points.type)))
+
+    def solve(c: Tracer) -> Tracer:
+        inner = matmul(adjoint(basis), c)
+        z = matmul(basis, mul(inverse, inner))
+        if basis.shape[-2] == basis.shape[-1]:
+            return z
+        rest = add(c, neg(matmul(basis, inner)))
+        return add(z, scale_columns(rest, convert(null, basis.dtype)))
+
+    paths = Paths(series, points, choose(matrix_transpose(near)), count)
+    return Subspace(choose(basis), solve, paths)
 
 
 def derivative_factors(
-    space: Subspace, values: Tracer, paths: Paths, right: Sequence[Image], left: Sequence[Image]
+    space: Subspace, values: Tracer, right: Sequence[Image], left: Sequence[Image]
 ) -> tuple[Tracer, Tracer]:
     """Return two thin matrices of which the product is the derivative along directions.
 
-    `values` are those of f, `paths` sum its divided differences, and `left` are the images by the
-    adjoint directions.
+    `values` are those of f, and `left` are the images by the adjoint directions.
     """
     z, b = _moved(space, right)
     y = {s: adjoint(x) for s, x in _moved(space, left)[0].items()}
@@ -145,7 +163,7 @@ def derivative_factors(
         if overlap is not None:
             overlaps[s] = overlap
         less = _product(core, overlaps, s)
-        total = _function(paths, b, s)
+        total = _function(space.paths, b, s)
         core[s] = total if less is None else add(total, neg(less))
     whole, last = max(b), space.vectors.ndim - 1
     columns, rows = {0: space.vectors, **z}, {0: adjoint(space.vectors), **y}

@@ -36,18 +36,15 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.elementwise.mathematics import sub
-from funcdiff.ops.linalg.degeneracy import agreement, equal_pairs, reciprocal, simple_spectrum
+from funcdiff.ops.linalg.degeneracy import agreement, equal_pairs, simple_spectrum
 from funcdiff.ops.linalg.divided_differences import Paths, orders, partial, taylor
 from funcdiff.ops.linalg.factorizations import eigh
 from funcdiff.ops.linalg.invariant_subspaces import (
     Kept,
-    Subspace,
     derivative_factors,
-    left_in,
     pick,
-    pick_pairs,
     place,
+    subspace,
     whole_ties,
 )
 from funcdiff.ops.linalg.matrices import (
@@ -55,9 +52,7 @@ from funcdiff.ops.linalg.matrices import (
     in_basis,
     matmul,
     matrix_transpose,
-    per_column,
     per_matrix,
-    per_row,
     scale_columns,
     square,
     symmetric_tangent,
@@ -440,16 +435,10 @@ class Spectral(MatrixFunction):
         self, series: Tracers, v: Tracer, w: Tracer, same: Tracer, given: Tracers
     ) -> tuple[Tracer, Tracer]:
         """Return factors of the derivative."""
-        some, marked = pick(w, self.kept), left_in(same, self.kept)
-        gaps = sub(per_column(some, marked.shape), per_row(w, marked.shape))
-        inverse = convert(reciprocal(gaps, marked), v.dtype)
-        space = Subspace(
-            pick(v, self.kept), lambda c: matmul(v, mul(inverse, matmul(adjoint(v), c)))
-        )
-        paths = Paths(series, some, pick_pairs(same, self.kept), len(given))
+        space = subspace(v, w, same, lambda x: pick(x, self.kept), series, len(given))
         right = [with_first(matmul, t) for t in given]
         left = [with_first(matmul, adjoint(t)) for t in given]
-        return derivative_factors(space, series[0], paths, right, left)
+        return derivative_factors(space, series[0], right, left)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:  # noqa: ARG002
         """Return the same primitive in both cases."""

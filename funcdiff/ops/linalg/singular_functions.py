@@ -5,7 +5,7 @@ At zero, ±s are singular values alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial as with_first
 from itertools import pairwise, permutations
 from typing import Any, Final, TypeAlias
@@ -24,12 +24,11 @@ from funcdiff.ops.linalg.degeneracy import equal_pairs, reciprocal
 from funcdiff.ops.linalg.divided_differences import Paths, partial
 from funcdiff.ops.linalg.invariant_subspaces import (
     Kept,
-    Subspace,
     derivative_factors,
     has_last,
-    left_in,
     pick,
     place,
+    subspace,
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -314,25 +313,30 @@ def _by_subspaces(
     series: Tracers, factors: Factors, kept: Kept, directions: Sequence[Direction]
 ) -> Pair:
     """Return both blocks for a function of some values: (u, ±v)/√2 are the vectors of ±s."""
-    (u, s, v), height = factors, factors[0].shape[-2]
-    known, size = ties(s), height + factors[2].shape[-2]
-    zero, (x, y) = pick(known.zero, kept), (pick(z, kept) for z in (u, v))
-    some = select(zero, zeros(zero.type.with_dtype(s.dtype)), pick(s, kept))
-    last = u.ndim - 1
-    points = concatenate([some, neg(some)], last - 1)
-    vectors = block_matrix([x, x], [y, neg(y)])
-    space = Subspace(
-        mul(vectors, constant(np.sqrt(0.5), vectors.type)),
-        _solution(factors, some, points, concatenate([zero, zero], last - 1), kept, known),
-    )
+    u, s, v = factors
+    height, width, last, known = u.shape[-2], v.shape[-2], u.ndim - 1, ties(s)
+    w = select(known.zero, zeros(s.type), s)
+    basis, nulls = block_matrix([u, u], [v, neg(v)]), pairs(known.zero)
+
+    def choose(x: Tracer) -> Tracer:
+        halves = (slice_along(x, x.ndim - 1, k, k + s.shape[-1]) for k in (0, s.shape[-1]))
+        return concatenate([pick(half, kept) for half in halves], x.ndim - 1)
+
+    zero = pick(known.zero, kept)
     odd = [_odd(values, k, zero, 0) for k, values in enumerate(series)]
-    paths = Paths(odd, points, equal_pairs(points), len(directions))
-    right = [with_first(_image, height, direction) for direction in directions]
+    space = subspace(
+        mul(basis, constant(np.sqrt(0.5), basis.type)),
+        concatenate([w, neg(w)], last - 1),
+        block_matrix([known.same, nulls], [nulls, known.same]),
+        choose,
+        odd,
+        len(directions),
+    )
     back = [tuple(z if z is None else adjoint(z) for z in pair[::-1]) for pair in directions]
-    left = [with_first(_image, height, direction) for direction in back]
-    x, y = derivative_factors(space, odd[0], paths, right, left)
-    upper = matmul(matrix_rows(x, 0, height), columns(y, height, size))
-    return upper, matmul(matrix_rows(x, height, size), columns(y, 0, height))
+    right, left = ([with_first(_image, height, d) for d in given] for given in (directions, back))
+    x, y = derivative_factors(space, odd[0], right, left)
+    upper = matmul(matrix_rows(x, 0, height), columns(y, height, height + width))
+    return upper, matmul(matrix_rows(x, height, height + width), columns(y, 0, height))
 
 
 def _image(height: int, direction: Direction, z: Tracer) -> Tracer:
@@ -347,39 +351,6 @@ def _image(height: int, direction: Direction, z: Tracer) -> Tracer:
         ],
         z.ndim - 2,
     )
-
-
-def _solution(
-    factors: Factors, some: Tracer, points: Tracer, zero: Tracer, kept: Kept, known: Ties
-) -> Callable[[Tracer], Tracer]:
-    """Return the function `Subspace.solve`, for eigenvalues ±s and zero that are left out."""
-    u, s, v = factors
-    marked = left_in(known.same, kept)
-    here, there = per_column(some, marked.shape), per_row(s, marked.shape)
-    gaps, sums = (reciprocal(z, marked) for z in (add(here, neg(there)), add(here, there)))
-    half = constant(0.5, gaps.type)
-    gaps, sums = (mul(half, z) for z in (gaps, sums))
-    near = convert(concatenate([gaps, neg(sums)], u.ndim - 1), u.dtype)
-    far = convert(concatenate([sums, neg(gaps)], u.ndim - 1), u.dtype)
-    inverse = convert(reciprocal(points, zero), u.dtype)
-
-    def outside(z: Tracer, basis: Tracer, projected: Tracer) -> Maybe:
-        if basis.shape[-2] == basis.shape[-1]:
-            return None
-        return scale_columns(add(z, neg(matmul(basis, projected))), inverse)
-
-    def solve(z: Tracer) -> Tracer:
-        *_, size, _count = z.shape
-        upper, lower = matrix_rows(z, 0, u.shape[-2]), matrix_rows(z, u.shape[-2], size)
-        x, y = matmul(adjoint(u), upper), matmul(adjoint(v), lower)
-        plus, minus = mul(near, add(x, y)), mul(far, add(x, neg(y)))
-        parts = [
-            sum_tangents([matmul(u, add(plus, minus)), outside(upper, u, x)]),
-            sum_tangents([matmul(v, add(plus, neg(minus))), outside(lower, v, y)]),
-        ]
-        return concatenate(present(parts), z.ndim - 2)
-
-    return solve
 
 
 # ---- the function --------------------------------------------------------------------------------
