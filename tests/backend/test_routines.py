@@ -154,6 +154,27 @@ def test_programs_become_machine_code_when_their_calls_make_up_for_it() -> None:
     assert not disagreement(slope(x[:5]), plain(x[:5]), 1e-13, 1.0)
 
 
+def test_programs_become_machine_code_while_threads_call_them() -> None:
+    f = fd.jit(fd.grad(lambda x: np.sum(np.tanh(np.sin(x) * x) ** 2)))
+    xs = [np.full(60, 0.1 * k) for k in range(4)]
+    expected = [f(x) for x in xs]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(3000):
+            if disagreement(f(xs[k]), expected[k], 1e-13, 1.0):
+                wrong.append(k)
+
+    fd.jit(np.sin, engine="llvm")(np.ones(7))  # so that LLVM has started
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert "run(" in f.lower(xs[0]).source
+
+
 def test_numpy_stays_the_engine_where_it_was_asked_for() -> None:
     f = fd.jit(fd.grad(lambda x: np.sum(np.tanh(x) * np.exp(x))), engine="numpy")
     x = np.linspace(-1, 1, 20)
