@@ -162,7 +162,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._guards = guards
         self._statics = Statics(f, static_argnums, static_argnames)
         self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
-        self._hits = Hits()
+        self._hits: list[Hits] = []
         self._watches: dict[tuple[Any, ...], Watch] = {}
         self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
         self._warned: set[str] = set()
@@ -203,7 +203,8 @@ class JittedFunction(ByParts, Generic[P, R]):
         found = self._programs.get(key)
         if found is not None:
             self._watches[key].look()
-            self._hits.count += isinstance(found, Straight)
+            if isinstance(found, Straight):
+                found.hits.count += 1
         trace = self._try_to_record(args, kwargs, kind) if found is None else None
         if trace is not None and not trace.decisions:
             found = self._compile(trace, args, kwargs, kind)
@@ -300,7 +301,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         return JitInfo(
             len(known),
             sum(x.leaves if isinstance(x, Guarded) else 1 for x in known),
-            self._hits.count + sum(x.hits for x in guarded),
+            sum(x.count for x in self._hits) + sum(x.hits for x in guarded),
             dict(misses.most_common()),
             sum(x.is_eager for x in guarded),
             str(FunctionName(self._function)),
@@ -381,25 +382,37 @@ class JittedFunction(ByParts, Generic[P, R]):
     ) -> Straight:
         """Compile a trace that decided nothing, and keep that unless it ends with one outside."""
         program = recorded(trace.recording)
-        found = Straight(program, trace)
+        hits = Hits(self._calls or np.inf)
+        found = Straight(program, trace, hits)
         outside = current_builder()
         observed = outside is not None and outside.taps is not None
         if observed or any(isinstance(c, Tracer) for c in trace.captures):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
+        self._hits.append(hits)
         # arrays that are closed over have, for good, the values they have now
         kept = copy_arrays(trace.captures)
         trace, first = trace._replace(captures=kept), len(program.inputs) - len(kept)
-        execute = fastest_with(program, first, kept, calls=self._calls)
-        # which runs here first, before it may run directly
-        found = Straight(program, trace, with_check(program, execute, exact=False))
-        key, shortcuts = self._key(kind), self._direct
-        self._keep(key, found)
+        key, shortcuts, fastest = self._key(kind), self._direct, fastest_with(program, first, kept)
         signature, leaves = self._signature(args, kwargs)
-        if signature is not None:
-            converts = any(type(x) is float for x in leaves)
-            direct = shortcut(found, execute, self._hits, converts=converts)
-            shortcuts[signature] = self._watches[key].around(direct)
-        return found
+        converts = any(type(x) is float for x in leaves)
+
+        def keep(execute: Callable[..., Any]) -> Straight:
+            # which runs here first, before it may run directly
+            found = Straight(program, trace, hits, with_check(program, execute, exact=False))
+            self._keep(key, found)
+            if signature is not None:
+                again = functools.partial(ask, found, execute)
+                direct = shortcut(found, execute, again, converts=converts)
+                shortcuts[signature] = self._watches[key].around(direct)
+            return found
+
+        def ask(found: Straight, before: Callable[..., Any]) -> Straight:
+            """Take machine code if as many calls as there were would make up for it."""
+            self._calls, hits.asked = max(self._calls, hits.count), 2 * hits.count
+            execute = fastest(self._calls)
+            return found if execute is before else keep(execute)
+
+        return keep(fastest(self._calls))
 
     def _keep(self, key: tuple[Any, ...], found: Kept) -> Kept:
         """Keep what was compiled for a kind of arguments, and warn if there are too many."""

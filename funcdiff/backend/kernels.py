@@ -44,7 +44,8 @@ from funcdiff.backend.code.source import (
     write_product,
 )
 from funcdiff.backend.native.flow import is_step
-from funcdiff.backend.native.machine import WEIGHT, may_be_chosen
+from funcdiff.backend.native.formulas import is_function
+from funcdiff.backend.native.machine import WEIGHT, is_started, may_be_chosen
 from funcdiff.backend.native.routine import Routine, routine
 from funcdiff.backend.native.ufunc_loops import (
     compile_loop,
@@ -52,7 +53,7 @@ from funcdiff.backend.native.ufunc_loops import (
     is_mostly_loops,
     is_worth_a_loop,
 )
-from funcdiff.backend.numbers.estimates import estimate_time, is_worth_unrolling, pays
+from funcdiff.backend.numbers.estimates import Machine, estimate_time, is_worth_unrolling, pays
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, loop_of_numbers, unroll, while_of_numbers
 from funcdiff.core.atoms import Atom, Literal, Var
@@ -478,14 +479,22 @@ def _is_seen_by_user(step: Step) -> bool:
     return isinstance(step, Equation) and not is_repeatable((step,))
 
 
-@memoised
 def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine:
     """Return the kernel of a program, memoised by value.
 
     It is machine code if that pays for so many calls, as it is taken to do for infinitely many.
     """
-    program, native = prepare(program), calls == np.inf
-    if native or (calls and pays(program, is_step, calls) and may_be_chosen()):
+    if 0 < calls < np.inf:
+        machine = Machine(is_step, is_function, is_started())
+        return _kernel(program, pays(prepare(program), calls, machine) and may_be_chosen())
+    return _kernel(program, calls > 0)
+
+
+@memoised
+def _kernel(program: Program, native: bool) -> Kernel | Unrolled | Routine:  # noqa: FBT001
+    """Return the kernel, `native` as machine code."""
+    program = prepare(program)
+    if native:
         made = routine(lower(program), lambda: Kernel(program, Limits(), native=native))
         if made is not None:
             return made

@@ -25,13 +25,12 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
+from funcdiff.ops.linalg.invariant_subspaces import Kept, pick
 from funcdiff.ops.linalg.matrices import matmul, matrix_transpose
 from funcdiff.ops.linalg.matrix_functions import (
-    Kept,
     Spectral,
     SpectralSum,
     function_of_matrix,
-    pick,
     spectral,
     spectral_p,
     spectral_sum,

@@ -128,6 +128,73 @@ def test_arrays_may_lie_in_memory_as_they_like(layout: Any) -> None:
         np.testing.assert_allclose(f(y), f(np.array(y, float, order="C")), rtol=1e-14)
 
 
+# ---- which engine jit takes ----------------------------------------------------------------------
+
+
+def test_programs_become_machine_code_when_their_calls_make_up_for_it() -> None:
+    traced = []
+
+    def f(x: Any) -> Any:
+        traced.append(x)
+        return np.sum((1.0 - x[:-1]) ** 2 + 100.0 * (x[1:] - x[:-1] ** 2) ** 2)
+
+    fd.jit(fd.grad(f), engine="llvm")(np.ones(7))  # so that LLVM has started
+    x = np.random.default_rng(0).normal(size=50)
+    slope, plain = fd.jit(fd.grad(f)), fd.jit(fd.grad(f), engine="numpy")
+    first, begun = plain(x), len(traced)
+    sources = []
+    for count in (1, 298, 20_000):
+        for _ in range(count):
+            found = slope(x)
+        assert not disagreement(found, first, 1e-13, 1.0)
+        sources.append("run(" in slope.lower(x).source)
+    assert sources == [False, False, True]
+    assert slope.cache_info().hits == 20_298
+    assert len(traced) == begun + 4  # three of these to show what runs
+    assert not disagreement(slope(x[:5]), plain(x[:5]), 1e-13, 1.0)
+
+
+def test_programs_become_machine_code_while_threads_call_them() -> None:
+    f = fd.jit(fd.grad(lambda x: np.sum(np.tanh(np.sin(x) * x) ** 2)))
+    xs = [np.full(60, 0.1 * k) for k in range(4)]
+    expected = [f(x) for x in xs]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(3000):
+            if disagreement(f(xs[k]), expected[k], 1e-13, 1.0):
+                wrong.append(k)
+
+    fd.jit(np.sin, engine="llvm")(np.ones(7))  # so that LLVM has started
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert "run(" in f.lower(xs[0]).source
+
+
+def test_numpy_stays_the_engine_where_it_was_asked_for() -> None:
+    f = fd.jit(fd.grad(lambda x: np.sum(np.tanh(x) * np.exp(x))), engine="numpy")
+    x = np.linspace(-1, 1, 20)
+    first = f(x)
+    for _ in range(1500):
+        np.testing.assert_array_equal(f(x), first)
+    assert "run(" not in f.lower(x).source
+
+
+def test_functions_of_many_doubles_are_machine_code_at_once() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.tanh(np.exp(np.sin(x))))
+
+    for dtype, is_native in ((float, True), (np.float32, False)):
+        x = np.linspace(0.1, 2, 200_000, dtype=dtype)
+        slope, plain = fd.jit(fd.grad(f)), fd.jit(fd.grad(f), engine="numpy")
+        np.testing.assert_allclose(slope(x), plain(x), rtol=500 * np.finfo(dtype).eps)
+        assert (slope.lower(x).source != plain.lower(x).source) == is_native
+
+
 # ---- loops ---------------------------------------------------------------------------------------
 
 

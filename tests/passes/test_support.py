@@ -38,8 +38,9 @@ from funcdiff.ops.linalg.degeneracy import (
     simple_spectrum,
 )
 from funcdiff.ops.linalg.determinants import adjugate_p
+from funcdiff.ops.linalg.invariant_subspaces import whole_ties_p
 from funcdiff.ops.linalg.matrices import Part, part_p
-from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p, whole_ties_p
+from funcdiff.ops.linalg.matrix_functions import Spectral, spectral_p
 from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
 from funcdiff.ops.linalg.pseudoinverse import constant_rank
 from funcdiff.ops.linalg.singular import normal_component_p, vanish_on_kernel

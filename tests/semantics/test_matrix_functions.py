@@ -374,3 +374,91 @@ def _require_odd_polynomial(a: Any, weights: Any, t: Any) -> None:
 
     for found, expected in zip(derivatives(by_values), derivatives(plain), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+# ---- functions of some values --------------------------------------------------------------------
+
+
+def _on_circle(a: Any, f: Function) -> Any:
+    """Return the integral of f(z)·(z - A)⁻¹ over a circle around 3, by Cauchy: f of what is in it.
+
+    The trapezoidal rule has all digits (L. Trefethen, J. Weideman, "The exponentially convergent
+    trapezoidal rule", SIAM Review 56, 2014).
+    """
+    turns = np.exp(2j * np.pi * (np.arange(48) + 0.5) / 48)[:, None, None]
+    return np.mean(f(3 + turns) * turns * np.linalg.inv((3 + turns) * np.eye(len(a)) - a), axis=0)
+
+
+def _dilated(a: Any) -> Any:
+    rows, columns = a.shape
+    above = np.concatenate([np.zeros((rows, rows)), a], axis=1)
+    return np.concatenate(
+        [above, np.concatenate([np.conj(a.T), np.zeros((columns, columns))], axis=1)]
+    )
+
+
+def _up_to_third(f: Function, a: Any, t: Any) -> list[Any]:
+    def slope(x: Any) -> Any:
+        return fd.jvp(fd.grad(f), (x,), (t,))[1]
+
+    return [fd.jvp(f, (a,), (t,))[1], fd.grad(f)(a), slope(a), fd.jvp(slope, (a,), (t,))[1]]
+
+
+SOME = [(3.3, 3.1, 2.7), (3.2, 3.0, 3.0), (3.0, 3.0, 3.0), (3.1, 3.1 - 1e-9, 2.6)]
+
+
+@pytest.mark.parametrize("values", SOME)
+@pytest.mark.parametrize("phase", [0, 1j])
+def test_functions_of_some_eigenvalues_are_cauchy_integrals(
+    values: tuple[float, ...], phase: complex
+) -> None:
+    """Others than these are near each other, or equal, or zero."""
+    random = np.random.default_rng(3)
+    weights, t, vectors = (x + phase * y for x, y in random.normal(size=(3, 2, 7, 7)))
+    q, _ = np.linalg.qr(vectors)
+    a = (q * [1.0, 1.0, 1.0 - 1e-9, 0.0, *values[::-1]]) @ np.conj(q.T)
+    kept = np.s_[:, :-4:-1]
+
+    def by_vectors(x: Any) -> Any:
+        w, v = np.linalg.eigh((x + np.conj(x.T)) / 2)
+        return np.sum(np.real(weights * ((v[kept] * np.exp(w[:-4:-1])) @ np.conj(v[kept].T))))
+
+    def by_circle(x: Any) -> Any:
+        return np.sum(np.real(weights * _on_circle((x + np.conj(x.T)) / 2, np.exp)))
+
+    for found, expected in zip(
+        _up_to_third(by_vectors, a, t), _up_to_third(by_circle, a, t), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.parametrize("values", SOME)
+@pytest.mark.parametrize(("rows", "columns", "phase"), [
+    (7, 4, 0), (4, 6, 1j), (5, 5, 0),
+])  # fmt: skip
+def test_functions_of_some_singular_values_are_cauchy_integrals(
+    values: tuple[float, ...], rows: int, columns: int, phase: complex
+) -> None:
+    """They are what vectors (u, v)/√2 of s make of those of [[0, A], [Aᴴ, 0]]."""
+    random = np.random.default_rng(4)
+    count = min(rows, columns)
+    a, t, weights = (x + phase * y for x, y in random.normal(size=(3, 2, rows, columns)))
+    square = random.normal(size=(rows, rows))
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    a = (u * [*values, 1.0, 1.0][:count]) @ vh
+
+    def by_vectors(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        both = (u[:, :3] * np.exp(s[:3])) @ vh[:3]
+        one = (u[:, :3] * s[:3]) @ np.conj(u[:, :3].T)
+        return np.sum(np.real(weights * both)) + np.sum(np.real(square * one))
+
+    def by_circle(x: Any) -> Any:
+        whole = _dilated(x)
+        both, one = (2 * _on_circle(whole, f)[:rows] for f in (np.exp, lambda z: z))
+        return np.sum(np.real(weights * both[:, rows:])) + np.sum(np.real(square * one[:, :rows]))
+
+    for found, expected in zip(
+        _up_to_third(by_vectors, a, t), _up_to_third(by_circle, a, t), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-8)

@@ -44,12 +44,12 @@ from funcdiff.pytree.structure import assembler
 
 
 class Hits:
-    """How many calls of a jitted function found a program that does not branch."""
+    """How many calls found a program, and at how many it is asked again what runs it fastest."""
 
-    __slots__ = ("count",)
+    __slots__ = ("asked", "count")
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, asked: float) -> None:
+        self.count, self.asked = 0, asked
 
 
 class Straight(NamedTuple):
@@ -57,6 +57,7 @@ class Straight(NamedTuple):
 
     program: Program
     trace: Trace
+    hits: Hits
     execute: Callable[..., list[Any]] | None = None
 
     def __call__(self, operands: Sequence[Any]) -> list[Any]:
@@ -88,10 +89,14 @@ class Straight(NamedTuple):
 
 
 def shortcut(
-    found: Straight, execute: Callable[..., list[Any]], hits: Hits, *, converts: bool
+    found: Straight,
+    execute: Callable[..., list[Any]],
+    ask: Callable[[], Straight],
+    *,
+    converts: bool,
 ) -> Callable[..., Any]:
     """Return what runs a compiled program on plain numbers, and does no more than it has to."""
-    program, trace, _ = found
+    program, trace, hits, _ = found
     captures = trace.captures
     is_array = trace.is_array
     assemble = assembler(trace.structure) if all(trace.numeric) else None
@@ -102,7 +107,9 @@ def shortcut(
         hits.count += 1
         results = None
         try:
-            if floats is not None:  # which it takes, and nothing warns
+            if hits.count >= hits.asked:
+                results = ask()([*map(operand, args), *captures])
+            elif floats is not None:  # which it takes, and nothing warns
                 results = floats.quick(*args, *captures)
             elif owns:
                 if converts:
@@ -163,17 +170,21 @@ def fold(program: Program, first: int, captures: Sequence[Any]) -> Folded | None
 
 
 def fastest_with(
-    program: Program, first: int, captures: Sequence[Any], *, calls: float
-) -> Callable[..., list[Any]]:
-    """Return what runs a program whose inputs from `first` on have these values for good.
+    program: Program, first: int, captures: Sequence[Any]
+) -> Callable[[float], Callable[..., list[Any]]]:
+    """Return what, by the number of calls, finds what runs a program fastest.
 
-    It takes them all the same, and is expected to be called so often.
+    Its inputs from `first` on have these values for good; they are given all the same.
     """
     folded = fold(program, first, captures)
-    if folded is None:
-        return fastest(program, calls=calls)
-    execute, bound = fastest(folded.program, calls=calls), folded.bound
-    return lambda *operands: execute(*operands[:first], *bound)
+
+    def found(calls: float) -> Callable[..., list[Any]]:
+        if folded is None:
+            return fastest(program, calls=calls)
+        execute, bound = fastest(folded.program, calls=calls), folded.bound
+        return lambda *operands: execute(*operands[:first], *bound)
+
+    return found
 
 
 def _constant_equations(program: Program, first: int) -> set[int]:

@@ -63,6 +63,11 @@ def is_tried_here() -> bool:
     return hasattr(llvm, "create_pass_builder")
 
 
+def is_started() -> bool:
+    """Whether LLVM has been made ready."""
+    return bool(_machine.cache_info().currsize)
+
+
 @lru_cache(maxsize=1)
 def _machine() -> Any:
     """Return LLVM, made ready for this processor."""

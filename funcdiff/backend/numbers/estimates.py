@@ -182,6 +182,14 @@ _MASKED: Final = 20
 """How much longer a product takes that a mask takes part in."""
 
 
+class Machine(NamedTuple):
+    """What the time of a program depends on, beside what it does."""
+
+    is_step: Callable[[Equation], bool]  # whether NumPy computes an equation among machine code
+    is_function: Callable[[Equation], bool]  # whether it is a chain of instructions there
+    is_started: bool  # whether LLVM is
+
+
 class Cost(NamedTuple):
     """What a program does, by kinds of work that take different time in different hands."""
 
@@ -189,10 +197,11 @@ class Cost(NamedTuple):
     steps: float = 0.0  # that stay calls of NumPy's functions
     elements: float = 0.0  # of results
     products: float = 0.0  # of two elements each, in sums
+    functions: float = 0.0  # of doubles: results such as exponentials
 
     @property
     def saving(self) -> float:
-        """Nanoseconds by which machine code is expected to be quicker than NumPy.
+        """Nanoseconds by which one function of machine code is expected to be quicker than NumPy.
 
         A call of NumPy takes 500 whatever it does.  Loops of NumPy's and those of `loops` take
         0.1 less for an element of large arrays, as they go through these in blocks and threads;
@@ -208,21 +217,27 @@ class Cost(NamedTuple):
         return called + 0.5 * self.elements + 0.15 * self.products
 
 
-def cost(program: Program, is_step: Callable[[Equation], bool]) -> Cost:
+def cost(
+    program: Program,
+    is_step: Callable[[Equation], bool],
+    is_function: Callable[[Equation], bool] = lambda _eq: False,
+) -> Cost:
     """Return what a program does, iterations of loops counted as often as they run.
 
-    `is_step` says which equations NumPy computes.
+    `is_step` says which equations NumPy computes, and `is_function` which are functions.
     """
     total = Cost()
     for eq in program.equations:
         p, elements = eq.params, float(sum(v.type.size for v in eq.results))
-        if inner := [cost(body, is_step) for body in nested(p)]:
+        if inner := [cost(body, is_step, is_function) for body in nested(p)]:
             times = p.length if isinstance(p, Scan) else UNKNOWN if isinstance(p, While) else 1
             parts = [*(Cost(*[times * n for n in part]) for part in inner), Cost(calls=1)]
         elif is_step(eq):
             parts = [Cost(steps=1, elements=2 * elements)]
         else:
-            parts = [Cost(calls=1, elements=elements, products=_products(eq))]
+            counts = is_function(eq) and eq.results[0].type.dtype.itemsize == 8
+            functions = elements if counts else 0.0
+            parts = [Cost(1, 0, elements, _products(eq), functions)]
         total = Cost(*map(sum, zip(total, *parts, strict=True)))
     return total
 
@@ -230,15 +245,20 @@ def cost(program: Program, is_step: Callable[[Equation], bool]) -> Cost:
 CALLS: Final = 300
 """How often a function is taken to be called that nobody said more of."""
 
+_FUNCTION_OF_DOUBLE: Final = 2
+"""Nanoseconds more that NumPy takes, at 256 bits: from 1 for a logarithm to 8 for a power."""
+
 _STARTED, _COMPILED = 6e7, 2.5e5
 """Nanoseconds that LLVM takes to start, and for each equation."""
 
 
-def pays(program: Program, is_step: Callable[[Equation], bool], calls: float) -> bool:
+def pays(program: Program, calls: float, machine: Machine) -> bool:
     """Whether so many calls as machine code make up for its compilation."""
-    work = cost(program, is_step)
-    saved = min(work.saving, estimate_time(program) - work.time)
-    return saved * calls > _STARTED + _COMPILED * program.equation_count
+    work = cost(program, machine.is_step, machine.is_function)
+    whole = min(work.saving, estimate_time(program) - work.time)
+    saved = max(whole, _FUNCTION_OF_DOUBLE * work.functions)  # or loops of machine code alone
+    start = 0 if machine.is_started else _STARTED
+    return saved * calls > start + _COMPILED * program.equation_count
 
 
 def _products(eq: Equation) -> float:

@@ -71,11 +71,15 @@ def differences(w: Tracer, shape: tuple[int, ...]) -> Tracer:
     return sub(per_column(w, shape), per_row(w, shape))
 
 
+def reciprocal(x: Tracer, zero: Tracer) -> Tracer:
+    """Return 1/x, and 0 where marked."""
+    one = constant(1, x.type)
+    return select(zero, zeros(x.type), div(one, select(zero, one, x)))
+
+
 def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
     """Return F[i, j] = 1/(w[j] - w[i]), and 0 between equal values."""
-    gaps = differences(w, same.shape)
-    one = constant(1, gaps.type)
-    return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
+    return convert(reciprocal(differences(w, same.shape), same), dtype)
 
 
 # ---- another choice of eigenvectors --------------------------------------------------------------

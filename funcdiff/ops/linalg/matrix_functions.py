@@ -31,37 +31,34 @@ from funcdiff.core.primitive import (
     shifted,
 )
 from funcdiff.core.program import Program
-from funcdiff.core.recording.builder import Builder, bind, constant
+from funcdiff.core.recording.builder import Builder, bind
 from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import FLOAT, ArrayType, real_dtype
+from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not
-from funcdiff.ops.families import DIAGONAL, Refusal, symmetric
-from funcdiff.ops.linalg.degeneracy import (
-    GAUGE,
-    Choice,
-    agreement,
-    equal_pairs,
-    simple_spectrum,
-)
+from funcdiff.ops.linalg.degeneracy import agreement, equal_pairs, simple_spectrum
 from funcdiff.ops.linalg.divided_differences import Paths, orders, partial, taylor
 from funcdiff.ops.linalg.factorizations import eigh
+from funcdiff.ops.linalg.invariant_subspaces import (
+    Kept,
+    derivative_factors,
+    pick,
+    place,
+    subspace,
+    whole_ties,
+)
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     in_basis,
     matmul,
     matrix_transpose,
-    per_column,
     per_matrix,
-    per_row,
     scale_columns,
     square,
     symmetric_tangent,
     trace_of_product,
 )
-from funcdiff.ops.structure.slicing import Slice, add_slice, along, take_slice
-from funcdiff.ops.structure.structural import convert, reverse
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import Maybe, instantiate, mul, reduce_sum, splat, sum_tangents, without, zeros
 from funcdiff.transforms.jvp import present, push
 from funcdiff.transforms.vmap import batch_outputs
@@ -71,9 +68,6 @@ Direction: TypeAlias = Tangents
 
 Factors: TypeAlias = tuple[Tracer, Tracer, Tracer]
 """U, w and V."""
-
-Kept: TypeAlias = tuple[()] | tuple[int, int, int]
-"""Of which values a function is: the first, how many, and the step between them; () of all."""
 
 
 class MatrixFunction(Params, ABC):
@@ -123,53 +117,12 @@ class MatrixFunction(Params, ABC):
         return w.with_shape((*w.shape[:-1], self.kept[1])) if self.kept else w
 
     def evaluate(self, body: Program, w: Tracer, parameters: Tracers) -> Tracer:
-        """Return the result of a program like f at all values."""
-        return place(inline(body, [pick(w, self.kept), *parameters])[0], self.kept, w.shape[-1])
+        """Return the result of a program like f at the values that are kept."""
+        return inline(body, [pick(w, self.kept), *parameters])[0]
 
     def watch(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:  # noqa: ARG002
         """Return a block of a direction, watched for values of f that have no derivative."""
         return x
-
-
-# ---- some of the values --------------------------------------------------------------------------
-
-
-def pick(x: Tracer, kept: Kept) -> Tracer:
-    """Return those numbers along the last axis that are kept."""
-    if not kept:
-        return x
-    box, is_turned = _box(x.shape, kept)
-    return reverse(take_slice(x, box), (x.ndim - 1,) if is_turned else ())
-
-
-def place(x: Tracer, kept: Kept, length: int) -> Tracer:
-    """Return what is picked in its places, and zeros in the others."""
-    if not kept:
-        return x
-    whole = zeros(x.type.with_shape((*x.shape[:-1], length)))
-    box, is_turned = _box(whole.shape, kept)
-    return add_slice(whole, reverse(x, (x.ndim - 1,) if is_turned else ()), box)
-
-
-def _box(shape: tuple[int, ...], kept: tuple[int, int, int]) -> tuple[Slice, bool]:
-    """Return the slice that has the kept numbers, and whether it has them in reverse."""
-    first, count, step = kept
-    last = first + step * (count - 1)
-    start, stop = min(first, last), max(first, last) + 1
-    return along(shape, len(shape) - 1, start, stop, abs(step)), step < 0
-
-
-_UNCUT: Final = Refusal(lambda _t, cut: cut, GAUGE)
-whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _UNCUT, facts=DIAGONAL)
-
-
-def whole_ties(t: Tracer, same: Tracer, kept: tuple[int, int, int]) -> Tracer:
-    """Return a tangent or cotangent, which exists only if of equal values all are kept, or none."""
-    *stack, length = same.shape[:-1]
-    one = ArrayType((*stack, kept[1]), FLOAT)
-    which = place(constant(1, one), kept, length)
-    apart = logical_not(equal(per_row(which, same.shape), per_column(which, same.shape)))
-    return bind(whole_ties_p, Choice(), t, logical_and(same, apart))[0]
 
 
 # ---- the function, or its derivative along directions --------------------------------------------
@@ -216,7 +169,7 @@ def _blocks(
     u, w, v = factors
     u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
     if not directions:
-        return [matmul(scale_columns(u, series[0]), adjoint(v))]
+        return [matmul(scale_columns(pick(u, p.kept), series[0]), adjoint(pick(v, p.kept)))]
     if not all(map(present, directions)):
         return [zeros(u.type.with_shape(shape)) for shape in p.shapes(a.type)]
     return p.blocks(series, (u, w, v), directions)
@@ -244,7 +197,7 @@ def _parameter_change(
     for order in range(1 + len(directions)):
         body = taylor(p.body, order) if directions else p.body
         _, (slope,) = push(body, [pick(w, p.kept), *parameters], [None, *moved])
-        slopes.append(place(instantiate(slope, body.output_types[0]), p.kept, w.shape[-1]))
+        slopes.append(instantiate(slope, body.output_types[0]))
     return _blocks(p, a, slopes, (u, w, v), directions)
 
 
@@ -439,18 +392,6 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
 # with Φ[i, j] = f'(w[i]) between equal eigenvalues, and d(Σ f(w)) = tr(f'(A)·dA).
 
 
-def hermitian_blocks(
-    same: Tracer, series: Tracers, factors: Factors, directions: Sequence[Direction]
-) -> Tracers:
-    """Return the derivative along directions, by sums over paths between the eigenvectors."""
-    v, w, _ = factors
-    paths = Paths(series, w, same, len(directions))
-    inner = [in_basis(v, t) for (t,) in map(present, directions)]
-    total = sum_tangents([paths.sum(order) for order in permutations(inner)])
-    assert total is not None
-    return [matmul(matmul(v, total), adjoint(v))]
-
-
 class Spectral(MatrixFunction):
     """A function of eigenvalues, and of which triangle those are."""
 
@@ -478,8 +419,26 @@ class Spectral(MatrixFunction):
         return (convert(symmetric_tangent(a, t, lower=self.lower), dtype),)
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
-        """Return the derivative."""
-        return hermitian_blocks(self.same(factors[1]), series, factors, directions)
+        """Return the derivative, by sums over paths between the eigenvectors, or the kept ones."""
+        v, w, _ = factors
+        same, given = self.same(w), [t for (t,) in map(present, directions)]
+        if self.kept:
+            x, y = self._by_subspaces(series, v, w, same, given)
+            return [matmul(x, y)]
+        paths = Paths(series, w, same, len(given))
+        inner = [in_basis(v, t) for t in given]
+        total = sum_tangents([paths.sum(order) for order in permutations(inner)])
+        assert total is not None
+        return [matmul(matmul(v, total), adjoint(v))]
+
+    def _by_subspaces(
+        self, series: Tracers, v: Tracer, w: Tracer, same: Tracer, given: Tracers
+    ) -> tuple[Tracer, Tracer]:
+        """Return factors of the derivative."""
+        space = subspace(v, w, same, lambda x: pick(x, self.kept), series, len(given))
+        right = [with_first(matmul, t) for t in given]
+        left = [with_first(matmul, adjoint(t)) for t in given]
+        return derivative_factors(space, series[0], right, left)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:  # noqa: ARG002
         """Return the same primitive in both cases."""

@@ -27,7 +27,6 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.elementwise.logic import logical_and
-from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.families import Refusal, assertion, unary
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
@@ -39,6 +38,7 @@ from funcdiff.ops.linalg.degeneracy import (
     equal_pairs,
     gauge,
     generic_rotation,
+    reciprocal,
     reciprocal_gaps,
     significant,
     turning,
@@ -61,7 +61,7 @@ from funcdiff.ops.linalg.matrices import (
 )
 from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import concatenate, convert, reshape, select, stop_gradient
+from funcdiff.ops.structure.structural import concatenate, convert, reshape, stop_gradient
 from funcdiff.space import add, neg, zeros
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
@@ -131,12 +131,6 @@ def pairs(zero: Tracer) -> Tracer:
     """Return the mask of pairs of two marked ones."""
     shape = (*zero.shape, zero.shape[-1])
     return logical_and(per_row(zero, shape), per_column(zero, shape))
-
-
-def reciprocal(x: Tracer, zero: Tracer) -> Tracer:
-    """Return 1/x, and 0 where marked."""
-    one = constant(1, x.type)
-    return select(zero, zeros(x.type), div(one, select(zero, one, x)))
 
 
 def _reciprocal_sums(s: Tracer, zero: Tracer, dtype: np.dtype[Any]) -> Tracer:

@@ -6,6 +6,7 @@ At zero, ±s are singular values alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial as with_first
 from itertools import pairwise, permutations
 from typing import Any, Final, TypeAlias
 
@@ -19,11 +20,20 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.logic import equal, isfinite
-from funcdiff.ops.linalg.degeneracy import equal_pairs
+from funcdiff.ops.linalg.degeneracy import equal_pairs, reciprocal
 from funcdiff.ops.linalg.divided_differences import Paths, partial
+from funcdiff.ops.linalg.invariant_subspaces import (
+    Kept,
+    derivative_factors,
+    has_last,
+    pick,
+    place,
+    subspace,
+)
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     block_matrix,
+    columns,
     diagonal,
     factorizable,
     matmul,
@@ -33,6 +43,7 @@ from funcdiff.ops.linalg.matrices import (
     scale_columns,
     trace_of_product,
 )
+from funcdiff.ops.linalg.matrices import rows as matrix_rows
 from funcdiff.ops.linalg.matrix_functions import (
     Direction,
     Factors,
@@ -43,7 +54,7 @@ from funcdiff.ops.linalg.matrix_functions import (
     matrix_sum,
 )
 from funcdiff.ops.linalg.orthogonal import qr
-from funcdiff.ops.linalg.singular import Ties, pairs, reciprocal, svd, ties, vanish_on_kernel
+from funcdiff.ops.linalg.singular import Ties, pairs, svd, ties, vanish_on_kernel
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
 from funcdiff.space import Maybe, add, broadcast, instantiate, mul, neg, sum_tangents, zeros
@@ -295,6 +306,53 @@ def _odd(values: Tracer, order: int, zero: Tracer, count: int) -> Tracer:
     return concatenate([values, null, neg(values)], last)
 
 
+# ---- some of the values --------------------------------------------------------------------------
+
+
+def _by_subspaces(
+    series: Tracers, factors: Factors, kept: Kept, directions: Sequence[Direction]
+) -> Pair:
+    """Return both blocks for a function of some values: (u, ±v)/√2 are the vectors of ±s."""
+    u, s, v = factors
+    height, width, last, known = u.shape[-2], v.shape[-2], u.ndim - 1, ties(s)
+    w = select(known.zero, zeros(s.type), s)
+    basis, nulls = block_matrix([u, u], [v, neg(v)]), pairs(known.zero)
+
+    def choose(x: Tracer) -> Tracer:
+        halves = (slice_along(x, x.ndim - 1, k, k + s.shape[-1]) for k in (0, s.shape[-1]))
+        return concatenate([pick(half, kept) for half in halves], x.ndim - 1)
+
+    zero = pick(known.zero, kept)
+    odd = [_odd(values, k, zero, 0) for k, values in enumerate(series)]
+    space = subspace(
+        mul(basis, constant(np.sqrt(0.5), basis.type)),
+        concatenate([w, neg(w)], last - 1),
+        block_matrix([known.same, nulls], [nulls, known.same]),
+        choose,
+        odd,
+        len(directions),
+    )
+    back = [tuple(z if z is None else adjoint(z) for z in pair[::-1]) for pair in directions]
+    right, left = ([with_first(_image, height, d) for d in given] for given in (directions, back))
+    x, y = derivative_factors(space, odd[0], right, left)
+    upper = matmul(matrix_rows(x, 0, height), columns(y, height, height + width))
+    return upper, matmul(matrix_rows(x, height, height + width), columns(y, 0, height))
+
+
+def _image(height: int, direction: Direction, z: Tracer) -> Tracer:
+    """Return [[0, X], [Y, 0]]·Z."""
+    x, y = direction
+    *_, size, _count = z.shape
+    upper, lower = matrix_rows(z, 0, height), matrix_rows(z, height, size)
+    return concatenate(
+        [
+            zeros(upper.type) if x is None else matmul(x, lower),
+            zeros(lower.type) if y is None else matmul(y, upper),
+        ],
+        z.ndim - 2,
+    )
+
+
 # ---- the function --------------------------------------------------------------------------------
 
 
@@ -332,11 +390,18 @@ class SingularFunction(MatrixFunction):
 
     def watch(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
         """Return a block of a direction, which asks that f(0) is zero."""
-        return vanish_on_kernel(x, values, ties(w).zero)
+        return vanish_on_kernel(x, values, pick(ties(w).zero, self.kept))
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
-        """Return both blocks of the derivative."""
-        return dilation_blocks(series, factors, directions)
+        """Return both blocks of the derivative.
+
+        Where zero is a value of [[0, A], [Aᴴ, 0]] beside the smallest, that has to be left out.
+        """
+        u, s, v = factors
+        count = s.shape[-1]
+        if self.kept and (not has_last(self.kept, count) or u.shape == v.shape):
+            return _by_subspaces(series, factors, self.kept, directions)
+        return dilation_blocks([place(x, self.kept, count) for x in series], factors, directions)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:
         """Return the primitive of one block, or of both of a derivative."""

@@ -41,6 +41,7 @@ from funcdiff.ops.linalg.factorizations import (
     hermitian_turn_p,
 )
 from funcdiff.ops.linalg.general_eigen import eig
+from funcdiff.ops.linalg.invariant_subspaces import Kept, pick, whole_ties
 from funcdiff.ops.linalg.matrices import (
     OneTriangle,
     adjoint,
@@ -54,13 +55,10 @@ from funcdiff.ops.linalg.matrices import (
     triangle,
 )
 from funcdiff.ops.linalg.matrix_functions import (
-    Kept,
     Spectral,
     SpectralSum,
-    pick,
     spectral,
     spectral_sum,
-    whole_ties,
 )
 from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
 from funcdiff.ops.structure.structural import convert, stop_gradient
