@@ -1,5 +1,6 @@
 """Functions of matrices near equal values have the derivatives that they have at equal ones."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.scipy.linalg as fsl
+from funcdiff.errors import NotDifferentiableError
 from tests.together import together
 
 Function = Callable[[Any], Any]
@@ -113,3 +115,49 @@ def test_matrices_of_a_stack_have_near_eigenvalues_of_their_own() -> None:
         for k, a in enumerate(stack):
             expected = fd.hessian(total(lambda a: matrices.expm((a + a.T) / 2)))(a)
             np.testing.assert_allclose(found[k], expected, rtol=1e-9, atol=1e-9)
+
+
+def _projected(a: Any) -> Any:
+    """Return the projector of the lower two values, by vectors that are not a slice."""
+    v = np.linalg.eigh(a)[1][:, [1, 0]]
+    return v @ v.T
+
+
+def _projector_series(a: Any, b: Any) -> list[Any]:
+    """Return what the projector and its first three derivatives along `b` are.
+
+    They are integrals of products of resolvents around the lower two values (T. Kato, Perturbation
+    Theory for Linear Operators, II.1.3-4).
+    """
+    total = np.zeros((4, *a.shape), complex)
+    for angle in 2 * np.pi * (np.arange(200) + 0.5) / 200:
+        step = 0.75 * np.exp(1j * angle)
+        resolvent = np.linalg.inv((0.6 + step) * UNIT - a)
+        term = resolvent * step / 200
+        for k in range(4):
+            total[k] += math.factorial(k) * term
+            term = resolvent @ b @ term
+    return [*total.real]
+
+
+@together
+@pytest.mark.parametrize("gap", [0.0, 3e-15, 1e-14, 6e-14, 1e-11, 1e-7, 1e-6, 1e-5, 1e-4, 0.1])
+def test_derivatives_of_vectors_have_two_digits_or_are_refused(gap: float) -> None:
+    a = (ROTATION * [0.5, 0.5 + gap, 2.0, 2.0 + gap]) @ ROTATION.T
+    a = (a + a.T) / 2
+    wanted = _projector_series(a, EVEN)
+    least = [0.0, 0.0, 5e-7, 7e-5]
+
+    def line(x: Any) -> Any:
+        return _projected(a + x * EVEN)
+
+    for derive in (fd.jacfwd, fd.jacrev):
+        f: Function = line
+        for order in (1,) if 0 < gap < 2e-14 else (1, 2, 3):  # or higher ones may be refused
+            f = derive(f)
+            if least[order] < gap or gap < 2e-14:
+                size = np.abs(wanted[order]).max()
+                np.testing.assert_allclose(f(0.0), wanted[order], atol=0.02 * size)
+            else:
+                with pytest.raises(NotDifferentiableError, match="nearly equal"):
+                    f(0.0)
