@@ -123,21 +123,21 @@ def _projected(a: Any) -> Any:
     return v @ v.T
 
 
-def _projector_series(a: Any, b: Any) -> list[Any]:
-    """Return what the projector and its first three derivatives along `b` are.
+def _series(f: Function, a: Any, b: Any, center: float, radius: float, orders: int = 4) -> Any:
+    """Return what a function of the eigenvalues in a circle, and its derivatives along `b`, are.
 
-    They are integrals of products of resolvents around the lower two values (T. Kato, Perturbation
-    Theory for Linear Operators, II.1.3-4).
+    They are integrals of products of resolvents along the circle (T. Kato, Perturbation Theory for
+    Linear Operators, II.1.3-4).
     """
-    total = np.zeros((4, *a.shape), complex)
-    for angle in 2 * np.pi * (np.arange(200) + 0.5) / 200:
-        step = 0.75 * np.exp(1j * angle)
-        resolvent = np.linalg.inv((0.6 + step) * UNIT - a)
-        term = resolvent * step / 200
-        for k in range(4):
+    total, count = np.zeros((orders, *a.shape), complex), 600
+    for angle in 2 * np.pi * (np.arange(count) + 0.5) / count:
+        step = radius * np.exp(1j * angle)
+        resolvent = np.linalg.inv((center + step) * np.eye(len(a)) - a)
+        term = resolvent * f(center + step) * step / count
+        for k in range(orders):
             total[k] += math.factorial(k) * term
             term = resolvent @ b @ term
-    return [*total.real]
+    return total.real
 
 
 @together
@@ -145,7 +145,7 @@ def _projector_series(a: Any, b: Any) -> list[Any]:
 def test_derivatives_of_vectors_have_two_digits_or_are_refused(gap: float) -> None:
     a = (ROTATION * [0.5, 0.5 + gap, 2.0, 2.0 + gap]) @ ROTATION.T
     a = (a + a.T) / 2
-    wanted = _projector_series(a, EVEN)
+    wanted = _series(np.ones_like, a, EVEN, 0.6, 0.75)
     least = [0.0, 0.0, 5e-7, 7e-5]
 
     def line(x: Any) -> Any:
@@ -161,3 +161,52 @@ def test_derivatives_of_vectors_have_two_digits_or_are_refused(gap: float) -> No
             else:
                 with pytest.raises(NotDifferentiableError, match="nearly equal"):
                     f(0.0)
+
+
+SHIFTED: dict[str, tuple[float, Function]] = {
+    "values": (0.0, lambda w: w),
+    "differences": (1.0, lambda w: w - 1),
+    "squares of differences": (1.0, lambda w: (w - 1) ** 2),
+}
+"""At which values the function is cut off, and what it is beyond, which vanishes there."""
+
+
+@together
+@pytest.mark.parametrize("name", SHIFTED)
+def test_a_cut_at_equal_values_of_which_the_function_has_the_value_is_a_kink(name: str) -> None:
+    cut, f = SHIFTED[name]
+    basis, direction = np.linalg.qr(RANDOM.normal(size=(5, 5)))[0], RANDOM.normal(size=(5, 5))
+    a = (basis * [cut, cut, cut + 1.0, cut + 2.0, cut + 3.0]) @ basis.T
+    direction = direction + direction.T
+
+    def line(x: Any) -> Any:
+        w, v = np.linalg.eigh(a + x * direction)
+        return (v[:, 2:] * f(w[2:])) @ v[:, 2:].T
+
+    wanted = _series(f, a, direction, cut + 2, 1.5, orders=5)
+    derived: Function = line
+    for order in range(1, 5 if name == "squares of differences" else 4):
+        derived = fd.jacfwd(derived)
+        size = np.abs(wanted[order]).max()
+        np.testing.assert_allclose(derived(0.0), wanted[order], rtol=1e-7, atol=1e-7 * size)
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(s, marks=[pytest.mark.slow] * k) for k, s in enumerate([(4, 3), (3, 4)])]
+)
+def test_a_truncated_matrix_of_low_rank_has_third_derivatives(shape: tuple[int, int]) -> None:
+    u, v = (np.linalg.qr(RANDOM.normal(size=(n, n)))[0][:, :2] for n in shape)
+    a, direction = (u * [3.0, 2.0]) @ v.T, RANDOM.normal(size=shape)
+
+    def line(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(a + x * direction, full_matrices=False)
+        return (u[:, :2] * s[:2]) @ vh[:2]
+
+    def dilated(x: Any) -> Any:
+        return np.block([[np.zeros((len(x),) * 2), x], [x.T, np.zeros((len(x.T),) * 2)]])
+
+    blocks = _series(lambda z: z, dilated(a), dilated(direction), 2.5, 1.5)
+    wanted = 2 * blocks[3, : len(a), len(a) :]
+    for outer in (fd.jacfwd, fd.jacrev):
+        found = outer(outer(outer(line)))(0.0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7 * np.abs(wanted).max())
