@@ -6,6 +6,7 @@ space, so a result may be differentiated only if it does not depend on which.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -39,7 +40,8 @@ def least_gap(dtype: np.dtype[Any], order: int) -> float:
     Rounding errors of the size of eps are divided by a power of the gap, of a matrix with elements
     of at most 1.  They are more than a hundredth then.
     """
-    return float(np.finfo(dtype).eps) ** (7 / (8 * order))
+    eps = float(np.finfo(dtype).eps)
+    return math.pow(eps, 7 / (8 * order))
 
 
 def _equal_pairs(w: Any) -> Any:
