@@ -66,17 +66,20 @@ def choices(loop: ast.stmt, function: ast.AST) -> Iterator[tuple[Slot, _Names, _
     changing = state | {_OTHER, _ANSWER}
     while left := {m.name for m in moves if m.name in state and m.read & changing - state}:
         state -= left
-    steps = [m for m in moves if m.name in state]
-    known = state.union({_ANSWER}, *(m.read for m in steps))
-    results: _Names | None = None
-    for move in (m for m in steps if m.read & state):
+    steps = [m for m in moves if m.name in state and m.read & state]
+    if not any(move.tests for move in steps):
+        return
+    made = {move.name for move in moves} | {_ANSWER}
+    results = [_closure({name}, moves) for name in _results(loop, function) & state]
+    for move in steps:
         for container, key in move.tests:
             asked = _closure(_read(container[key]), moves)
-            if move.name in asked and not asked <= known:
-                if results is None:
-                    results = _closure(_results(loop, function) & state, moves)
-                if move.name in results:
-                    yield (container, key), state & move.read | {move.name}, asked - known
+            if move.name not in asked:
+                continue
+            lost = [asked - of - made for of in results if move.name in of]
+            if any(lost):
+                others = frozenset().union(*lost)
+                yield (container, key), state & move.read | {move.name}, others
 
 
 def _results(loop: ast.stmt, function: ast.AST) -> _Names:

@@ -75,7 +75,7 @@ def refuse_choices(program: Program, active: Mask, results: int, *, forward: boo
     if not (moves and any(map(_may_offer if forward else _offers, with_nested(program.equations)))):
         return program
     split = linearize(_with_outputs(program, program.outputs[:results]), active)
-    if not any(map(_offers, with_nested(split.linear.equations))):
+    if not has_choices(split.linear):
         return program
     asked = (_pulled if forward else _pushed)(split, sum(active))
     questions = [q for q in asked if any(map(_is_check, with_nested(q.program.equations)))]
@@ -92,6 +92,11 @@ def refuse_choices(program: Program, active: Mask, results: int, *, forward: boo
             for k in question.results:
                 ys[k] = checked(ys[k], answer)
         return simplify(builder.program(ys))  # the factorization is there already
+
+
+def has_choices(linear: Program) -> bool:
+    """Whether a linear program may depend on a choice: its transpose sees what it does not."""
+    return any(map(_offers, with_nested(linear.equations)))
 
 
 def require_agreement(pulled: Program) -> Program:

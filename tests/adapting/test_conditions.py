@@ -97,6 +97,35 @@ def bisection_from_within(a: Any) -> Any:
         low = middle
 
 
+def bisection_with_values(a: Any) -> Any:
+    low, high = 0.0, 3.0
+    at_low = low**3 - a
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        at_middle = middle**3 - a
+        if at_low * at_middle > 0:
+            low, at_low = middle, at_middle
+        else:
+            high = middle
+    return low
+
+
+def golden_section_with_values(a: Any) -> Any:
+    low, high, ratio = 0.0, 4.0, 0.6180339887498949
+    one, two = high - ratio * (high - low), low + ratio * (high - low)
+    at_one, at_two = (one - a) ** 2, (two - a) ** 2
+    for _ in range(30):
+        if at_one < at_two:
+            high, two, at_two = two, one, at_one
+            one = high - ratio * (high - low)
+            at_one = (one - a) ** 2
+        else:
+            low, one, at_one = one, two, at_two
+            two = low + ratio * (high - low)
+            at_two = (two - a) ** 2
+    return (low + high) / 2
+
+
 def cube(x: Any) -> Any:
     return x**3
 
@@ -145,6 +174,29 @@ def newton(a: Any) -> Any:
     return x
 
 
+def false_position(a: Any) -> Any:
+    low, high = 0.0, 3.0
+    for _ in range(60):
+        at_low, at_high = low**3 - a, high**3 - a
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        if middle**3 < a:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+
+def descent_with_a_bold_driver(a: Any) -> Any:
+    x, step = 0.0, 0.7
+    for _ in range(30):
+        new = x - step * 2 * (x - a)
+        if (new - a) ** 2 < (x - a) ** 2:
+            x, step = new, 1.1 * step
+        else:
+            step = step / 2
+    return x
+
+
 def series(a: Any) -> Any:
     total, term = 0.0, a
     while term > 1e-9:
@@ -181,11 +233,12 @@ MODES: dict[str, Callable[[Any], Any]] = {
 
 SEARCHES = [
     bisection, scaled_bisection, golden_section, bisection_by_where, bisection_by_masks,
-    bisection_by_copies, bisection_by_signs, bisection_from_within,
+    bisection_by_copies, bisection_by_signs, bisection_from_within, bisection_with_values,
+    golden_section_with_values,
 ]  # fmt: skip
 OTHERS = [
-    newton, series, elements, growing, place_in_table, largest, sorted_by_exchange,
-    search_by_numbers,
+    newton, false_position, descent_with_a_bold_driver, series, elements, growing,
+    place_in_table, largest, sorted_by_exchange, search_by_numbers,
 ]  # fmt: skip
 
 
@@ -195,7 +248,7 @@ def test_a_search_is_told_with_its_line(f: Any, mode: str) -> None:
     with pytest.warns(LostDerivativeWarning, match=r"fd\.custom_root") as told:
         MODES[mode](fd.adapt(f))
     assert all(w.filename == __file__ for w in told)
-    lines = range(f.__code__.co_firstlineno, f.__code__.co_firstlineno + 14)
+    lines = range(f.__code__.co_firstlineno, f.__code__.co_firstlineno + 16)
     assert all(w.lineno in lines for w in told)
 
 

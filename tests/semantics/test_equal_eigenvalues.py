@@ -410,6 +410,29 @@ def test_a_rule_of_the_users_on_values_is_traced_to_ask_for_its_cotangents() -> 
         fd.jvp(lambda a: sine(_vectors(a)), (TIED,), (DIRECTION,))
 
 
+def _with_rule(f: Function) -> Function:
+    """Return the function with a backward rule that pulls back through it."""
+    custom = fd.custom_vjp(lambda a: f(a))
+    custom.defvjp(lambda a: (f(a), a), lambda a, ct: fd.vjp(f, a)[1](ct))
+    return custom
+
+
+def test_a_backward_rule_that_is_transposed_is_asked_for_its_cotangents() -> None:
+    def parted(a: Any) -> Any:  # the vectors and values of a function, one by one
+        w, v = np.linalg.eigh(a)
+        return sum(np.exp(w[k]) * np.outer(v[:, k], v[:, k]) for k in range(3))
+
+    expected = fd.jvp(_projector, (TIED,), (DIRECTION,))[1]
+    found = fd.jvp(_with_rule(_projector), (TIED,), (DIRECTION,))[1]
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+    for f in (_vectors, parted):
+        for inner in (f, _with_rule(f)):
+            for derive in (fd.jvp, lambda g, xs, ts: fd.linearize(g, *xs)[1](*ts)):
+                assert np.isfinite(np.sum(derive(inner, (APART,), (DIRECTION,))[1]))
+                with pytest.raises(NotDifferentiableError, match=r"equal|which eigenvectors"):
+                    derive(inner, (TIED,), (DIRECTION,))
+
+
 def test_the_error_names_a_line_of_the_users() -> None:
     with pytest.raises(NotDifferentiableError) as caught:
         fd.jvp(_vectors, (TIED,), (DIRECTION,))

@@ -1,5 +1,6 @@
 """Functions of matrices near equal values have the derivatives that they have at equal ones."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.scipy.linalg as fsl
+from funcdiff.errors import NotDifferentiableError
 from tests.together import together
 
 Function = Callable[[Any], Any]
@@ -113,3 +115,98 @@ def test_matrices_of_a_stack_have_near_eigenvalues_of_their_own() -> None:
         for k, a in enumerate(stack):
             expected = fd.hessian(total(lambda a: matrices.expm((a + a.T) / 2)))(a)
             np.testing.assert_allclose(found[k], expected, rtol=1e-9, atol=1e-9)
+
+
+def _projected(a: Any) -> Any:
+    """Return the projector of the lower two values, by vectors that are not a slice."""
+    v = np.linalg.eigh(a)[1][:, [1, 0]]
+    return v @ v.T
+
+
+def _series(f: Function, a: Any, b: Any, center: float, radius: float, orders: int = 4) -> Any:
+    """Return what a function of the eigenvalues in a circle, and its derivatives along `b`, are.
+
+    They are integrals of products of resolvents along the circle (T. Kato, Perturbation Theory for
+    Linear Operators, II.1.3-4).
+    """
+    total, count = np.zeros((orders, *a.shape), complex), 600
+    for angle in 2 * np.pi * (np.arange(count) + 0.5) / count:
+        step = radius * np.exp(1j * angle)
+        resolvent = np.linalg.inv((center + step) * np.eye(len(a)) - a)
+        term = resolvent * f(center + step) * step / count
+        for k in range(orders):
+            total[k] += math.factorial(k) * term
+            term = resolvent @ b @ term
+    return total.real
+
+
+@together
+@pytest.mark.parametrize("gap", [0.0, 3e-15, 1e-14, 6e-14, 1e-11, 1e-7, 1e-6, 1e-5, 1e-4, 0.1])
+def test_derivatives_of_vectors_have_two_digits_or_are_refused(gap: float) -> None:
+    a = (ROTATION * [0.5, 0.5 + gap, 2.0, 2.0 + gap]) @ ROTATION.T
+    a = (a + a.T) / 2
+    wanted = _series(np.ones_like, a, EVEN, 0.6, 0.75)
+    least = [0.0, 0.0, 5e-7, 7e-5]
+
+    def line(x: Any) -> Any:
+        return _projected(a + x * EVEN)
+
+    for derive in (fd.jacfwd, fd.jacrev):
+        f: Function = line
+        for order in (1, 2, 3) if gap > 2e-14 else (1,):  # higher ones may be refused
+            f = derive(f)
+            if least[order] < gap or gap < 2e-14:
+                size = np.abs(wanted[order]).max()
+                np.testing.assert_allclose(f(0.0), wanted[order], atol=0.02 * size)
+            else:
+                with pytest.raises(NotDifferentiableError, match="nearly equal"):
+                    f(0.0)
+
+
+SHIFTED: dict[str, tuple[float, Function]] = {
+    "values": (0.0, lambda w: w),
+    "differences": (1.0, lambda w: w - 1),
+    "squares of differences": (1.0, lambda w: (w - 1) ** 2),
+}
+"""At which values the function is cut off, and what it is beyond, which vanishes there."""
+
+
+@together
+@pytest.mark.parametrize("name", SHIFTED)
+def test_a_cut_at_equal_values_of_which_the_function_has_the_value_is_a_kink(name: str) -> None:
+    cut, f = SHIFTED[name]
+    basis, direction = np.linalg.qr(RANDOM.normal(size=(5, 5)))[0], RANDOM.normal(size=(5, 5))
+    a = (basis * [cut, cut, cut + 1.0, cut + 2.0, cut + 3.0]) @ basis.T
+    direction = direction + direction.T
+
+    def line(x: Any) -> Any:
+        w, v = np.linalg.eigh(a + x * direction)
+        return (v[:, 2:] * f(w[2:])) @ v[:, 2:].T
+
+    wanted = _series(f, a, direction, cut + 2, 1.5, orders=5)
+    derived: Function = line
+    for order in range(1, 5 if name == "squares of differences" else 4):
+        derived = fd.jacfwd(derived)
+        size = np.abs(wanted[order]).max()
+        np.testing.assert_allclose(derived(0.0), wanted[order], rtol=1e-7, atol=1e-7 * size)
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(s, marks=[pytest.mark.slow] * k) for k, s in enumerate([(4, 3), (3, 4)])]
+)
+def test_a_truncated_matrix_of_low_rank_has_third_derivatives(shape: tuple[int, int]) -> None:
+    u, v = (np.linalg.qr(RANDOM.normal(size=(n, n)))[0][:, :2] for n in shape)
+    a, direction = (u * [3.0, 2.0]) @ v.T, RANDOM.normal(size=shape)
+
+    def line(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(a + x * direction, full_matrices=False)
+        return (u[:, :2] * s[:2]) @ vh[:2]
+
+    def dilated(x: Any) -> Any:
+        return np.block([[np.zeros((len(x),) * 2), x], [x.T, np.zeros((len(x.T),) * 2)]])
+
+    blocks = _series(lambda z: z, dilated(a), dilated(direction), 2.5, 1.5)
+    wanted = 2 * blocks[3, : len(a), len(a) :]
+    for outer in (fd.jacfwd, fd.jacrev):
+        found = outer(outer(outer(line)))(0.0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7 * np.abs(wanted).max())

@@ -71,6 +71,7 @@ from funcdiff.ops.user.custom_known import (
 from funcdiff.ops.user.custom_rules import nonlinear, smooth
 from funcdiff.ops.user.linear_part import transpose_rule
 from funcdiff.ops.user.python_call import private_copy
+from funcdiff.passes.choices import has_choices
 from funcdiff.passes.simplify import simplify_linear
 from funcdiff.space import zeros
 
@@ -142,11 +143,16 @@ class Turned(NamedTuple):
 
 
 def turn_rule(trace: Trace, refusal: str) -> Turned:
-    """Return a rule that was traced in its tangents or cotangents, with values of its captures."""
+    """Return a rule that was traced in its tangents or cotangents, with values of its captures.
+
+    One that may depend on a choice of vectors has to be traced with the whole derivative.
+    """
     known = [_lasting(x) for x in trace.captures]
     # a rule that returns 0 * x means a zero, whose sign at some x is minus
     vanishing = tuple([x.dtype.kind in "fc" and not x.any() for x in known])
     program = transpose_recorded(trace.recording, vanishing)
+    if program is not None and has_choices(program):
+        raise NeedsTracingError  # the derivative of the whole sees what depends on a choice
     return Turned(program, known, refusal)
 
 

@@ -38,14 +38,27 @@ def eps_of(x: Any) -> float:
     return float(np.finfo(x.dtype).eps)
 
 
+def least_gap(dtype: np.dtype[Any], order: int) -> float:
+    """Return the gap below which derivatives of vectors of an order may have no two digits.
+
+    Rounding errors of the size of eps are divided by a power of the gap, of a matrix with elements
+    of at most 1.  They are more than a hundredth then.
+    """
+    eps = float(np.finfo(dtype).eps)
+    return math.pow(eps, 7 / (8 * order))
+
+
 def _equal_pairs(w: Any) -> Any:
-    """Group values whose neighbours in order are closer than LAPACK's rounding error."""
+    """Group values whose neighbours in order are closer than LAPACK's rounding error.
+
+    The vectors of values whose gap is a few rounding errors are any basis of their space.
+    """
     if 0 in w.shape:
         return np.zeros((*w.shape, w.shape[-1]), bool)
     order = np.argsort(w, axis=-1, kind="stable")
     ordered = np.take_along_axis(w, order, -1)
     scale = np.max(np.abs(w), axis=-1, keepdims=True)
-    tolerance = 4 * w.shape[-1] * eps_of(w) * scale
+    tolerance = max(4 * w.shape[-1] * eps_of(w), least_gap(w.dtype, 1)) * scale
     steps = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > tolerance
     places = np.argsort(order, axis=-1, kind="stable")
     groups = np.take_along_axis(np.cumsum(steps, axis=-1), places, -1)
@@ -330,9 +343,10 @@ simple_spectrum: Final = assertion("simple_spectrum", _SIMPLE)
 
 
 class Turn(Params):
-    """Whether the equations of the turn are transposed."""
+    """Whether the equations of the turn are transposed; the order of the derivative it is in."""
 
     transposed: bool
+    order: int
 
 
 def turning(
@@ -369,7 +383,8 @@ def turning(
         if t is None:
             assert change is not None
             return bind(primitive, p, *xs), bind(primitive, p, change, gaps, same, *point)
-        near = _is_lossy(gaps, point[0], squares)
+        following = replace(p, order=p.order + 1)
+        near = _is_lossy(gaps, point[0], squares, following.order)
         if p.transposed:
             x = digits(x, near, checked=True)
         (y,) = bind(primitive, p, x, gaps, same, *point)
@@ -377,7 +392,7 @@ def turning(
         split = select(same, inner, zeros(inner.type))
         change = sum_tangents([change, neg(equations(p, y, split))])
         assert change is not None
-        (turned,) = bind(primitive, p, change, gaps, same, *point)
+        (turned,) = bind(primitive, following, change, gaps, same, *point)
         return [y], [turned if p.transposed else digits(turned, near, checked=False)]
 
     primitive = symmetric(
@@ -398,7 +413,7 @@ class Digits(Directed):
 def _lost_digits(x: Any, near: Any) -> Any:
     """Return where a cotangent of a pair that is near each other is skew by rounding errors only.
 
-    Its skew part is multiplied by the square of 1/gap, in a second derivative.
+    Its skew part is multiplied by powers of 1/gap, in derivatives from the second on.
     """
     *stack, size, n = x.shape
     count = size // n if n else 0
@@ -411,11 +426,11 @@ def _lost_digits(x: Any, near: Any) -> Any:
 
 _DIGITS: Final = Refusal(
     _lost_digits,
-    "a second derivative of vectors that eigh or svd returns, at values that are nearly equal: "
-    "rounding errors are divided by the square of their difference, so that no digit of the "
-    "result may be right. A function of the matrix keeps its digits, at equal values too, if it "
-    "is written as (v * f(w)) @ v.conj().T or (u * f(s)) @ vh, of all vectors or of a slice of "
-    "them, such as v[:, -k:].",
+    "a second or higher derivative of vectors that eigh or svd returns, at values that are nearly "
+    "equal: rounding errors are divided by the square of their difference, or a higher power, so "
+    "that no digit of the result may be right. A function of the matrix keeps its digits, at equal "
+    "values too, if it is written as (v * f(w)) @ v.conj().T or (u * f(s)) @ vh, of all vectors or "
+    "of a slice of them, such as v[:, -k:].",
 )
 digits_p: Final = directed_assertion("digits", Digits, lambda _p: _DIGITS)
 
@@ -425,19 +440,15 @@ def digits(x: Tracer, near: Tracer, *, checked: bool) -> Tracer:
     return bind(digits_p, Digits(checked), x, near)[0]
 
 
-def _is_lossy(gaps: Tracer, a: Tracer, squares: int) -> Tracer:
-    """Return where values differ by so little that second derivatives may have no two digits.
-
-    Rounding errors of the size of eps, divided by the square of the gap, are more than a hundredth
-    then.  The gap is one of a matrix with elements of at most 1.
-    """
+def _is_lossy(gaps: Tracer, a: Tracer, squares: int, order: int) -> Tracer:
+    """Return where values differ by so little that derivatives may have no two digits."""
     *stack, size, count = gaps.shape
     rest = ArrayType((*stack, size - squares * count, count), BOOL)
     if 0 in gaps.shape:
         return constant(False, gaps.type.with_dtype(BOOL))
     sizes = _sizes(rows(gaps, 0, squares * count))
     scale = per_matrix(reduce_max(_sizes(a), (a.ndim - 2, a.ndim - 1)), sizes.shape)
-    limit = constant(float(np.finfo(sizes.dtype).eps) ** (-7 / 16), sizes.type)
+    limit = constant(1 / least_gap(sizes.dtype, order), sizes.type)
     near = less(limit, mul(sizes, scale))
     return concatenate([near, constant(False, rest)], near.ndim - 2) if rest.size else near
 

@@ -15,7 +15,7 @@ and no table larger than they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import factorial
+from math import comb, factorial
 from typing import Any, Final
 
 import numpy as np
@@ -59,14 +59,15 @@ def taylor(body: Program, order: int) -> Program:
 # ---- which points are near each other ------------------------------------------------------------
 
 
-def _fits(x: Any, y: Any, here: Sequence[Any], there: Any) -> tuple[Any, Any]:
+def _fits(x: Any, y: Any, here: Sequence[Any], there: Sequence[Any]) -> tuple[Any, Any]:
     """Return whether Taylor's polynomial about x, of f, f', f''/2, …, gives f at y to rounding.
 
     Its last terms are to be so small that what follows them is no larger than the rounding error
-    of a quotient.  The second result tells where f at y is of another function, or far away.
+    of a quotient.  The second result tells where f at y is of another function, or far away: paths
+    along n directions may stop n - 1 times at y, and use derivatives up to the order n - 2 there.
     """
-    last, eps = len(here) - 1, eps_of(there)
-    steps, size = y - x, np.abs(here[0]) + np.abs(there)
+    last, eps = len(here) - 1, eps_of(here[0])
+    steps, size = y - x, np.abs(here[0]) + np.abs(there[0])
     term = total = here[0]
     sizes, fits, power = np.abs(total), True, steps
     for k in range(1, last + 1):
@@ -74,8 +75,13 @@ def _fits(x: Any, y: Any, here: Sequence[Any], there: Any) -> tuple[Any, Any]:
         total, sizes = total + term, sizes + np.abs(term)
         if k >= last - 1:
             fits = fits & (np.abs(term) <= eps ** (k / (last + 1)) * size)
-    wrong = np.abs(total - there)
-    return fits & (wrong <= 4 * eps * sizes), ~(wrong <= eps**0.5 * sizes)
+    wrong = np.abs(total - there[0])
+    misses = ~(wrong <= eps**0.5 * sizes)
+    for order in range(1, (last - 1) // 2 - 1):
+        terms = [comb(k, order) * here[k] * steps ** (k - order) for k in range(order, last + 1)]
+        apart = np.abs(sum(terms) - there[order]) * np.abs(steps) ** order
+        misses = misses | ~(apart <= eps**0.5 * sizes)
+    return fits & (wrong <= 4 * eps * sizes), misses
 
 
 def pairs_that_fit(w: Any, same: Any, *series: Any) -> Any:
@@ -85,8 +91,8 @@ def pairs_that_fit(w: Any, same: Any, *series: Any) -> Any:
     kink: that has to be far.
     """
     rows, columns = w[..., :, None], w[..., None, :]
-    about = [z[..., :, None] for z in series]
-    fits, misses = _fits(rows, columns, about, series[0][..., None, :])
+    about, at = [z[..., :, None] for z in series], [z[..., None, :] for z in series]
+    fits, misses = _fits(rows, columns, about, at)
     fits = fits & np.swapaxes(fits, -1, -2)
     if len(series) > len(orders(1)):
         steps = np.abs(columns - rows)
@@ -101,9 +107,9 @@ def _near_pairs(w: Any, same: Any, *series: Any) -> Any:
     with np.errstate(all="ignore"):
         order = np.argsort(w, axis=-1)
         x, *ordered = (np.take_along_axis(z, order, -1) for z in (w, *series))
-        here = [z[..., :-1] for z in ordered]
+        here, there = [z[..., :-1] for z in ordered], [z[..., 1:] for z in ordered]
         is_ordered = w.dtype.kind != "c"  # neighbours in the plane are none in a row
-        if is_ordered and not _fits(x[..., :-1], x[..., 1:], here, ordered[0][..., 1:])[0].any():
+        if is_ordered and not _fits(x[..., :-1], x[..., 1:], here, there)[0].any():
             return same
         return pairs_that_fit(w, same, *series)
 

@@ -273,7 +273,7 @@ def _eigh_rule(*, generic: bool) -> Callable[..., Pushed]:
         same = equal_pairs(w)
         inner = in_basis(v, symmetric_tangent(a, t, lower=p.lower))
         gaps = stop_gradient(reciprocal_gaps(w, same, v.dtype))
-        way = HermitianTurn(transposed=False, lower=p.lower)
+        way = HermitianTurn(transposed=False, order=1, lower=p.lower)
         (generator,) = bind(hermitian_turn_p, way, inner, gaps, same, a, v)
         slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
         moved = matmul(v, generator)

@@ -258,7 +258,7 @@ def turn(a: Tracer, u: Tracer, s: Tracer, v: Tracer, known: Ties, x: Tracer) -> 
     masks = [known.same, pairs(known.zero), per_column(known.zero, shape)]
     factors, mask = (concatenate(parts, x.ndim - 2) for parts in (gaps, masks))
     operands = (x, stop_gradient(factors), mask, a, u, v)
-    return bind(singular_turn_p, Turn(transposed=False), *operands)[0]
+    return bind(singular_turn_p, Turn(transposed=False, order=1), *operands)[0]
 
 
 def _mark_the_rest(zero: Tracer, size: int) -> Tracer:

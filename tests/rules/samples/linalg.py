@@ -102,7 +102,7 @@ def _turned(x: Any, a: Any) -> Any:
     w, v = eigh(a, lower=True)
     same = equal_pairs(w)
     gaps = stop_gradient(reciprocal_gaps(w, same, x.dtype))
-    way = HermitianTurn(transposed=False, lower=True)
+    way = HermitianTurn(transposed=False, order=1, lower=True)
     return bind(hermitian_turn_p, way, x, gaps, same, a, v)[0]
 
 
