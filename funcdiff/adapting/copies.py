@@ -399,7 +399,11 @@ def _own_module(name: str) -> ModuleType:
             setattr(module, part, found)
         return found
 
-    vars(module)["__getattr__"] = find
+    if name in sys.stdlib_module_names:  # few, and Python looks up names faster where all are there
+        for part in vars(theirs):
+            find(part)
+    else:
+        vars(module)["__getattr__"] = find
     return module
 
 
@@ -447,7 +451,11 @@ _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     ),
     "scipy": _scipy,
     "warnings": lambda: Substitute(warnings, {"warn": warn}),
-    "sys": lambda: Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
+    "sys": lambda: Substitute(
+        sys,
+        {name: x for name, x in vars(sys).items() if isinstance(x, tuple)}  # as version_info
+        | {"modules": ChainMap(_copies, sys.modules)},
+    ),
 }
 
 
