@@ -2,6 +2,7 @@
 
 The script itself is adapted, and so are the packages that it imports if they are Python code that
 computes with NumPy, SciPy or `math`; those named after ``--adapt`` are, whatever they are made of.
+``--adapt`` may stand right behind the script, too; what follows is the script's.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ def main(arguments: list[str]) -> None:
     asked = parser.parse_args(arguments)
     if not asked.script.is_file():
         parser.error(f"there is no file {asked.script}")
+    rest = asked.arguments
+    while rest[:1] == ["--adapt"] and len(rest) > 1:
+        asked.adapt.append(rest[1])
+        del rest[:2]
     for name in asked.adapt:
         adapt(name)
-    sys.argv = [str(asked.script), *asked.arguments]
+    sys.argv = [str(asked.script), *rest]
     sys.path[0] = str(asked.script.resolve().parent)
     run_script(asked.script)
 

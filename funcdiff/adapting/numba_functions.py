@@ -1,12 +1,15 @@
 """Functions that numba compiles, as the Python code that they are.
 
 What is compiled knows the original's global names, and no traced arrays; Python's knows the copy's.
+Kernels that write into what they return have no such code to call: these are the original's.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
+from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -16,9 +19,14 @@ from funcdiff.adapting.vectorizing import vectorize
 
 def without_numba(plain: ModuleType) -> Substitute:
     """Return what stands for the module `numba`."""
-    same = _decorator(_same)
-    names = {"jit": same, "njit": same, "vectorize": _decorator(_elementwise)}
-    return Substitute(plain, names)
+    kinds = {
+        _same: ("jit", "njit"),
+        _elementwise: ("vectorize",),
+        _original: ("cfunc", "guvectorize", "stencil"),
+    }
+    return Substitute(
+        plain, {name: _decorator(kind) for kind, names in kinds.items() for name in names}
+    )
 
 
 def _decorator(python: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -33,6 +41,10 @@ def _decorator(python: Callable[[Any], Any]) -> Callable[..., Any]:
 def _same(function: Any) -> Any:
     function.py_func = function
     return function
+
+
+def _original(function: Any) -> Any:
+    return attrgetter(function.__qualname__)(sys.modules[function.__module__])
 
 
 def _elementwise(function: Any) -> Any:

@@ -32,7 +32,7 @@ class Substitute(ModuleType):
 
         def found(name: str) -> Any:
             try:
-                own[name] = value = find(name)
+                own[name] = value = find(name)  # type: ignore[misc]
             except AttributeError:
                 return getattr(plain, name)
             return value
