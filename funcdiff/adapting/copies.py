@@ -374,7 +374,8 @@ def _find_own(found: Any) -> Any:
     name, module = getattr(found, "__name__", ""), getattr(found, "__module__", None) or ""
     root, *parts = module.removeprefix("funcdiff.").split(".")
     for home in (root, ".".join([root, *parts[:1]]), f"{root}.linalg", f"{root}.fft"):
-        if home in _OF_DATA and getattr(module_for(home), name, None) is found:
+        is_there = home in _OF_DATA and name in vars(import_module(home))
+        if is_there and getattr(module_for(home), name, None) is found:
             return getattr(_own_module(home), name)
     return found
 
