@@ -96,19 +96,9 @@ def of_either(plain: Function) -> Callable[[Function], Function]:
     return decorate
 
 
-@of_either(math.floor)
-def _floor(x: Any) -> int:
-    return convert(int, np.floor(x))  # type: ignore[no-any-return]
-
-
-@of_either(math.ceil)
-def _ceil(x: Any) -> int:
-    return convert(int, np.ceil(x))  # type: ignore[no-any-return]
-
-
-@of_either(math.trunc)
-def _trunc(x: Any) -> int:
-    return convert(int, x)  # type: ignore[no-any-return]
+def _rounded(name: str) -> Function:
+    """Return a function of Python's that gives an integer."""
+    return of_either(getattr(math, name))(lambda x: convert(int, getattr(np, name)(x)))
 
 
 @wraps(math.fsum)
@@ -242,10 +232,10 @@ MATH: Final = _module(
     math,
     _functions(math, float)
     | _predicates(math, float)
+    | {name: _rounded(name) for name in ("ceil", "floor", "trunc")}
     | {
-        "ceil": _ceil, "dist": _dist, "floor": _floor, "frexp": _frexp, "fsum": _fsum,
-        "hypot": _hypot, "isclose": _isclose, "ldexp": _ldexp, "modf": _modf, "prod": _prod,
-        "trunc": _trunc,
+        "dist": _dist, "frexp": _frexp, "fsum": _fsum, "hypot": _hypot, "isclose": _isclose,
+        "ldexp": _ldexp, "modf": _modf, "prod": _prod,
     },
 )  # fmt: skip
 CMATH: Final = _module(
