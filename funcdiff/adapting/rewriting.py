@@ -374,6 +374,7 @@ def _join(plain: Any, rewritten: Any) -> Any:
     has_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     declared, _ = _without_declarations(plain), _without_declarations(rewritten)
     joined = ast.If(_test(body[has_text]), body[has_text:], rewritten.body[has_text:])
+    rewritten.body[has_text:has_text] = declared  # for where it stands alone
     return [*body[:has_text], *declared, ast.copy_location(joined, body[has_text])]
 
 

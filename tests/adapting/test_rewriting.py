@@ -527,12 +527,30 @@ def declares(x):
         case _:
             pass
     return add(x) * total.sum()
+
+def assigns_from_within(x):
+    total = 0.0
+    def add(y):
+        '''It adds.'''
+        nonlocal total
+        total += float(y)
+        def keep():
+            global kept
+            kept = math.sin(float(y))
+        keep()
+    add(x)
+    add(x)
+    return kept * total
 """
 
 
 @pytest.mark.parametrize(
-    "name", ["of_its_own_name", "sqrt", "bound_otherwise", "all_locals", "declares", "imports"]
-)
+    "name",
+    [
+        "of_its_own_name", "sqrt", "bound_otherwise", "all_locals", "declares", "imports",
+        "assigns_from_within",
+    ],
+)  # fmt: skip
 def test_functions_with_imports_and_declarations_run_as_they_were(name: str) -> None:
     names: dict[str, Any] = {"__name__": "within", "SEEN": lambda f: f(1.0)}
     plain = _module(WITHIN, **names)
