@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from funcdiff.core.recording.builder import current_builder
 from funcdiff.core.tracer import any_traced
@@ -51,6 +51,5 @@ def _holds_traced(value: Any) -> bool:
     return any_traced(flatten(value)[0])
 
 
-def cache(function: Any) -> Any:
-    """Do what `functools.cache` does, but keep no traced results."""
-    return lru_cache(maxsize=None)(function)
+cache: Final = lru_cache(maxsize=None)
+"""Do what `functools.cache` does, but keep no traced results."""

@@ -204,10 +204,6 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.copysign(1.0, x) * found
 
 
-def _rect(r: Any, phi: Any) -> Any:
-    return convert(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
-
-
 def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:
     """Return the functions of a module that are ufuncs of NumPy's."""
     found = {ours: getattr(np, theirs) for ours, theirs in _UFUNCS.items()} | {"log": _log}
@@ -245,6 +241,8 @@ CMATH: Final = _module(
     | {
         "phase": _of_numbers(cmath.phase, np.angle, complex),
         "polar": of_either(cmath.polar)(lambda z: (_number(np.abs(z)), _number(np.angle(z)))),
-        "rect": of_either(cmath.rect)(_rect),
+        "rect": of_either(cmath.rect)(
+            lambda r, phi: convert(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
+        ),
     },
 )

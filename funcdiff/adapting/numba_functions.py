@@ -24,9 +24,8 @@ def without_numba(plain: ModuleType) -> Substitute:
         _elementwise: ("vectorize",),
         _original: ("cfunc", "guvectorize", "stencil"),
     }
-    return Substitute(
-        plain, {name: _decorator(kind) for kind, names in kinds.items() for name in names}
-    )
+    found = {name: _decorator(kind) for kind, names in kinds.items() for name in names}
+    return Substitute(plain, found)
 
 
 def _decorator(python: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -36,7 +36,6 @@ _CHANGES: Final[dict[type[ast.operator], str]] = {
     ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.MatMult: "imatmul",
 }  # fmt: skip
 
-
 _PLACE: Final = "__funcdiff_place__"
 """The variable that keeps an index between reading and writing an item."""
 

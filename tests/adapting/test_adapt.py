@@ -493,6 +493,16 @@ def test_a_script_runs_in_copies(place: int, toy: Any, tmp_path: Path) -> None:
     assert done.stdout == "2.0 ['a', '--b']\n", done.stderr
 
 
+def test_a_copy_runs_as_a_script_as_pools_start_processes(tmp_path: Path) -> None:
+    (tmp_path / "started.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "funcdiff.adapting.packages.started", "a"],
+        capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": f"{tmp_path}:{':'.join(p for p in sys.path if p)}", "PATH": ""},
+    )  # fmt: skip
+    assert done.stdout == "__main__ ['a']\n", done.stderr
+
+
 ALONE = """
 import sys
 sys.modules["scipy"] = sys.modules["scipy.special"] = None
