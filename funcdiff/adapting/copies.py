@@ -324,16 +324,12 @@ def _import_ours(name: str, fromlist: Iterable[str] | None) -> Any:
             wanted += getattr(module, "__all__", ())
         for part in wanted:
             if part != "*" and not hasattr(module, part):
-                _try_to_import(f"{name}.{part}")
+                try:
+                    module_for(f"{name}.{part}")
+                except ModuleNotFoundError as error:
+                    if error.name != f"{name}.{part}":
+                        raise
     return module
-
-
-def _try_to_import(name: str) -> None:
-    try:
-        module_for(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
 
 
 def _import_module(name: str, package: str | None = None) -> Any:
@@ -358,8 +354,7 @@ _OF_DATA: Final = frozenset({
 
 def _own(found: Any) -> Any:
     """Return what an imported thing is in code that meets no traced values."""
-    is_kept = type(found) in _KEPT
-    return _own_of_kept(found) if is_kept else _find_own(found)
+    return (_own_of_kept if type(found) in _KEPT else _find_own)(found)
 
 
 _KEPT: Final = frozenset({FunctionType, BuiltinFunctionType, np.ufunc, Substitute})
@@ -436,10 +431,6 @@ def _bottleneck(name: str) -> Any:
     return plain if numpys is None else of_either(plain)(numpys)
 
 
-def _scipy() -> Substitute:
-    return Substitute(import_module("scipy"), {}, late_import("funcdiff.scipy").__getattr__)
-
-
 _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     "bottleneck": lambda: Substitute(import_module("bottleneck"), {}, _bottleneck),
     "cmath": lambda: CMATH,
@@ -450,7 +441,9 @@ _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     "numpy": lambda: Substitute(
         np, {f.__name__: f for f in (broadcast, frompyfunc, vectorize)}, _of_numpy
     ),
-    "scipy": _scipy,
+    "scipy": lambda: Substitute(
+        import_module("scipy"), {}, late_import("funcdiff.scipy").__getattr__
+    ),
     "warnings": lambda: Substitute(warnings, {"warn": warn}),
     "sys": lambda: Substitute(
         sys,

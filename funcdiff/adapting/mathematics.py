@@ -96,7 +96,7 @@ def of_either(plain: Function) -> Callable[[Function], Function]:
     return decorate
 
 
-def _rounded(name: str) -> Function:
+def _whole(name: str) -> Function:
     """Return a function of Python's that gives an integer."""
     return of_either(getattr(math, name))(lambda x: convert(int, getattr(np, name)(x)))
 
@@ -228,7 +228,7 @@ MATH: Final = _module(
     math,
     _functions(math, float)
     | _predicates(math, float)
-    | {name: _rounded(name) for name in ("ceil", "floor", "trunc")}
+    | {name: _whole(name) for name in ("ceil", "floor", "trunc")}
     | {
         "dist": _dist, "frexp": _frexp, "fsum": _fsum, "hypot": _hypot, "isclose": _isclose,
         "ldexp": _ldexp, "modf": _modf, "prod": _prod,

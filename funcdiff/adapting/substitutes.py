@@ -30,14 +30,14 @@ class Substitute(ModuleType):
         super().__init__(plain.__name__, plain.__doc__)
         own = _own(self)
 
-        def found(name: str) -> Any:
+        def look(name: str) -> Any:
             try:
                 own[name] = value = find(name)  # type: ignore[misc]
             except AttributeError:
                 return getattr(plain, name)
             return value
 
-        other = partial(getattr, plain) if find is None else found  # called without Python's help
+        other = partial(getattr, plain) if find is None else look  # called without Python's help
         own.update(names, _plain=plain, _named=frozenset(names), __getattr__=other)
 
     @property
