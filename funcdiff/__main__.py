@@ -2,6 +2,7 @@
 
 The script itself is adapted, and so are the packages that it imports if they are Python code that
 computes with NumPy, SciPy or `math`; those named after ``--adapt`` are, whatever they are made of.
+``--adapt`` may stand right behind the script, too; what follows is the script's.
 """
 
 from __future__ import annotations
@@ -15,22 +16,21 @@ from funcdiff.adapting.copies import run_script
 
 
 def main(arguments: list[str]) -> None:
-    """Run a script with the arguments that follow it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m funcdiff",
-        description="Run a script, and the packages that it imports, on traced arrays.",
-    )
-    parser.add_argument(
-        "--adapt", action="append", default=[], metavar="PACKAGE", help="adapt this one, too"
-    )
+    """Run a script, and the packages that it imports, on traced arrays."""
+    parser = argparse.ArgumentParser(prog="python -m funcdiff", description=main.__doc__)
+    parser.add_argument("--adapt", action="append", default=[], metavar="NAME", help="adapt this")
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     asked = parser.parse_args(arguments)
     if not asked.script.is_file():
         parser.error(f"there is no file {asked.script}")
+    rest = asked.arguments
+    while rest[:1] == ["--adapt"] and len(rest) > 1:
+        asked.adapt.append(rest[1])
+        del rest[:2]
     for name in asked.adapt:
         adapt(name)
-    sys.argv = [str(asked.script), *asked.arguments]
+    sys.argv = [str(asked.script), *rest]
     sys.path[0] = str(asked.script.resolve().parent)
     run_script(asked.script)
 

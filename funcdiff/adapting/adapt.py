@@ -98,7 +98,7 @@ def adapt(obj: Any) -> Any:
         return _function(obj)
     if isinstance(obj, MethodType):
         return getattr(adapt(obj.__self__), obj.__name__)
-    ask_for(type(obj).__module__.partition(".")[0])
+    ask_for(str(type(obj).__module__).partition(".")[0])
     if counterpart(type(obj)) is not type(obj):
         return _object(obj)
     raise InputError(

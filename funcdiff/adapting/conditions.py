@@ -18,17 +18,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import integer_or_none
 
 
-def is_known_to_hold(condition: Callable[[], Any]) -> bool:
-    """Return whether a condition is true, and false where nobody knows its values."""
-    return _holds(condition, otherwise=False)
-
-
-def may_hold(condition: Callable[[], Any]) -> bool:
-    """Return whether a condition is true, and true where nobody knows its values."""
-    return _holds(condition, otherwise=True)
-
-
-def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
+def is_known_to_hold(condition: Callable[[], Any], *, otherwise: bool = False) -> bool:
     """Return whether a condition is true, and `otherwise` where nobody knows its values."""
     forgive = forgiveness()
     try:
@@ -36,6 +26,9 @@ def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
     except ConcreteValueError:
         forgive()
         return otherwise
+
+
+may_hold: Final = partial(is_known_to_hold, otherwise=True)
 
 
 def concrete_rank(count: Any, name: str) -> int:

@@ -323,16 +323,12 @@ def _import_ours(name: str, fromlist: Iterable[str] | None) -> Any:
             wanted += getattr(module, "__all__", ())
         for part in wanted:
             if part != "*" and not hasattr(module, part):
-                _try_to_import(f"{name}.{part}")
+                try:
+                    module_for(f"{name}.{part}")
+                except ModuleNotFoundError as error:
+                    if error.name != f"{name}.{part}":
+                        raise
     return module
-
-
-def _try_to_import(name: str) -> None:
-    try:
-        module_for(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
 
 
 def _import_module(name: str, package: str | None = None) -> Any:
@@ -357,8 +353,7 @@ _OF_DATA: Final = frozenset({
 
 def _own(found: Any) -> Any:
     """Return what an imported thing is in code that meets no traced values."""
-    is_kept = type(found) in _KEPT
-    return _own_of_kept(found) if is_kept else _find_own(found)
+    return (_own_of_kept if type(found) in _KEPT else _find_own)(found)
 
 
 _KEPT: Final = frozenset({FunctionType, BuiltinFunctionType, np.ufunc, Substitute})
@@ -373,7 +368,8 @@ def _find_own(found: Any) -> Any:
     name, module = getattr(found, "__name__", ""), getattr(found, "__module__", None) or ""
     root, *parts = module.removeprefix("funcdiff.").split(".")
     for home in (root, ".".join([root, *parts[:1]]), f"{root}.linalg", f"{root}.fft"):
-        if home in _OF_DATA and getattr(module_for(home), name, None) is found:
+        is_there = home in _OF_DATA and name in vars(import_module(home))
+        if is_there and getattr(module_for(home), name, None) is found:
             return getattr(_own_module(home), name)
     return found
 
@@ -398,7 +394,11 @@ def _own_module(name: str) -> ModuleType:
             setattr(module, part, found)
         return found
 
-    vars(module)["__getattr__"] = find
+    if name in sys.stdlib_module_names:  # few, and Python looks up names faster where all are there
+        for part in vars(theirs):
+            find(part)
+    else:
+        vars(module)["__getattr__"] = find
     return module
 
 
@@ -430,10 +430,6 @@ def _bottleneck(name: str) -> Any:
     return plain if numpys is None else of_either(plain)(numpys)
 
 
-def _scipy() -> Substitute:
-    return Substitute(import_module("scipy"), {}, late_import("funcdiff.scipy").__getattr__)
-
-
 _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     "bottleneck": lambda: Substitute(import_module("bottleneck"), {}, _bottleneck),
     "cmath": lambda: CMATH,
@@ -444,9 +440,15 @@ _SUBSTITUTES: Final[dict[str, Callable[[], Any]]] = {
     "numpy": lambda: Substitute(
         np, {f.__name__: f for f in (broadcast, frompyfunc, vectorize)}, _of_numpy
     ),
-    "scipy": _scipy,
+    "scipy": lambda: Substitute(
+        import_module("scipy"), {}, late_import("funcdiff.scipy").__getattr__
+    ),
     "warnings": lambda: Substitute(warnings, {"warn": warn}),
-    "sys": lambda: Substitute(sys, {"modules": ChainMap(_copies, sys.modules)}),
+    "sys": lambda: Substitute(
+        sys,
+        {name: x for name, x in vars(sys).items() if isinstance(x, tuple)}  # as version_info
+        | {"modules": ChainMap(_copies, sys.modules)},
+    ),
 }
 
 

@@ -7,10 +7,12 @@ traced arrays: it is the Python code that it was, which knows the copy's.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from functools import wraps
+from operator import attrgetter
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from funcdiff.adapting.substitutes import Substitute
 from funcdiff.adapting.vectorizing import vectorize
@@ -61,9 +63,8 @@ def _holds_traced(value: Any) -> bool:
     return any_traced(flatten(value)[0])
 
 
-def cache(function: Any) -> Any:
-    """Do what `functools.cache` does, but keep no traced results."""
-    return lru_cache(maxsize=None)(function)
+cache: Final = lru_cache(maxsize=None)
+"""Do what `functools.cache` does, but keep no traced results."""
 
 
 # ---- numba ---------------------------------------------------------------------------------------
@@ -71,9 +72,13 @@ def cache(function: Any) -> Any:
 
 def without_numba(plain: ModuleType) -> Substitute:
     """Return what stands for the module `numba`."""
-    same = _decorator(_same)
-    names = {"jit": same, "njit": same, "vectorize": _decorator(_elementwise)}
-    return Substitute(plain, names)
+    kinds = {
+        _same: ("jit", "njit"),
+        _elementwise: ("vectorize",),
+        _original: ("cfunc", "guvectorize", "stencil"),
+    }
+    found = {name: _decorator(kind) for kind, names in kinds.items() for name in names}
+    return Substitute(plain, found)
 
 
 def _decorator(python: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -88,6 +93,10 @@ def _decorator(python: Callable[[Any], Any]) -> Callable[..., Any]:
 def _same(function: Any) -> Any:
     function.py_func = function
     return function
+
+
+def _original(function: Any) -> Any:
+    return attrgetter(function.__qualname__)(sys.modules[function.__module__])
 
 
 def _elementwise(function: Any) -> Any:

@@ -57,23 +57,23 @@ def _definition(code: CodeType) -> ast.FunctionDef | None:
     """Return the definition of a function in its file; None if there is none."""
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno - 1
     try:
-        tree = _parse(lines[first : _last_line(code)]) or _parse(getblock(lines[first:]))
+        block = lines[first : _last_line(code)]
+        tree = _parse(block, first) or _parse(getblock(lines[first:]), first)
     except (SyntaxError, IndexError):
         return None
     if tree is None or len(tree.body) != 1:  # as of a lambda
         return None
     (node,) = tree.body
-    before = first - isinstance(node, ast.If)
     node = node.body[0] if isinstance(node, ast.If) else node
-    is_its = isinstance(node, ast.FunctionDef) and node.name == code.co_name
-    return ast.increment_lineno(node, before) if is_its else None  # type: ignore[return-value]
+    return node if isinstance(node, ast.FunctionDef) and node.name == code.co_name else None
 
 
-def _parse(block: list[str]) -> ast.Module | None:
-    """Return the tree of some lines; None if they are not whole."""
+def _parse(block: list[str], before: int) -> ast.Module | None:
+    """Return the tree of some lines, with as many before them; None if they are not whole."""
     is_method = "".join(block)[:1].isspace()  # methods stand indented
+    above = "\n" * (before - is_method) + "if True:\n" * is_method
     try:
-        return ast.parse("if True:\n" * is_method + "".join(block)) if block else None
+        return ast.parse(above + "".join(block)) if block else None
     except SyntaxError:
         return None
 

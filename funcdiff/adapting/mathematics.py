@@ -96,19 +96,9 @@ def of_either(plain: Function) -> Callable[[Function], Function]:
     return decorate
 
 
-@of_either(math.floor)
-def _floor(x: Any) -> int:
-    return convert(int, np.floor(x))  # type: ignore[no-any-return]
-
-
-@of_either(math.ceil)
-def _ceil(x: Any) -> int:
-    return convert(int, np.ceil(x))  # type: ignore[no-any-return]
-
-
-@of_either(math.trunc)
-def _trunc(x: Any) -> int:
-    return convert(int, x)  # type: ignore[no-any-return]
+def _whole(name: str) -> Function:
+    """Return a function of Python's that gives an integer."""
+    return of_either(getattr(math, name))(lambda x: convert(int, getattr(np, name)(x)))
 
 
 @wraps(math.fsum)
@@ -214,10 +204,6 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.copysign(1.0, x) * found
 
 
-def _rect(r: Any, phi: Any) -> Any:
-    return convert(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
-
-
 def _functions(plain: ModuleType, kind: type) -> dict[str, Function]:
     """Return the functions of a module that are ufuncs of NumPy's."""
     found = {ours: getattr(np, theirs) for ours, theirs in _UFUNCS.items()} | {"log": _log}
@@ -242,10 +228,10 @@ MATH: Final = _module(
     math,
     _functions(math, float)
     | _predicates(math, float)
+    | {name: _whole(name) for name in ("ceil", "floor", "trunc")}
     | {
-        "ceil": _ceil, "dist": _dist, "floor": _floor, "frexp": _frexp, "fsum": _fsum,
-        "hypot": _hypot, "isclose": _isclose, "ldexp": _ldexp, "modf": _modf, "prod": _prod,
-        "trunc": _trunc,
+        "dist": _dist, "frexp": _frexp, "fsum": _fsum, "hypot": _hypot, "isclose": _isclose,
+        "ldexp": _ldexp, "modf": _modf, "prod": _prod,
     },
 )  # fmt: skip
 CMATH: Final = _module(
@@ -255,6 +241,8 @@ CMATH: Final = _module(
     | {
         "phase": _of_numbers(cmath.phase, np.angle, complex),
         "polar": of_either(cmath.polar)(lambda z: (_number(np.abs(z)), _number(np.angle(z)))),
-        "rect": of_either(cmath.rect)(_rect),
+        "rect": of_either(cmath.rect)(
+            lambda r, phi: convert(complex, r * (np.cos(phi) + 1j * np.sin(phi)))
+        ),
     },
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import FunctionType, ModuleType
+from importlib.util import find_spec
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from funcdiff.adapting import copies
@@ -33,6 +34,11 @@ class _Finder(MetaPathFinder, Loader):
         copy: ModuleType = copies.copy_of(name)
         spec.loader_state = copy.__spec__
         return copy
+
+    def get_code(self, name: str) -> CodeType | None:
+        """Return the code of an original, for ``python -m``, by which pools start processes."""
+        spec = find_spec(name.removeprefix(f"{__name__}."))
+        return spec.loader.get_code(spec.name) if spec else None  # type: ignore[union-attr]
 
     def exec_module(self, module: ModuleType) -> None:
         """Leave a copy as it was before importing it wrote on it."""

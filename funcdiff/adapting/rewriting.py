@@ -36,7 +36,6 @@ _CHANGES: Final[dict[type[ast.operator], str]] = {
     ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.MatMult: "imatmul",
 }  # fmt: skip
 
-
 _PLACE: Final = "__funcdiff_place__"
 """The variable that keeps an index between reading and writing an item."""
 
@@ -102,6 +101,13 @@ class _Transformer(ast.NodeTransformer):
                 self.visit_Name(old)
         return node
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Visit a class; an exception or an enumeration is to be the original's."""
+        self.generic_visit(node)
+        whole = ast.copy_location(ast.Name("__funcdiff_shared__", ast.Load()), node)
+        node.decorator_list.insert(0, whole)  # when the others have had it
+        return node
+
     def visit_Name(self, node: ast.Name) -> None:
         """Look at a name, which stays."""
 
@@ -144,6 +150,8 @@ class Rewriter(_Transformer):
         self._function, self._variables = around
         return node
 
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - as `ast` says
+
     def visit_While(self, node: Any) -> Any:
         """Rewrite the conditions by which a loop searches for a solution."""
         if self._function is not None:
@@ -185,13 +193,9 @@ class Rewriter(_Transformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """Rewrite a class, whose body assigns attributes, and no variables of the function."""
         around, self._variables = self._variables, frozenset
-        self.generic_visit(node)
+        super().visit_ClassDef(node)
         self._variables = around
-        return _share(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
-        """Rewrite a function, whose variables may be changed in place."""
-        return self.visit_FunctionDef(node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         """Rewrite conversions, methods that plain arrays have, and ufuncs of lists."""
@@ -262,13 +266,6 @@ class Rewriter(_Transformer):
         self.note_change()
         called = ast.Call(ast.Name(f"__funcdiff_{function}__", ast.Load()), list(args), [])
         return ast.fix_missing_locations(ast.copy_location(called, old))
-
-
-def _share(node: ast.ClassDef) -> ast.ClassDef:
-    """Let a class be the original's, if it is an exception or an enumeration."""
-    whole = ast.copy_location(ast.Name("__funcdiff_shared__", ast.Load()), node)
-    node.decorator_list.insert(0, whole)  # when the others have had it
-    return node
 
 
 def _variables(function: Any) -> frozenset[str]:
@@ -353,11 +350,6 @@ class _Joiner(_Transformer):
 
     visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # noqa: N815 - as `ast` says
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        """Join the methods of a class."""
-        self.generic_visit(node)
-        return _share(node)
-
     def visit_Call(self, node: ast.Call) -> ast.Call:
         """Call what stands for itself."""
         self.generic_visit(node)
@@ -381,6 +373,7 @@ def _join(plain: Any, rewritten: Any) -> Any:
     has_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     declared, _ = _without_declarations(plain), _without_declarations(rewritten)
     joined = ast.If(_test(body[has_text]), body[has_text:], rewritten.body[has_text:])
+    rewritten.body[has_text:has_text] = declared  # for where it stands alone
     return [*body[:has_text], *declared, ast.copy_location(joined, body[has_text])]
 
 

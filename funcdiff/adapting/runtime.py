@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
-from types import BuiltinMethodType
+from types import BuiltinMethodType, FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -35,13 +35,13 @@ def convert(kind: Any, x: Any, *rest: Any) -> Any:
     ``int(x)``, which has no derivative, is the integer.
     """
     if rest:
-        return (
-            _complex_number(x, *rest)
-            if kind is complex and is_traced([x, *rest])
-            else kind(x, *rest)
-        )
+        is_complex = kind is complex and is_traced([x, *rest])
+        return _complex_number(x, *rest) if is_complex else kind(x, *rest)
     if isinstance(x, Tracer):
         return _convert_traced(kind, x)
+    if kind is float and isinstance(own := getattr(type(x), "__float__", None), FunctionType):
+        found = own(x) if current_builder() else x
+        return _convert_traced(float, found) if isinstance(found, Tracer) else float(found)
     if isinstance(x, list | tuple) and _is_of_arrays(kind) and is_traced(x):
         return asarray(x, kind)
     if isinstance(x, str) and x.lstrip().startswith("~") and current_builder() and kind is not type:

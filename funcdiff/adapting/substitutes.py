@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -14,7 +15,7 @@ from funcdiff.api.calls.repeated import MODULES
 _own: Final[Callable[[ModuleType], dict[str, Any]]] = vars(ModuleType)["__dict__"].__get__
 """Return the names that a module holds itself."""
 
-_KEPT: Final = ("_plain", "_find", "_named")
+_KEPT: Final = ("_plain", "_named", "__getattr__")
 
 
 class Substitute(ModuleType):
@@ -27,23 +28,23 @@ class Substitute(ModuleType):
         self, plain: ModuleType, names: dict[str, Any], find: Callable[[str], Any] | None = None
     ) -> None:
         super().__init__(plain.__name__, plain.__doc__)
-        _own(self).update(names, _plain=plain, _find=find, _named=frozenset(names))
+        own = _own(self)
+
+        def look(name: str) -> Any:
+            try:
+                own[name] = value = find(name)  # type: ignore[misc]
+            except AttributeError:
+                return getattr(plain, name)
+            return value
+
+        other = partial(getattr, plain) if find is None else look  # called without Python's help
+        own.update(names, _plain=plain, _named=frozenset(names), __getattr__=other)
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """All names, for code that takes them from ``np.__dict__`` or ``vars(math)``."""
-        names = {**vars(self._plain), **_own(self)}
-        return {name: getattr(self, name) for name in names if name not in _KEPT}
-
-    def __getattr__(self, name: str) -> Any:
-        if self._find is not None:
-            try:
-                found = self._find(name)
-            except AttributeError:
-                return getattr(self._plain, name)
-            _own(self)[name] = found
-            return found
-        return getattr(self._plain, name)
+        own = [name for name in _own(self) if name not in _KEPT]
+        return {name: getattr(self, name) for name in [*vars(self._plain), *own]}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a name of the module that it stands for, as ``sys.stdout``, or one of its own."""

@@ -272,7 +272,7 @@ class Kinds(dict[type, Kind | None]):
         if len(self) >= _TYPES_REMEMBERED:
             self.clear()
             self.update(self.registered)
-        home = homes.get(cls.__module__.partition(".")[0])
+        home = homes.get(str(cls.__module__).partition(".")[0])
         if home is not None and cls not in self.registered:
             home()
         kind = self[cls] = None if cls in self.registered else record_kind(cls)

@@ -473,7 +473,8 @@ def test_results_of_math_give_way_to_single_precision() -> None:
 
 
 @pytest.mark.slow
-def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_script_runs_in_copies(place: int, toy: Any, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nimport math\nimport funcdiff as fd\nimport toy\n"
@@ -482,12 +483,24 @@ def test_a_script_runs_in_copies(toy: Any, tmp_path: Path) -> None:
         "if __name__ == '__main__':\n    print(fd.grad(f)(0.0), sys.argv[1:])\n"
     )
     folder = str(Path(toy.__file__).parent.parent)
+    arguments = [str(script), "a", "--b"]
+    arguments[place:place] = ["--adapt", "toy"]
     done = subprocess.run(
-        [sys.executable, "-m", "funcdiff", "--adapt", "toy", str(script), "a", "--b"],
+        [sys.executable, "-m", "funcdiff", *arguments],
         capture_output=True, text=True, check=False,
         env={"PYTHONPATH": f"{folder}:{':'.join(p for p in sys.path if p)}", "PATH": ""},
     )  # fmt: skip
     assert done.stdout == "2.0 ['a', '--b']\n", done.stderr
+
+
+def test_a_copy_runs_as_a_script_as_pools_start_processes(tmp_path: Path) -> None:
+    (tmp_path / "started.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "funcdiff.adapting.packages.started", "a"],
+        capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": f"{tmp_path}:{':'.join(p for p in sys.path if p)}", "PATH": ""},
+    )  # fmt: skip
+    assert done.stdout == "__main__ ['a']\n", done.stderr
 
 
 ALONE = """
@@ -631,6 +644,7 @@ def test_functions_that_numba_compiles_are_pythons(
             assert module.twice(2.0) == 14
             assert module.cut(2.0) == 2
             np.testing.assert_array_equal(module.cut(np.array([-1.0, 2.0])), [0, 2])
+            assert module.sum_of_squares(np.array([-1.0, 2.0])) == 5
         copy.set_unit(3.0)
         assert plain.twice(2.0) == 14
         assert copy.twice(2.0) == 42

@@ -378,6 +378,20 @@ def test_names_of_other_scopes_stay_theirs() -> None:
     assert fd.grad(f)(1.0) == 3
 
 
+def test_objects_that_give_a_number_give_a_traced_one() -> None:
+    text = (
+        "class Length:\n"
+        "    def __init__(self, metres): self.metres = metres\n"
+        "    def __float__(self): return float(self.metres) * 2.0\n"
+        "def f(x):\n"
+        "    return float(Length(x)) ** 2 + float(Length(3))\n"
+    )
+    f: Callable[[Any], Any] = _module(rewrite(text, "f"), __name__="f", __builtins__=BUILTINS)["f"]
+    assert f(1.5) == 15
+    assert fd.value_and_grad(f)(1.5) == (15, 12)
+    assert fd.jit(fd.grad(f))(1.5) == 12
+
+
 def test_rewritten_bytecode_is_kept_for_one_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -527,12 +541,30 @@ def declares(x):
         case _:
             pass
     return add(x) * total.sum()
+
+def assigns_from_within(x):
+    total = 0.0
+    def add(y):
+        '''It adds.'''
+        nonlocal total
+        total += float(y)
+        def keep():
+            global kept
+            kept = math.sin(float(y))
+        keep()
+    add(x)
+    add(x)
+    return kept * total
 """
 
 
 @pytest.mark.parametrize(
-    "name", ["of_its_own_name", "sqrt", "bound_otherwise", "all_locals", "declares", "imports"]
-)
+    "name",
+    [
+        "of_its_own_name", "sqrt", "bound_otherwise", "all_locals", "declares", "imports",
+        "assigns_from_within",
+    ],
+)  # fmt: skip
 def test_functions_with_imports_and_declarations_run_as_they_were(name: str) -> None:
     names: dict[str, Any] = {"__name__": "within", "SEEN": lambda f: f(1.0)}
     plain = _module(WITHIN, **names)

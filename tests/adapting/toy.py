@@ -283,11 +283,23 @@ def vectorize(*signatures, **options):
     return lambda f: lambda *xs: np.vectorize(f)(*xs)[()]
 
 
+def guvectorize(signatures, layout):
+    def compiled(kernel):
+        assert "__funcdiff_trace__" not in kernel.__code__.co_names  # as of compiled code
+        def call(x):
+            out = np.zeros(1)
+            kernel(x, out)
+            return out[0]
+        return call
+    import numpy as np
+    return compiled
+
+
 prange = range
 """
 COMPILED: Final = """
 import numpy as np
-from numba import njit, prange, vectorize
+from numba import guvectorize, njit, prange, vectorize
 
 UNIT = 1.0
 
@@ -313,4 +325,11 @@ def twice(x):
 @vectorize(["float64(float64)"], target="cpu")
 def cut(x):
     return x * UNIT if x > 0 else 0.0
+
+
+@guvectorize(["void(float64[:], float64[:])"], "(n)->()")
+def sum_of_squares(x, out):
+    out[0] = 0.0
+    for k in range(x.shape[0]):
+        out[0] += x[k] ** 2
 """

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import funcdiff as fd
 from funcdiff import pytree
-from funcdiff.errors import FuncdiffError, PytreeError
+from funcdiff.errors import FuncdiffError, InputError, PytreeError
 from funcdiff.pytree import LEAF
 from tests.ids import without_address
 
@@ -355,3 +356,14 @@ def test_nothing_returned_aliases_the_callers_containers() -> None:
     assert again is not tree
     assert again[1] is not tree[1]
     assert leaves is not tree
+
+
+@pytest.mark.parametrize("names", [{}, {"__array_ufunc__": None}])
+def test_objects_of_a_class_without_a_module_are_leaves_and_operands(names: dict[str, Any]) -> None:
+    product = {"__rmul__": lambda self, x: x * self.number}
+    found = type("Found", (), {"__module__": None, **product, **names})()  # as SymPy's functions
+    found.number = 3.0
+    assert pytree.flatten([found])[0] == [found]
+    assert fd.grad(lambda x, a: x * a)(2.0, found) == 3.0
+    with pytest.raises(InputError, match="Found"):
+        fd.adapt(found)

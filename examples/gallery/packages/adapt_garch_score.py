@@ -77,7 +77,7 @@ figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.plot(returns, lw=0.5, color="grey", label="return")
 axes.plot(2 * np.sqrt(variances(fit.x)), label="twice the volatility")
 axes.set(xlabel="day", ylabel="percent")
-axes.legend()
+axes.legend(loc="upper right")
 
 # %%
 # .. image:: /_static/packages/adapt_garch_score.svg

@@ -181,7 +181,7 @@ def _stance(kind: Any) -> Stance:
     protocol = getattr(kind, "__array_ufunc__", _stance)
     if protocol is None:
         return Stance.REFUSES
-    if any(base.__module__.startswith("pandas.") for base in kind.__mro__):
+    if any(str(base.__module__).startswith("pandas.") for base in kind.__mro__):
         return Stance.TABLE if hasattr(kind, "__array__") else Stance.NONE
     if protocol is not _stance:
         return Stance.OVERRIDES
