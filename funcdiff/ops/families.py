@@ -278,7 +278,7 @@ class Refusal:
 
     def __call__(self, x: Any, *rest: Any) -> Any:
         """Return the first operand, or raise the error."""
-        if all(np.size(y) for y in (x, *rest)) and np.any(self.wrong(x, *rest)):
+        if 0 not in [y.size for y in (x, *rest)] and self.wrong(x, *rest).any():
             raise self.error(self.message)
         return x
 

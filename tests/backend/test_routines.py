@@ -191,7 +191,7 @@ def test_functions_of_many_doubles_are_machine_code_at_once() -> None:
     for dtype, is_native in ((float, True), (np.float32, False)):
         x = np.linspace(0.1, 2, 200_000, dtype=dtype)
         slope, plain = fd.jit(fd.grad(f)), fd.jit(fd.grad(f), engine="numpy")
-        np.testing.assert_allclose(slope(x), plain(x), rtol=500 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(slope(x), plain(x), rtol=500 * float(np.finfo(dtype).eps))
         assert (slope.lower(x).source != plain.lower(x).source) == is_native
 
 

@@ -57,7 +57,7 @@ def _equal_pairs(w: Any) -> Any:
         return np.zeros((*w.shape, w.shape[-1]), bool)
     order = np.argsort(w, axis=-1, kind="stable")
     ordered = np.take_along_axis(w, order, -1)
-    scale = np.max(np.abs(w), axis=-1, keepdims=True)
+    scale = np.abs(w).max(axis=-1, keepdims=True)
     tolerance = max(4 * w.shape[-1] * eps_of(w), least_gap(w.dtype, 1)) * scale
     steps = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > tolerance
     places = np.argsort(order, axis=-1, kind="stable")
@@ -175,13 +175,13 @@ class Gauge(Directed):
 
 def significant(parts: Any, x: Any) -> Any:
     """Return which parts are more than rounding errors of a matrix `x`."""
-    scale = np.max(np.abs(x), axis=(-2, -1), keepdims=True)
-    return parts > np.maximum(eps_of(x) ** 0.5 * scale, x.shape[-1] * eps_of(x))
+    eps, scale = eps_of(x), np.abs(x).max(axis=(-2, -1), keepdims=True)
+    return parts > np.maximum(eps**0.5 * scale, x.shape[-1] * eps)
 
 
 def skew_part(ct: Any) -> Any:
     """Return the sizes of what a cotangent asks of rotations: <ct, K> for skew-Hermitian K."""
-    return np.abs(ct - np.conj(np.swapaxes(ct, -1, -2)))
+    return np.abs(ct - ct.swapaxes(-1, -2).conj())
 
 
 def directed_assertion(
@@ -417,9 +417,9 @@ def _lost_digits(x: Any, near: Any) -> Any:
     """
     *stack, size, n = x.shape
     count = size // n if n else 0
-    squares, close = (np.reshape(y[..., : count * n, :], (*stack, count, n, n)) for y in (x, near))
-    mirror = np.conj(np.swapaxes(squares, -1, -2))
-    limit = eps_of(x) ** 0.25 * np.max(np.abs(x), axis=(-1, -2))
+    squares, close = [y[..., : count * n, :].reshape(*stack, count, n, n) for y in (x, near)]
+    mirror = squares.swapaxes(-1, -2).conj()
+    limit = eps_of(x) ** 0.25 * np.abs(x).max(axis=(-1, -2))
     is_error = np.abs(squares - mirror) <= limit[..., None, None, None]
     return close & ((squares != 0) | (mirror != 0)) & is_error
 

@@ -43,7 +43,7 @@ _RANK: Final = np.dtype(np.int32)
 
 def _is_neglected(_t: Any, s: Any, tolerance: Any) -> Any:
     """Return which singular values are neglected that are more than rounding error."""
-    largest = np.max(s, axis=-1, keepdims=True)
+    largest = s.max(axis=-1, keepdims=True)
     is_zero = s <= tolerance[..., None] * largest
     return is_zero & (s > eps_of(s) ** 0.5 * largest)
 

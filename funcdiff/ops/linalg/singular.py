@@ -94,7 +94,7 @@ def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Trace
 
 def _on_kernel(_t: Any, values: Any, zero: Any) -> Any:
     """Return which values are more than rounding errors where they have to be zero."""
-    scale = np.max(np.abs(values), axis=-1, keepdims=True)
+    scale = np.abs(values).max(axis=-1, keepdims=True)
     return zero & (np.abs(values) > eps_of(values) ** 0.5 * scale)
 
 
