@@ -165,7 +165,7 @@ def test_programs_become_machine_code_while_threads_call_them() -> None:
             if disagreement(f(xs[k]), expected[k], 1e-13, 1.0):
                 wrong.append(k)
 
-    fd.jit(np.sin, engine="llvm")(np.ones(7))  # so that LLVM has started
+    fd.jit(lambda x: np.sin(x), engine="llvm")(np.ones(7))  # so that LLVM has started
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
         thread.start()
@@ -191,7 +191,7 @@ def test_functions_of_many_doubles_are_machine_code_at_once() -> None:
     for dtype, is_native in ((float, True), (np.float32, False)):
         x = np.linspace(0.1, 2, 200_000, dtype=dtype)
         slope, plain = fd.jit(fd.grad(f)), fd.jit(fd.grad(f), engine="numpy")
-        np.testing.assert_allclose(slope(x), plain(x), rtol=500 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(slope(x), plain(x), rtol=500 * float(np.finfo(dtype).eps))
         assert (slope.lower(x).source != plain.lower(x).source) == is_native
 
 
