@@ -486,12 +486,12 @@ def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine
     """
     if 0 < calls < np.inf:
         machine = Machine(is_step, is_function, is_started())
-        return _kernel(program, pays(prepare(program), calls, machine) and may_be_chosen())
-    return _kernel(program, calls > 0)
+        calls = pays(prepare(program), calls, machine) and may_be_chosen()
+    return _kernel(program, native=calls > 0)
 
 
 @memoised
-def _kernel(program: Program, native: bool) -> Kernel | Unrolled | Routine:  # noqa: FBT001
+def _kernel(program: Program, *, native: bool) -> Kernel | Unrolled | Routine:
     """Return the kernel, `native` as machine code."""
     program = prepare(program)
     if native:

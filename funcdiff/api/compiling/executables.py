@@ -178,13 +178,13 @@ def fastest_with(
     """
     folded = fold(program, first, captures)
 
-    def found(calls: float) -> Callable[..., list[Any]]:
+    def by_calls(calls: float) -> Callable[..., list[Any]]:
         if folded is None:
             return fastest(program, calls=calls)
         execute, bound = fastest(folded.program, calls=calls), folded.bound
         return lambda *operands: execute(*operands[:first], *bound)
 
-    return found
+    return by_calls
 
 
 def _constant_equations(program: Program, first: int) -> set[int]:

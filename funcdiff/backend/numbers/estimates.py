@@ -245,8 +245,9 @@ def cost(
 CALLS: Final = 300
 """How often a function is taken to be called that nobody said more of."""
 
-_FUNCTION_OF_DOUBLE: Final = 2
-"""Nanoseconds more that NumPy takes, at 256 bits: from 1 for a logarithm to 8 for a power."""
+_FUNCTION_OF_DOUBLE: Final = 3
+"""Nanoseconds more that NumPy takes with vectors of 256 bits: 1 for a logarithm to 8 for a power.
+"""
 
 _STARTED, _COMPILED = 6e7, 2.5e5
 """Nanoseconds that LLVM takes to start, and for each equation."""
@@ -256,7 +257,8 @@ def pays(program: Program, calls: float, machine: Machine) -> bool:
     """Whether so many calls as machine code make up for its compilation."""
     work = cost(program, machine.is_step, machine.is_function)
     whole = min(work.saving, estimate_time(program) - work.time)
-    saved = max(whole, _FUNCTION_OF_DOUBLE * work.functions)  # or loops of machine code alone
+    # one function, or else loops of machine code alone
+    saved = max(whole, 0) + _FUNCTION_OF_DOUBLE * work.functions
     start = 0 if machine.is_started else _STARTED
     return saved * calls > start + _COMPILED * program.equation_count
 

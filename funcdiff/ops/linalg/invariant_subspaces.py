@@ -149,23 +149,25 @@ def derivative_factors(
 
     `values` are those of f, and `left` are the images by the adjoint directions.
     """
-    z, b = _moved(space, right)
-    y = {s: adjoint(x) for s, x in _moved(space, left)[0].items()}
+    z, b = _changes(space, right)
+    y = {s: adjoint(x) for s, x in _changes(space, left)[0].items()}
     core, overlaps = {0: scale_columns(identity(b[1].type), values)}, Terms()
     for s in b:  # F·(L·W)⁻¹
         overlap = _product(y, z, s)
         if overlap is not None:
             overlaps[s] = overlap
         less = _product(core, overlaps, s)
-        total = _function(space.paths, b, s)
-        core[s] = total if less is None else add(total, neg(less))
+        terms = [space.paths.sum([b[t] for t in parts]) for parts in _partitions(s)]
+        total = sum_tangents([*terms, None if less is None else neg(less)])
+        assert total is not None
+        core[s] = total
     whole, last = max(b), space.vectors.ndim - 1
     columns, rows = {0: space.vectors, **z}, {0: adjoint(space.vectors), **y}
     rest = [_product(core, rows, whole ^ s) for s in columns]
     return concatenate([*columns.values()], last), concatenate(present(rest), last - 1)
 
 
-def _moved(space: Subspace, images: Sequence[Image]) -> tuple[Terms, Terms]:
+def _changes(space: Subspace, images: Sequence[Image]) -> tuple[Terms, Terms]:
     """Return Z and B."""
     z, b = Terms(), Terms()
     for s in range(1, 1 << len(images)):
@@ -178,23 +180,16 @@ def _moved(space: Subspace, images: Sequence[Image]) -> tuple[Terms, Terms]:
     return z, b
 
 
-def _function(paths: Paths, b: Terms, s: int) -> Tracer:
-    """Return F: along sets of directions in every order, of which B has the derivatives."""
-    total = sum_tangents([paths.sum([b[t] for t in order]) for order in _ordered_parts(s)])
-    assert total is not None
-    return total
-
-
 def _product(x: Terms, y: Terms, s: int) -> Maybe:
     """Return the derivative of X·Y along a set."""
     return sum_tangents([matmul(x[t], y[s ^ t]) for t in x if t & s == t and s ^ t in y])
 
 
-def _ordered_parts(s: int) -> Iterator[tuple[int, ...]]:
+def _partitions(s: int) -> Iterator[tuple[int, ...]]:
     """Return the ways to divide a set into parts, in every order."""
     if not s:
         yield ()
     for t in range(1, s + 1):
         if t & s == t:
-            for others in _ordered_parts(s ^ t):
+            for others in _partitions(s ^ t):
                 yield t, *others

@@ -423,22 +423,14 @@ class Spectral(MatrixFunction):
         v, w, _ = factors
         same, given = self.same(w), [t for (t,) in map(present, directions)]
         if self.kept:
-            x, y = self._by_subspaces(series, v, w, same, given)
-            return [matmul(x, y)]
+            space = subspace(v, w, same, lambda x: pick(x, self.kept), series, len(given))
+            images = [[with_first(matmul, z) for z in zs] for zs in (given, map(adjoint, given))]
+            return [matmul(*derivative_factors(space, series[0], *images))]
         paths = Paths(series, w, same, len(given))
         inner = [in_basis(v, t) for t in given]
         total = sum_tangents([paths.sum(order) for order in permutations(inner)])
         assert total is not None
         return [matmul(matmul(v, total), adjoint(v))]
-
-    def _by_subspaces(
-        self, series: Tracers, v: Tracer, w: Tracer, same: Tracer, given: Tracers
-    ) -> tuple[Tracer, Tracer]:
-        """Return factors of the derivative."""
-        space = subspace(v, w, same, lambda x: pick(x, self.kept), series, len(given))
-        right = [with_first(matmul, t) for t in given]
-        left = [with_first(matmul, adjoint(t)) for t in given]
-        return derivative_factors(space, series[0], right, left)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:  # noqa: ARG002
         """Return the same primitive in both cases."""
