@@ -53,7 +53,7 @@ VECTORS: Final[dict[str, Pattern]] = {
     "index": lambda xp, x: x[np.array([0, 2, 2, 1])] * x,
     "mask": lambda xp, x: xp.where(x > 0.5, x**2, xp.exp(x)),
     "safe": lambda xp, x: xp.where(x > 0.5, xp.sqrt(abs(x - 0.5)), 0.0 * x),
-    "flip": lambda xp, x: xp.flip(x, (0,)) * x,
+    "flip": lambda xp, x: xp.flip(x, axis=0) * x,
     "roll": lambda xp, x: xp.roll(x, 1) * x**2,
     "cumsum": lambda xp, x: xp.cumsum(x, 0) ** 2,
     "cumprod": lambda xp, x: xp.cumprod(x, 0),
