@@ -89,6 +89,27 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
 """Name, number of an argument and arguments -> the derivatives by it, with mpmath."""
 
 
+NEAR_ZEROS: dict[tuple[Any, ...], tuple[float, float]] = {
+    ("poch", 0, 1e-12, 2.5): (1.3293403881825411, 3.4041012353406691),
+    ("poch", 0, -0.9999999999, 2.5): (-0.88622692538428912, 0.68468892836503196),
+    ("poch", 0, -6.999999999, 0.3): (7.0659342339539396, -32.832005253518066),
+    ("binom", 0, 0.5000000001, 2.5): (-0.2666666666460643, 0.20602365938881436),
+    ("binom", 1, 2.5, -1.0000000001): (0.2857142856019379, 1.1234780519801635),
+    ("binom", 1, 2.5, 4.4999999999): (0.063492063507153129, -0.15089635724043863),
+}
+"""The same next to zeros, which are poles of a gamma function in the denominator."""
+
+
+def test_factorials_near_their_zeros_have_all_digits() -> None:
+    for (name, k, *point), expected in NEAR_ZEROS.items():
+
+        def f(x: Any, name: str = name, k: int = k, point: list[Any] = point) -> Any:
+            return getattr(S, name)(*point[:k], x, *point[k + 1 :])
+
+        found = fd.grad(f)(point[k]), fd.grad(fd.grad(f))(point[k])
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.thinned(15)
 @pytest.mark.parametrize("entry", DIGITS, ids=str)
 def test_both_derivatives_have_all_digits(entry: tuple[Any, ...]) -> None:

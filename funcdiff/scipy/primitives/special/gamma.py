@@ -212,16 +212,29 @@ beta: Op = special("beta", lambda a, b, y: y * _step(a, b), lambda a, b, y: y * 
 betaln: Op = special("betaln", lambda a, b, y: _step(a, b), lambda a, b, y: _step(b, a))
 
 
+def _is_near_pole(x: Any) -> Any:
+    """Return whether Γ(x) is near a pole, and Γ(1 - x) finite.
+
+    ψ(x) is about -1/ε at a distance of ε, so that terms of 1/ε² cancel in second derivatives of
+    1/Γ(x) where its slope is -ψ(x)/Γ(x).
+    """
+    near = np.abs(x - np.round(x)) < 0.25
+    return np.logical_and(near, np.logical_and(x < 0.5, x > -150))
+
+
 def _binom_upper(n: Any, k: Any, y: Any) -> Any:
-    """∂/∂n Γ(n+1)/(Γ(k+1)·Γ(n-k+1)); at a pole of Γ(n-k+1) the reciprocal has a slope."""
-    zero = y == 0
+    """∂/∂n Γ(n+1)/(Γ(k+1)·Γ(n-k+1)); near a pole of Γ(n-k+1) the reciprocal has a slope."""
+    alone = np.logical_and(_is_near_pole(n - k + 1), np.logical_not(_is_near_pole(n + 1)))
+    zero = np.logical_or(y == 0, np.logical_and(alone, n < 150))
     at_zero = gamma(n + 1) * rgamma(k + 1) * _rgamma_slope(n - k + 1) + y * psi(n + 1)
     return np.where(zero, at_zero, y * psi_difference(n - k + 1, k))
 
 
 def _binom_lower(n: Any, k: Any, y: Any) -> Any:
-    """∂/∂k; both reciprocals have a slope where they vanish."""
-    zero = y == 0
+    """∂/∂k; both reciprocals have a slope where they vanish, and near there."""
+    near = np.logical_or(_is_near_pole(k + 1), _is_near_pole(n - k + 1))
+    alone = np.logical_and(near, np.logical_not(_is_near_pole(n + 1)))
+    zero = np.logical_or(y == 0, np.logical_and(alone, n < 150))
     first = _rgamma_slope(k + 1) * rgamma(n - k + 1)
     second = rgamma(k + 1) * _rgamma_slope(n - k + 1)
     return np.where(zero, gamma(n + 1) * (first - second), y * (psi(n - k + 1) - psi(k + 1)))
@@ -234,7 +247,7 @@ def _poch_base(z: Any, m: Any, y: Any) -> Any:
     """∂/∂z Γ(z+m)/Γ(z).
 
     For integer m, where z and z + m may be poles both, the reflected ψ(1-z-m) - ψ(1-z) is the
-    same (DLMF 5.5.4); where only Γ(z) has one, the reciprocal has a slope.
+    same (DLMF 5.5.4); where only Γ(z) has one, and near there, the reciprocal has a slope.
     """
     reflected = np.logical_and(np.logical_and(z < 0.5, z + m < 0.5), m == np.floor(m))
     left = np.where(reflected, z, 0.5)
@@ -242,7 +255,9 @@ def _poch_base(z: Any, m: Any, y: Any) -> Any:
         reflected, psi_difference(1 - left, np.where(reflected, -m, 0)), psi_difference(z, m)
     )
     at_zero = gamma(z + m) * _rgamma_slope(z) + y * psi(z + m)
-    return np.where(y == 0, at_zero, y * ratio)
+    alone = np.logical_and(_is_near_pole(z), np.logical_not(reflected))
+    zero = np.logical_or(y == 0, np.logical_and(alone, z + m < 150))
+    return np.where(zero, at_zero, y * ratio)
 
 
 poch: Op = special("poch", _poch_base, lambda z, m, y: y * psi(z + m))
