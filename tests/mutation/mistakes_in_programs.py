@@ -168,7 +168,7 @@ PASSES: Final = (
             "following = replace(p, order=2)",
             "third derivatives by vectors of near values have no digits, in silence"),
     Planted("ops/linalg/degeneracy.py",
-            "max(4 * w.shape[-1] * np.finfo(w.dtype).eps, least_gap(w.dtype, 1))",
+            "max(4 * w.shape[-1] * eps_of(w), least_gap(w.dtype, 1))",
             "4 * w.shape[-1] * np.finfo(w.dtype).eps",
             "vectors of values that are almost equal to rounding turn by few digits, in silence"),
     Planted("ops/linalg/divided_differences.py",
