@@ -177,7 +177,7 @@ PASSES: Final = (
             "a function that is another one at values where it has the same number is none"),
     Planted("adapting/bisections.py",
             "lost = [asked - of - made for of in results if move.name in of]",
-            "lost = [asked - state.union(*results) - made]",
+            "lost = [asked - state.union(*(m.read for m in steps)) - made]",
             "a bisection that keeps values of its function is not told"),
     Planted("api/rules/value_call.py",
             "if program is not None and has_choices(program):",
