@@ -141,6 +141,7 @@ def _series(f: Function, a: Any, b: Any, center: float, radius: float, orders: i
 
 
 @together
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("gap", [0.0, 3e-15, 1e-14, 6e-14, 1e-11, 1e-7, 1e-6, 1e-5, 1e-4, 0.1])
 def test_derivatives_of_vectors_have_two_digits_or_are_refused(gap: float) -> None:
     a = (ROTATION * [0.5, 0.5 + gap, 2.0, 2.0 + gap]) @ ROTATION.T
@@ -171,8 +172,10 @@ SHIFTED: dict[str, tuple[float, Function]] = {
 """At which values the function is cut off, and what it is beyond, which vanishes there."""
 
 
-@together
-@pytest.mark.parametrize("name", SHIFTED)
+@pytest.mark.parametrize(
+    "name",
+    ["values", "differences", pytest.param("squares of differences", marks=pytest.mark.slow)],
+)
 def test_a_cut_at_equal_values_of_which_the_function_has_the_value_is_a_kink(name: str) -> None:
     cut, f = SHIFTED[name]
     basis, direction = np.linalg.qr(RANDOM.normal(size=(5, 5)))[0], RANDOM.normal(size=(5, 5))
