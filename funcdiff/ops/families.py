@@ -264,23 +264,22 @@ class Assertion:
         return bind(self.primitive, NONE, *xs)[0]
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """An implementation that returns its first operand, or raises an error if anything is wrong.
+def refusal(
+    wrong: Callable[..., Any], message: str, error: type[Exception] = NotDifferentiableError
+) -> Callable[..., Any]:
+    """Return an implementation: its first operand, or an error if anything is wrong.
 
-    Which is so where ``wrong(x, *rest)`` is true, a function of plain and of traced arrays, none
-    of them empty: what is exported to a device, which cannot raise, computes it, too.
+    Which is so where ``wrong(x, *rest)`` is true, a function with a name, of plain and of traced
+    arrays, none of them empty: what is exported to a device, which cannot raise, computes it, too.
     """
 
-    wrong: Callable[..., Any]
-    message: str
-    error: type[Exception] = NotDifferentiableError
-
-    def __call__(self, x: Any, *rest: Any) -> Any:
-        """Return the first operand, or raise the error."""
-        if 0 not in [y.size for y in (x, *rest)] and self.wrong(x, *rest).any():
-            raise self.error(self.message)
+    def check(x: Any, *rest: Any) -> Any:
+        if 0 not in [y.size for y in (x, *rest)] and wrong(x, *rest).any():
+            raise error(message)
         return x
+
+    check.wrong = wrong  # type: ignore[attr-defined]
+    return check
 
 
 def assertion(name: str, check: Callable[..., Any]) -> Assertion:

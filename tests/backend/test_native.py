@@ -20,6 +20,7 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.api.compiling import executables
 from funcdiff.api.jit import Engine
+from funcdiff.backend import kernels
 from funcdiff.backend.blocks.schedule import Loop, group
 from funcdiff.backend.kernels import Kernel
 from funcdiff.backend.native import machine
@@ -408,6 +409,7 @@ def test_long_loops_are_machine_code_where_it_is_installed(monkeypatch: pytest.M
         (16, None, False),
     ]
     monkeypatch.setattr(machine, "_MOST", machine.MachineCode.alive + 12)  # of other tests, too
+    monkeypatch.setattr(kernels, "is_started", lambda: False)  # as they may have left it
 
     def repeated(x: Any, number: int) -> Any:
         return fd.while_loop(lambda y: np.sum(y) > 1e-3, lambda y: y * steps(y, number) / 4, x)

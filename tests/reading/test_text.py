@@ -39,6 +39,7 @@ from funcdiff.scipy.stats.draws import Draw
 from funcdiff.scipy.stats.entropies import Slope
 from tests.backend.test_source import LAYOUTS
 from tests.reading.readable import KEPT, Kept, network
+from tests.rules.test_rules import samples
 
 TEXTS = Path(__file__).parent / "texts"
 # ---- what texts need from outside ----------------------------------------------------------------
@@ -440,6 +441,11 @@ def test_source_inside_a_trace_is_refused() -> None:
 def test_a_parameter_that_hides_numpy_is_refused() -> None:
     with pytest.raises(InputError, match="parameter named np, which would hide"):
         fd.source(lambda np: np + 1)(1.0)
+
+
+def test_every_primitive_can_be_written() -> None:
+    for sample, *_ in samples().values():
+        of_program(fd.trace(sample.f)(*sample.args))
 
 
 def test_an_operation_without_text_is_refused_by_name() -> None:

@@ -22,7 +22,7 @@ from funcdiff.ops.axes.reductions import reduce_max
 from funcdiff.ops.elementwise.complex import modulus
 from funcdiff.ops.elementwise.logic import less
 from funcdiff.ops.elementwise.mathematics import absolute, div, sub
-from funcdiff.ops.families import DIAGONAL, Refusal, assertion, constant_op, linear, symmetric
+from funcdiff.ops.families import DIAGONAL, assertion, constant_op, linear, refusal, symmetric
 from funcdiff.ops.linalg.matrices import per_column, per_matrix, per_row, rows
 from funcdiff.ops.structure.structural import concatenate, convert, select
 from funcdiff.space import Maybe, mul, neg, sum_tangents, zeros
@@ -187,7 +187,7 @@ def skew_part(ct: Any) -> Any:
 def directed_assertion(
     name: str,
     params: type[C],
-    check: Callable[[C], Refusal],
+    check: Callable[[C], Callable[..., Any]],
     access: Rule | None = None,
 ) -> Primitive[C]:
     """Declare the identity that checks its operand in one direction, as its parameters say."""
@@ -206,7 +206,11 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
     return bind(gauge_p, Gauge(checked), x, same)[0]
 
 
-_GAUGE: Final = Refusal(lambda ct, same: same & significant(skew_part(ct), ct), GAUGE)
+def _is_skew(ct: Any, same: Any) -> Any:
+    return same & significant(skew_part(ct), ct)
+
+
+_GAUGE: Final = refusal(_is_skew, GAUGE)
 gauge_p: Final = directed_assertion("gauge", Gauge, lambda _p: _GAUGE)
 
 
@@ -255,10 +259,14 @@ class Missing(Choice):
     what: str
 
 
+def _is_there(x: Any, missing: Any) -> Any:
+    return missing & (x != 0)
+
+
 require_zero_p: Final = symmetric(
     "require_zero",
     Missing,
-    impl=lambda p: Refusal(lambda x, missing: missing & (x != 0), _MISSING[p.what]),
+    impl=lambda p: refusal(_is_there, _MISSING[p.what]),
     facts=DIAGONAL,
 )
 
@@ -311,8 +319,12 @@ class Sharing(Directed):
     """Whether it is an error if values differ that have to be equal."""
 
 
-_AGREEMENT: Final = Refusal(
-    lambda x, same: same & significant(np.abs(x[..., :, None] - x[..., None, :]), x[..., None]),
+def _differ(x: Any, same: Any) -> Any:
+    return same & significant(np.abs(x[..., :, None] - x[..., None, :]), x[..., None])
+
+
+_AGREEMENT: Final = refusal(
+    _differ,
     "eigenvalues or singular values that are equal are used in different ways, so that the "
     "derivative depends on how they part (those that are zero may not be used). If they and the "
     "vectors make a function of the matrix, write it as (v * f(w)) @ v.conj().T or "
@@ -328,8 +340,12 @@ def agreement(x: Tracer, same: Tracer) -> Tracer:
     return bind(agreement_p, Sharing(checked=True), x, same)[0]
 
 
-_SIMPLE: Final = Refusal(
-    lambda _t, same: np.sum(same) > math.prod(same.shape[:-1]),
+def _has_ties(_t: Any, same: Any) -> Any:
+    return np.sum(same) > math.prod(same.shape[:-1])
+
+
+_SIMPLE: Final = refusal(
+    _has_ties,
     "the mixed derivative of (v * f(w, c)) @ v.conj().T, or of (u * f(s, c)) @ vh, by the matrix "
     "and by an array c of one number per value, at values that are equal: it depends on which "
     "vectors belong to which number. Differentiate by one number at a time, or keep the values "
@@ -424,7 +440,7 @@ def _lost_digits(x: Any, near: Any) -> Any:
     return close & ((squares != 0) | (mirror != 0)) & is_error
 
 
-_DIGITS: Final = Refusal(
+_DIGITS: Final = refusal(
     _lost_digits,
     "a second or higher derivative of vectors that eigh or svd returns, at values that are nearly "
     "equal: rounding errors are divided by the square of their difference, or a higher power, so "

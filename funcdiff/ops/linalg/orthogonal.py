@@ -13,6 +13,7 @@ with K the strict lower triangle of B.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +24,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import DIAGONAL, Refusal, symmetric
+from funcdiff.ops.families import DIAGONAL, refusal, symmetric
 from funcdiff.ops.linalg.degeneracy import (
     Directed,
     directed_assertion,
@@ -107,10 +108,15 @@ class Complement(Directed):
     start: int
 
 
-def _check(p: Complement) -> Refusal:
+def _check(p: Complement) -> Callable[..., Any]:
     """Return what raises unless <ct, K> = 0 for all skew-Hermitian K among those columns."""
-    return Refusal(
-        lambda ct: significant(skew_part(ct[..., p.start :, p.start :]), ct),
+    start = p.start
+
+    def is_skew(ct: Any) -> Any:
+        return significant(skew_part(ct[..., start:, start:]), ct)
+
+    return refusal(
+        is_skew,
         "the result depends on which of many bases qr(mode='complete') returns for the vectors "
         "orthogonal to all columns: it has no derivative. Pass mode='reduced' if only the first "
         f"{p.start} columns of Q are needed; of the others, use what does not depend on that "

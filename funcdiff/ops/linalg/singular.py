@@ -27,7 +27,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.elementwise.logic import logical_and
-from funcdiff.ops.families import Refusal, assertion, unary
+from funcdiff.ops.families import assertion, refusal, unary
 from funcdiff.ops.linalg.degeneracy import (
     GAUGE,
     Gauge,
@@ -74,9 +74,11 @@ from funcdiff.space import add, neg, zeros
 # square, together with directions that are no singular vectors.
 
 
-_VANISHING: Final = Refusal(
-    lambda ct, zero: zero[..., None, :] & significant(np.abs(ct), ct), GAUGE
-)
+def _has_null_vectors(ct: Any, zero: Any) -> Any:
+    return zero[..., None, :] & significant(np.abs(ct), ct)
+
+
+_VANISHING: Final = refusal(_has_null_vectors, GAUGE)
 normal_component_p: Final = directed_assertion("normal_component", Gauge, lambda _p: _VANISHING)
 
 
@@ -98,7 +100,7 @@ def _on_kernel(_t: Any, values: Any, zero: Any) -> Any:
     return zero & (np.abs(values) > eps_of(values) ** 0.5 * scale)
 
 
-_KERNEL: Final = Refusal(
+_KERNEL: Final = refusal(
     _on_kernel,
     "(u * f(s)) @ vh with f(0) different from 0 at a singular value zero: it depends on which "
     "singular vectors svd returns, and has no derivative. Keep the singular values away from "

@@ -15,7 +15,6 @@ from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.ops.families import Refusal
 from funcdiff.ops.linalg.divided_differences import pairs_that_fit
 from funcdiff.ops.linalg.matrices import OneTriangle
 from funcdiff.ops.linalg.pseudoinverse import Tolerance
@@ -119,7 +118,7 @@ def _by_tracing(function: Callable[..., Any] | None = None) -> Writing:
 def _spoilt(b: Body, eq: Equation) -> None:
     """Assign the first operand, or NaN if anything is wrong."""
     check = eq.primitive.impl(eq.params)
-    wrong = _WRONG.get(eq.primitive.name) or (check.wrong if isinstance(check, Refusal) else None)
+    wrong = _WRONG.get(eq.primitive.name) or getattr(check, "wrong", None)
     if wrong is None or any(0 in y.type.shape for y in eq.operands):
         b.assign(eq, b.simple(eq.operands[0]))
         return
