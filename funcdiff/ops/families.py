@@ -282,6 +282,11 @@ def refusal(
     return check
 
 
+def is_marked(_x: Any, marked: Any) -> Any:
+    """Return what says where anything is wrong, if an operand does."""
+    return marked
+
+
 def assertion(name: str, check: Callable[..., Any]) -> Assertion:
     """Declare what returns a tangent, or its cotangent, unless `check` of all operands raises."""
     return Assertion(symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL))

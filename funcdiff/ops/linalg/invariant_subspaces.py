@@ -17,7 +17,7 @@ directions is a sum over sets of them: a set is a number with one bit per direct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from funcdiff.core.primitive import Tracers
 from funcdiff.core.recording.builder import bind, constant
@@ -26,7 +26,7 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not
 from funcdiff.ops.elementwise.mathematics import sub
-from funcdiff.ops.families import DIAGONAL, refusal, symmetric
+from funcdiff.ops.families import DIAGONAL, is_marked, refusal, symmetric
 from funcdiff.ops.linalg.degeneracy import GAUGE, Choice, reciprocal
 from funcdiff.ops.linalg.divided_differences import Paths
 from funcdiff.ops.linalg.matrices import (
@@ -81,11 +81,7 @@ def _box(shape: tuple[int, ...], kept: tuple[int, int, int]) -> tuple[Slice, boo
     return along(shape, len(shape) - 1, start, stop, abs(step)), step < 0
 
 
-def _is_cut(_t: Any, cut: Any) -> Any:
-    return cut
-
-
-_UNCUT: Final = refusal(_is_cut, GAUGE)
+_UNCUT: Final = refusal(is_marked, GAUGE)
 whole_ties_p: Final = symmetric("whole_ties", Choice, impl=lambda _p: _UNCUT, facts=DIAGONAL)
 
 

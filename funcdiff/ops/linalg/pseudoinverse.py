@@ -22,7 +22,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import ConcreteValueError
 from funcdiff.ops.elementwise.complex import conj, real_part
-from funcdiff.ops.families import assertion, refusal
+from funcdiff.ops.families import assertion, is_marked, refusal
 from funcdiff.ops.linalg.degeneracy import eps_of
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -59,12 +59,8 @@ constant_rank: Final = assertion("constant_rank", _CONSTANT)
 """Return `t`, a direction or its cotangent, if singular values that count as zero are zero."""
 
 
-def _is_missing(_x: Any, missing: Any) -> Any:
-    return missing
-
-
 _ASSURED: Final = refusal(
-    _is_missing,
+    is_marked,
     "a matrix whose rank is not full in lstsq or a distribution, where the trace had no values "
     "(inside scan, cond or trace, in vmap over matrices of several ranks, or in a derivative of a "
     "function under jit): the rank was taken to be full. Pass allow_singular=True to a "
