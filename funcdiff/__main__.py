@@ -18,7 +18,9 @@ from funcdiff.adapting.copies import run_script
 def main(arguments: list[str]) -> None:
     """Run a script, and the packages that it imports, on traced arrays."""
     parser = argparse.ArgumentParser(prog="python -m funcdiff", description=main.__doc__)
-    parser.add_argument("--adapt", action="append", default=[], metavar="NAME", help="adapt this")
+    parser.add_argument(
+        "--adapt", action="append", default=[], metavar="PACKAGE", help="adapt this one, too"
+    )
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     asked = parser.parse_args(arguments)

@@ -29,6 +29,7 @@ def is_known_to_hold(condition: Callable[[], Any], *, otherwise: bool = False) -
 
 
 may_hold: Final = partial(is_known_to_hold, otherwise=True)
+"""Return whether a condition is true, and true where nobody knows its values."""
 
 
 def concrete_rank(count: Any, name: str) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import is_zero, transpose
 from funcdiff.transforms.vmap import vmap
+
+P = TypeVar("P", Scan, While)
 
 # ---- types and implementations -------------------------------------------------------------------
 
@@ -621,28 +623,17 @@ def _through(params: Scan | While, flags: Sequence[bool]) -> list[bool]:
     return ends
 
 
-scan_p: Final = Primitive(
-    "scan",
-    Scan,
-    _abstract_scan,
-    Implementation(_scan_impl, nested=_scan_impl),
-    _jvp,
-    _transpose,
-    _batch,
-    _linearize,
-    Facts(flow=_through),
-)
-while_p: Final = Primitive(
-    "while_loop",
-    While,
-    _abstract_while,
-    Implementation(_while_impl, nested=_while_impl),
-    _jvp,
-    _transpose,
-    _batch,
-    _linearize,
-    Facts(flow=_through),
-)
+def _loop_primitive(
+    name: str, params: type[P], abstract: Callable[..., Types], impl: Callable[..., Any]
+) -> Primitive[P]:
+    implementation, facts = Implementation(impl, nested=impl), Facts(flow=_through)
+    return Primitive(
+        name, params, abstract, implementation, _jvp, _transpose, _batch, _linearize, facts
+    )
+
+
+scan_p: Final = _loop_primitive("scan", Scan, _abstract_scan, _scan_impl)
+while_p: Final = _loop_primitive("while_loop", While, _abstract_while, _while_impl)
 
 
 def scan(p: Scan, operands: Tracers) -> Tracers:
