@@ -41,12 +41,29 @@ neg = by_ufunc[np.negative] = Elementwise(neg_p, np.negative)
 # ---- arithmetic ------------------------------------------------------------------------------
 
 sub = elementwise("sub", np.subtract, 1, -1, facts=LINEAR)
+
+
 # the reciprocal is shared, by all orders: one more division than the value has
-div = elementwise("div", np.divide, lambda x, y, z: 1 / y, lambda x, y, z: -(z * (1 / y)))
+def _quotient_tangent(xs: Tracers, ts: Tangents, z: Tracer) -> Maybe:
+    """Return (dx - z·dy)/y: a factor z/y might underflow before it meets a large cotangent."""
+    (_, y), (tx, ty) = xs, ts
+    moved = sum_tangents([tx, None if ty is None else neg(mul(z, ty))])
+    return None if moved is None else mul(moved, div(constant(1, y.type), y))
+
+
+div = elementwise("div", np.divide, tangent=_quotient_tangent)
 floor_divide = elementwise("floor_divide", np.floor_divide, None, None)
 remainder = elementwise("remainder", np.remainder, 1, lambda x, y, z: -np.floor(x / y))
 fmod = elementwise("fmod", np.fmod, 1, lambda x, y, z: -np.trunc(x / y))
-reciprocal = elementwise("reciprocal", np.reciprocal, lambda x, y: -y * y)
+
+
+def _reciprocal_tangent(_xs: Tracers, ts: Tangents, y: Tracer) -> Maybe:
+    """Return -(dx·y)·y, for the same reason."""
+    (t,) = ts
+    return None if t is None else neg(mul(mul(t, y), y))
+
+
+reciprocal = elementwise("reciprocal", np.reciprocal, tangent=_reciprocal_tangent)
 square = elementwise("square", np.square, lambda x, y: 2 * x)
 absolute = elementwise("absolute", np.absolute, lambda x, y: np.sign(x))
 fabs = elementwise("fabs", np.fabs, lambda x, y: np.sign(x))
