@@ -83,3 +83,56 @@ def test_complex_slopes_keep_their_digits(case: Case) -> None:
 def test_at_infinity_the_slope_is_zero_and_nothing_warns(z: complex) -> None:
     assert fd.grad(np.tanh, holomorphic=True)(complex(z)) == 0
     assert fd.grad(np.tan, holomorphic=True)(complex(-complex(z).imag, complex(z).real)) == 0
+
+
+class Quotient(NamedTuple):
+    """Of exponentials: its logarithm has the slope `a` - `b`, and no curvature, wherever it is."""
+
+    a: float
+    b: float
+    exponent: float
+    dtype: str
+    jitted: bool
+
+    def check(self) -> None:
+        top = 80 if self.dtype == "f4" else 600  # behind it, NumPy's values are subnormal or inf
+        x = (top * self.exponent / max(abs(self.a), abs(self.b), abs(self.a - self.b), 1.0),)
+        x = tuple(np.array(x, self.dtype))
+        logarithms: list[tuple[Callable[[Any], Any], float]] = [
+            (lambda x: np.log(np.exp(self.a * x) / np.exp(self.b * x)), self.a - self.b),
+            (lambda x: np.log(1 / np.exp(self.b * x)), -self.b),
+            (lambda x: np.log(np.reciprocal(np.exp(self.b * x))), -self.b),
+        ]
+        for f, slope in logarithms:
+            functions: list[tuple[Callable[[Any], Any], float]] = [
+                (fd.grad(f), slope),
+                (lambda x, f=f: fd.jvp(f, (x,), (np.ones_like(x)[()],))[1], slope),
+                (fd.grad(fd.grad(f)), 0.0),
+                (lambda x, f=f: fd.hvp(f, (x,), (np.ones_like(x)[()],)), 0.0),
+            ]
+            for function, expected in functions:
+                found = (fd.jit(function) if self.jitted else function)(*x)
+                size = max(abs(self.a), abs(self.b), 1.0)
+                assert abs(found - expected) <= 64 * np.finfo(self.dtype).eps * size**2
+
+
+quotients = st.builds(
+    Quotient,
+    st.floats(-3, 3, allow_subnormal=False),
+    st.floats(-3, 3, allow_subnormal=False),
+    st.floats(-1, 1, allow_subnormal=False),
+    st.sampled_from(["f4", "f8"]),
+    st.booleans(),
+)
+
+
+@examples(10, 2041)
+@given(quotients)
+def test_slopes_of_quotients_are_right_wherever_their_values_lie(case: Quotient) -> None:
+    case.check()
+
+
+@pytest.mark.parametrize("x", [1e160, -1e200, 1e300, np.float32(-1e20)])
+def test_a_slope_is_right_where_the_square_of_the_argument_overflows(x: Any) -> None:
+    np.testing.assert_allclose(fd.grad(np.arcsinh)(x), 1 / abs(x), rtol=1e-6)
+    np.testing.assert_allclose(fd.jvp(np.arcsinh, (x,), (abs(x),))[1], 1, rtol=1e-6)

@@ -206,7 +206,11 @@ arctan = elementwise("arctan", np.arctan, lambda x, y: 1 / (1 + x * x))
 sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
 tanh = elementwise("tanh", np.tanh, _slope_of_tanh)
-arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, y: 1 / np.sqrt(x * x - (-1)))
+arcsinh = elementwise(  # the square of a large number would overflow
+    "arcsinh",
+    np.arcsinh,
+    lambda x, y: 1 / (np.hypot(x, _ones(x)) if x.dtype.kind == "f" else np.sqrt(x * x - (-1))),
+)
 # x - (-1) is x + 1 that keeps the sign of a zero imaginary part, which decides at a branch cut;
 # the product of two roots, not the root of x² - 1, has arccosh's branch cut; as a product of two
 # factors, of which one is finite at 1, it never has a zero that meets an infinity
