@@ -31,4 +31,4 @@ def test_children_of_a_process_whose_threads_trace_end_well() -> None:
 
 @pytest.mark.slow
 def test_many_children_do() -> None:
-    assert failures(60, 300) == 0
+    assert failures(12, 300) == 0
