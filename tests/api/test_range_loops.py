@@ -514,6 +514,7 @@ def second(f: Any) -> Any:
 
 
 @pytest.mark.thinned(48)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "transform",
     [

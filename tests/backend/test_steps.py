@@ -32,7 +32,7 @@ ELEMENTWISE = {
 
 
 @pytest.mark.thinned(48)
-@pytest.mark.sampled(6, kind=PRIMITIVE)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("entry", ELEMENTWISE.values(), ids=ELEMENTWISE)
 def test_derivatives_of_elementwise_operations_are_those_of_their_elements(entry: Sample) -> None:
     program = fd.trace(entry.f)(*entry.args)

@@ -120,7 +120,7 @@ def test_an_interrupt_leaves_everything_whole(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("calls", [0, 1, WARM])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_so_does_an_interrupt_at_every_moment(

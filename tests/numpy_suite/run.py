@@ -33,7 +33,8 @@ _ELSEWHERE: Final = """
 _LONG: Final = """
     test_round_trip test_sort_degraded test_internal_overlap test_structarray_title test_leak
     test_float_modulus_exact test_sort_int test_sort_float test_argsort_int test_argsort_float
-    test_partition_int test_partition_fp test_integer_comparison TestPickling TestAlignment TestIO
+    test_partition_int test_partition_fp test_integer_comparison test_ufunc_at_inner_loops
+    TestPickling TestAlignment TestIO
     TestCTypes
 """
 """Tests of such things elsewhere, and tables of thousands of cases that call the same."""

@@ -64,7 +64,7 @@ def _numpy(p: Pattern, values: list[Any]) -> list[Any] | None:
 
 
 @pytest.mark.thinned(288)
-@pytest.mark.sampled(3, kind=FUNCTION)
+@pytest.mark.sampled(4)
 @every_pattern
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_results_have_numpys_dtype_and_gradients_the_arguments(p: Pattern) -> None:

@@ -73,7 +73,7 @@ def test_both_modes_agree(family: str, p: Pattern) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6, kind=FUNCTION)
+@pytest.mark.sampled(4)
 @every_pattern
 def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
@@ -81,7 +81,7 @@ def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pa
 
 
 @pytest.mark.thinned(48)
-@pytest.mark.sampled(3, kind=FUNCTION)
+@pytest.mark.sampled(12, kind=FUNCTION)
 @every_pattern
 def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
     if not p.batched:
@@ -96,7 +96,7 @@ def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
 
 
 @pytest.mark.thinned(48)
-@pytest.mark.sampled(3, kind=FUNCTION)
+@pytest.mark.sampled(12, kind=FUNCTION)
 @every_pattern
 def test_float32_stays_float32(family: str, p: Pattern) -> None:
     values = p.values()
