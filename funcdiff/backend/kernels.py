@@ -160,7 +160,7 @@ class Kernel:
         program = lower(as_run(program))
         if limits is None or not any(isinstance(s, Region) for s in schedule(program, limits)):
             program = turn(program)
-        program, constants = hoist_constants(program, _is_seen_by_user)
+        program, constants = hoist_constants(program)
         writer = _Writer(program, limits, stored, constants, native=native)
         self.source = writer.source()
         self._places = writer.places
@@ -542,12 +542,9 @@ def owns_results(program: Program) -> bool:
 
 def _owns_results(program: Program) -> bool:
     owners: dict[Atom, Var] = {}
-    varying: set[Atom] = set(program.inputs)  # what does not vary, a kernel keeps
     for eq in program.equations:
-        if not varying.isdisjoint(eq.operands):
-            varying.update(eq.results)
         if is_fresh(eq):
-            owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
+            owners.update((v, v) for v in eq.results)
         elif (
             eq.primitive.implementation.view
             and eq.primitive.facts.elements == "moved"
@@ -555,7 +552,7 @@ def _owns_results(program: Program) -> bool:
         ):
             owner = owners.get(eq.operands[0])
             most = 2 * eq.results[0].type.size > eq.operands[0].type.size  # of them, each once
-            if owner is not None and owner in varying and most:
+            if owner is not None and most:
                 owners[eq.results[0]] = owner
     found = [owners.get(atom) for atom in program.outputs]
     return None not in found and len(set(found)) == len(found)
