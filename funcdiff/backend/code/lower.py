@@ -136,11 +136,9 @@ def hoist_constants(program: Program, given: Sequence[Any] = ()) -> tuple[Progra
             shared.update(eq.operands)
     used = [v for v in values if isinstance(v, Var) and v in needed]
     changed = cut(program, [*program.inputs[:first], *used], program.outputs, CLOSED)
-    return changed, [values[v] if v in program.inputs else _in_order(values[v]) for v in used]
-
-
-def _in_order(x: Any) -> Any:
-    return np.asarray(x, order="C") if isinstance(x, np.ndarray) else x
+    bound = [(v, values[v]) for v in used]
+    computed = {v for v, x in bound if isinstance(x, np.ndarray)}.difference(program.inputs)
+    return changed, [np.asarray(x, order="C") if v in computed else x for v, x in bound]
 
 
 # ---- Removes explicit broadcasts where the ufuncs that use them broadcast by themselves ----------
