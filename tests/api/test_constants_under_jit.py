@@ -60,8 +60,8 @@ def test_data_are_worked_on_once(rests: list[Program]) -> None:
 
 def test_results_are_nobody_elses_memory(rests: list[Program]) -> None:
     def several(x: Any) -> Any:
-        y = np.exp(_traced(DATA))
-        return y, y.reshape(2, -1), x * np.cos(_traced(DATA))
+        y, z = np.exp(_traced(DATA)), np.cos(_traced(DATA))
+        return y, y.reshape(2, -1), x * z, z.reshape(4, -1)
 
     compiled = fd.jit(several)
     first = compiled(2.0)
@@ -128,8 +128,9 @@ def test_errors_of_constants_name_the_line(rests: list[Program]) -> None:
     singular = np.zeros((40, 40))
     compiled = fd.jit(lambda x: x @ np.linalg.inv(_traced(singular)))
     for _ in range(2):
-        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix") as error:
             compiled(np.ones(40))
+        assert any("test_constants_under_jit.py" in note for note in error.value.__notes__)
     assert not rests
 
 
