@@ -61,7 +61,7 @@ def test_data_are_worked_on_once(rests: list[Program]) -> None:
 def test_results_are_nobody_elses_memory(rests: list[Program]) -> None:
     def several(x: Any) -> Any:
         y, z = np.exp(_traced(DATA)), np.cos(_traced(DATA))
-        return y, y.reshape(2, -1), x * z, z.reshape(4, -1)
+        return y, y.reshape(2, -1), z.reshape(4, -1), x * np.sin(_traced(DATA))
 
     compiled = fd.jit(several)
     first = compiled(2.0)
