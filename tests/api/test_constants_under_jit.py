@@ -10,7 +10,6 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.compiling import executables
-from funcdiff.backend.code import lower
 from funcdiff.core.program import Program
 from funcdiff.numpy.border.promotion import array
 
@@ -103,10 +102,7 @@ def test_small_arrays_that_are_joined_are_joined_once(rests: list[Program]) -> N
         result[...] = 0.0
 
 
-def test_neither_large_results_nor_effects_are_kept(
-    rests: list[Program], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lower, "MOST", 100_000)
+def test_neither_large_results_nor_effects_are_kept(rests: list[Program]) -> None:
     calls: list[None] = []
 
     def note(x: Any) -> Any:

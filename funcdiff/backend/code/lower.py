@@ -21,8 +21,9 @@ from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording.builder import Builder, constant
+from funcdiff.core.recording.quiet import quiet
 from funcdiff.core.running.dataflow import is_fresh
-from funcdiff.core.running.evaluate import is_repeatable
+from funcdiff.core.running.evaluate import evaluate, is_repeatable
 from funcdiff.core.running.walk import copy_equation, cut, made_by, walk
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise import mathematics as ops
@@ -32,8 +33,8 @@ from funcdiff.space import Broadcast, add, broadcast_p, mul, mul_p, neg, neg_p, 
 Lowering: TypeAlias = Callable[..., Any]
 """Of the operands of an equation, gives its result."""
 
-MOST: Final = 1 << 26
-"""Bytes that constants of a program may take."""
+_MOST: Final = 1 << 26
+"""Bytes that are kept of what is computed once, at most."""
 
 
 def lower(program: Program) -> Program:
@@ -106,39 +107,40 @@ def hoist_constants(program: Program, given: Sequence[Any] = ()) -> tuple[Progra
     """Take the equations out that depend on no input but the last ones, whose values are given.
 
     Return the same function of the other inputs and of further ones, and the values of these, which
-    must not be written to: no result is one, or a view of one.
+    must not be written to: no result is one, or a view of one.  None is larger than what is given.
     """
     first = len(program.inputs) - len(given)
-    values: dict[Atom, Any] = dict(zip(program.inputs[first:], given, strict=True))
-    room = MOST
+    last = program.inputs[first:]
+    known: dict[Atom, int] = {v: v.type.size for v in last}  # how large it may be to be kept
     for eq in program.equations:
-        size = sum(v.type.nbytes for v in eq.results)
-        known = all(isinstance(atom, Literal) or atom in values for atom in eq.operands)
-        if known and size <= room and is_repeatable((eq,)) and not eq.operation.ends:
-            operands = [a.array if isinstance(a, Literal) else values[a] for a in eq.operands]
-            try:
-                with np.errstate(all="ignore"):
-                    made = eq.operation.function(*operands)
-            except Exception:  # which comes again where the user's line is known
-                continue
-            room -= size
-            values.update(zip(eq.results, made if len(eq.results) > 1 else [made], strict=True))
+        is_known = all(isinstance(atom, Literal) or atom in known for atom in eq.operands)
+        if is_known and is_repeatable((eq,)) and not eq.operation.ends:
+            least = [known[atom] for atom in eq.operands if atom in known]
+            for v in eq.results:  # as its largest operand, or as all together, which it may join
+                known[v] = max([*least, min(sum(least), v.type.size)]) if least else v.type.size
     needed, shared = set(program.outputs), set(program.outputs)
     for eq in reversed(program.equations):
         fresh, moves = is_fresh(eq), eq.primitive.facts.elements == "moved"
-        is_view = eq.primitive.implementation.view or (moves and not fresh)
-        made_anew = needed if is_view else shared  # a view takes no time
-        if values.keys().isdisjoint(eq.results) or not made_anew.isdisjoint(eq.results):
+        is_view = eq.primitive.implementation.view or (moves and not fresh)  # which takes no time
+        is_large = any(v.type.size > known.get(v, 0) for v in eq.results)
+        made_anew = needed if is_view or is_large else shared
+        if known.keys().isdisjoint(eq.results) or not made_anew.isdisjoint(eq.results):
             needed.update(eq.operands)
             for v in eq.results:
-                values.pop(v, None)
+                known.pop(v, None)
         if not fresh and not shared.isdisjoint(eq.results):
             shared.update(eq.operands)
-    used = [v for v in values if isinstance(v, Var) and v in needed]
-    changed = cut(program, [*program.inputs[:first], *used], program.outputs, CLOSED)
-    bound = [(v, values[v]) for v in used]
-    computed = {v for v, x in bound if isinstance(x, np.ndarray)}.difference(program.inputs)
-    return changed, [np.asarray(x, order="C") if v in computed else x for v, x in bound]
+    made = [v for v in known if isinstance(v, Var) and v in needed and v not in last]
+    if not made or sum(v.type.nbytes for v in made) > _MOST:
+        return program, list(given)
+    try:
+        values = quiet(evaluate, cut(program, last, made), given)
+    except Exception:  # which comes again where the user's line is known
+        return program, list(given)
+    used = [(v, x) for v, x in zip(last, given, strict=True) if v in needed]
+    inputs = [*program.inputs[:first], *(v for v, _ in used), *made]
+    arrays = [np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for x in values]
+    return cut(program, inputs, program.outputs, CLOSED), [*(x for _, x in used), *arrays]
 
 
 # ---- Removes explicit broadcasts where the ufuncs that use them broadcast by themselves ----------
