@@ -147,11 +147,16 @@ class Folded(NamedTuple):
 
 def fold(program: Program, captures: Sequence[Any]) -> Folded | None:
     """Compute once what follows from the captures alone, the last inputs; None if of no use."""
+    if not captures:
+        return None
     ready = prepare(program)
     rest, bound = hoist_constants(ready, captures)
-    calls = len(ready.equations) - len(rest.equations)
-    elements = sum(np.size(x) for x in bound if all(x is not other for other in captures))
-    return Folded(rest, bound) if _CALL * calls + elements >= _FEWEST else None
+    work = _CALL * (len(ready.equations) - len(rest.equations))
+    for k, x in enumerate(bound):
+        if all(x is not other for other in captures):
+            work += np.size(x)
+            bound[k] = np.asarray(x, order="C") if isinstance(x, np.ndarray) else x
+    return Folded(rest, bound) if work >= _FEWEST else None
 
 
 def fastest_with(

@@ -111,19 +111,22 @@ def hoist_constants(program: Program, given: Sequence[Any] = ()) -> tuple[Progra
     """
     first = len(program.inputs) - len(given)
     last = program.inputs[first:]
-    known: dict[Atom, int] = {v: v.type.size for v in last}  # how large it may be to be kept
+    # By variable that is computed once: how many elements may be kept.
+    known: dict[Atom, float] = {v: v.type.size for v in last}
     for eq in program.equations:
         is_known = all(isinstance(atom, Literal) or atom in known for atom in eq.operands)
         if is_known and is_repeatable((eq,)) and not eq.operation.ends:
-            least = [known[atom] for atom in eq.operands if atom in known]
+            sizes = [n for atom in eq.operands if (n := known.get(atom, np.inf)) < np.inf]
             for v in eq.results:  # as its largest operand, or as all together, which it may join
-                known[v] = max([*least, min(sum(least), v.type.size)]) if least else v.type.size
+                known[v] = max([*sizes, min(sum(sizes), v.type.size)]) if sizes else np.inf
     needed, shared = set(program.outputs), set(program.outputs)
     for eq in reversed(program.equations):
         fresh, moves = is_fresh(eq), eq.primitive.facts.elements == "moved"
-        is_view = eq.primitive.implementation.view or (moves and not fresh)  # which takes no time
-        is_large = any(v.type.size > known.get(v, 0) for v in eq.results)
-        made_anew = needed if is_view or is_large else shared
+        is_view = eq.primitive.implementation.view or (moves and not fresh)
+        limits = [known.get(v, 0) for v in eq.results]
+        of_given = min(limits, default=0) < np.inf  # whose views take no time
+        is_large = any(v.type.size > n for v, n in zip(eq.results, limits, strict=True))
+        made_anew = needed if is_large or (is_view and of_given) else shared
         if known.keys().isdisjoint(eq.results) or not made_anew.isdisjoint(eq.results):
             needed.update(eq.operands)
             for v in eq.results:
@@ -139,8 +142,7 @@ def hoist_constants(program: Program, given: Sequence[Any] = ()) -> tuple[Progra
         return program, list(given)
     used = [(v, x) for v, x in zip(last, given, strict=True) if v in needed]
     inputs = [*program.inputs[:first], *(v for v, _ in used), *made]
-    arrays = [np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for x in values]
-    return cut(program, inputs, program.outputs, CLOSED), [*(x for _, x in used), *arrays]
+    return cut(program, inputs, program.outputs, CLOSED), [*(x for _, x in used), *values]
 
 
 # ---- Removes explicit broadcasts where the ufuncs that use them broadcast by themselves ----------
