@@ -75,6 +75,14 @@ def test_results_are_nobody_elses_memory(rests: list[Program]) -> None:
     assert len(rests) == 2
 
 
+def test_views_of_data_are_made_anew(rests: list[Program]) -> None:
+    compiled = fd.jit(lambda x: np.sum(x * np.exp(_traced(DATA))[::-1]))
+    np.testing.assert_allclose(compiled(2.0), 2 * np.sum(np.exp(DATA)))
+    (rest,) = rests
+    assert "reverse" in _names(rest)
+    assert "exp" not in _names(rest)
+
+
 @pytest.mark.slow
 def test_small_arrays_that_are_joined_are_joined_once(rests: list[Program]) -> None:
     matrix, data = np.array([[0.9, 0.1], [-0.2, 0.8]]), np.linspace(-1.0, 1.0, 300)
