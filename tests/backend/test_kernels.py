@@ -517,20 +517,3 @@ def test_small_broadcasts_are_written_out_and_results_are_nobody_elses() -> None
         assert one.flags.writeable
     assert "broadcast_to" not in jitted.lower(x).source
     assert "broadcast_to" in jitted.lower(np.ones(5000)).source
-
-
-def test_a_product_with_a_mask_asks_for_it_where_a_result_is_not_finite() -> None:
-    A = np.random.default_rng(0).normal(size=(4, 3))
-
-    def f(x: Any, A: Any) -> Any:
-        return np.sum(A @ np.where(x > 0.0, np.sqrt(x), 0.0))
-
-    x, bad = np.array([1.0, -1.0, 4.0]), np.array(A)
-    bad[:, 1] = np.inf
-    program = fd.trace(fd.jacobian(lambda x, A: A @ np.where(x > 0.0, x * x, 0.0)))(x, A)
-    with np.errstate(all="ignore"):
-        for matrix in (A, bad):
-            assert_computes(program, [x, matrix])
-    g = fd.jit(fd.grad(f))
-    with np.errstate(all="ignore"):
-        np.testing.assert_allclose(g(x, A), fd.grad(f)(x, A))
