@@ -231,9 +231,9 @@ class _Writer:
         self._parameters = [*inputs[:count], *(f"o{k}" for k in range(len(stored)))]
         self._constants = inputs[count:]
         calls.names.update(zip(self._constants, constants, strict=True))
-        self._slots, self._dying = between_calls(
-            ordered, steps, self._takes_memory, _is_seen_by_user
-        )
+        # what hands arrays to the user's code, which may keep them
+        seen: Callable[[Step], bool] = lambda s: isinstance(s, Equation) and not is_repeatable((s,))
+        self._slots, self._dying = between_calls(ordered, steps, self._takes_memory, seen)
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
@@ -472,11 +472,6 @@ def _memory(places: _Places) -> dict[str, Any]:
             taken = slots[slot].view(np.uint8)[: v.type.nbytes]
             made[slot, v.type] = taken.view(v.type.dtype).reshape(v.type.shape)
     return {name: made[slot, v.type] for name, (slot, v) in places.items()}
-
-
-def _is_seen_by_user(step: Step) -> bool:
-    """Whether an equation hands arrays to the user's code, which may keep them."""
-    return isinstance(step, Equation) and not is_repeatable((step,))
 
 
 def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine:
