@@ -231,9 +231,13 @@ class _Writer:
         self._parameters = [*inputs[:count], *(f"o{k}" for k in range(len(stored)))]
         self._constants = inputs[count:]
         calls.names.update(zip(self._constants, constants, strict=True))
-        # what hands arrays to the user's code, which may keep them
-        seen: Callable[[Step], bool] = lambda s: isinstance(s, Equation) and not is_repeatable((s,))
-        self._slots, self._dying = between_calls(ordered, steps, self._takes_memory, seen)
+        self._slots, self._dying = between_calls(
+            ordered,
+            steps,
+            self._takes_memory,
+            # what hands arrays to the user's code, which may keep them
+            lambda step: isinstance(step, Equation) and not is_repeatable((step,)),
+        )
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
