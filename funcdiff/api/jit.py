@@ -281,8 +281,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         That takes what is computed once, of arrays that are closed over, as further arguments.
         """
         program, trace = self.trace_call(*args, **kwargs)
-        first = len(program.inputs) - len(trace.captures)
-        folded = None if trace.decisions else fold(program, first, trace.captures)
+        folded = None if trace.decisions else fold(program, trace.captures)
         runs = program if folded is None else folded.program
         return Lowered(program, kernel(runs, calls=self._calls).source.text)
 

@@ -160,7 +160,7 @@ class Kernel:
         program = lower(as_run(program))
         if limits is None or not any(isinstance(s, Region) for s in schedule(program, limits)):
             program = turn(program)
-        program, constants = hoist_constants(program, _is_seen_by_user)
+        program, constants = hoist_constants(program)
         writer = _Writer(program, limits, stored, constants, native=native)
         self.source = writer.source()
         self._places = writer.places
@@ -232,7 +232,11 @@ class _Writer:
         self._constants = inputs[count:]
         calls.names.update(zip(self._constants, constants, strict=True))
         self._slots, self._dying = between_calls(
-            ordered, steps, self._takes_memory, _is_seen_by_user
+            ordered,
+            steps,
+            self._takes_memory,
+            # what hands arrays to the user's code, which may keep them
+            lambda step: isinstance(step, Equation) and not is_repeatable((step,)),
         )
         self._variables = {v.number: v for step in steps for v in step.results}
 
@@ -474,11 +478,6 @@ def _memory(places: _Places) -> dict[str, Any]:
     return {name: made[slot, v.type] for name, (slot, v) in places.items()}
 
 
-def _is_seen_by_user(step: Step) -> bool:
-    """Whether an equation hands arrays to the user's code, which may keep them."""
-    return isinstance(step, Equation) and not is_repeatable((step,))
-
-
 def kernel(program: Program, *, calls: float = 0) -> Kernel | Unrolled | Routine:
     """Return the kernel of a program, memoised by value.
 
@@ -542,12 +541,9 @@ def owns_results(program: Program) -> bool:
 
 def _owns_results(program: Program) -> bool:
     owners: dict[Atom, Var] = {}
-    varying: set[Atom] = set(program.inputs)  # what does not vary, a kernel keeps
     for eq in program.equations:
-        if not varying.isdisjoint(eq.operands):
-            varying.update(eq.results)
         if is_fresh(eq):
-            owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
+            owners.update((v, v) for v in eq.results)
         elif (
             eq.primitive.implementation.view
             and eq.primitive.facts.elements == "moved"
@@ -555,7 +551,7 @@ def _owns_results(program: Program) -> bool:
         ):
             owner = owners.get(eq.operands[0])
             most = 2 * eq.results[0].type.size > eq.operands[0].type.size  # of them, each once
-            if owner is not None and owner in varying and most:
+            if owner is not None and most:
                 owners[eq.results[0]] = owner
     found = [owners.get(atom) for atom in program.outputs]
     return None not in found and len(set(found)) == len(found)

@@ -13,6 +13,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.backend.kernels import Kernel
 from funcdiff.core.implementation import choose_into
+from funcdiff.ops.user.bridged import call_bridged
 
 LENGTHS = [2, 40, 400]
 
@@ -88,6 +89,42 @@ def test_code_of_the_users_that_takes_nothing_traced_runs_in_every_call() -> Non
     jitted = fd.jit(f)
     results = [jitted(np.zeros(3))[0] for _ in range(4)]
     assert np.all(np.diff(results) == 1)
+
+
+class _Keeper:
+    """An operation of another library, which looks at arrays where they are, and keeps them."""
+
+    linear = 0
+    name: Any = None
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def types(self, types: Any) -> Any:
+        return types
+
+    def run(self, *xs: Any) -> list[Any]:
+        self.kept += xs
+        return [2 * x for x in xs]
+
+    pushforward = transpose = batch = types
+
+
+def test_what_code_of_another_library_may_keep_is_not_written_over() -> None:
+    keeper: Any = _Keeper()
+    starts = [0.0, 1.0, 2.0]
+    x = np.linspace(0.0, 1.0, 5000)
+
+    def f(x: Any) -> Any:
+        y: Any = np.tanh(x)
+        z: Any = call_bridged(keeper, "keeper", [y])[0]
+        return np.sin(z)
+
+    kernel = Kernel(fd.trace(f)(x), None)
+    for start in starts:
+        kernel(x + start)
+    for y, start in zip(keeper.kept, starts, strict=True):
+        np.testing.assert_array_equal(y, np.tanh(x + start))
 
 
 @pytest.mark.parametrize("n", [1, 5, 300])

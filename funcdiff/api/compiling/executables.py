@@ -19,17 +19,15 @@ from funcdiff.api.calls.inputs import operand
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.backend.branches import Leaf, Numbering, Runner, Tree, Value
 from funcdiff.backend.checking import is_asked_for
+from funcdiff.backend.code.lower import hoist_constants
 from funcdiff.backend.kernels import fastest, owns_results, prepare
 from funcdiff.backend.numbers.scalars import Attempt
-from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.recording.entries import program_of
 from funcdiff.core.recording.quiet import quiet
-from funcdiff.core.running.dataflow import is_fresh
 from funcdiff.core.running.decisions import Decisions
-from funcdiff.core.running.evaluate import copy_aliased, evaluate, has_effects, is_repeatable
-from funcdiff.core.running.walk import cut
+from funcdiff.core.running.evaluate import copy_aliased, has_effects, is_repeatable
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import (
     InternalError,
@@ -131,8 +129,6 @@ def shortcut(
 
 
 # ---- Constant folding: computes once, for a compiled function, terms in captured arrays alone ----
-#
-# They have, for good, the values that they had when it was traced.
 
 
 _FEWEST: Final = 1024
@@ -140,9 +136,6 @@ _FEWEST: Final = 1024
 
 _CALL: Final = 64
 """Elements that take as long as a call."""
-
-_MOST: Final = 1 << 26
-"""Bytes that are kept, at most."""
 
 
 class Folded(NamedTuple):
@@ -152,21 +145,18 @@ class Folded(NamedTuple):
     bound: list[Any]  # the values of its last inputs
 
 
-def fold(program: Program, first: int, captures: Sequence[Any]) -> Folded | None:
-    """Compute once what follows from inputs from `first` on alone; None if that is not worth it."""
+def fold(program: Program, captures: Sequence[Any]) -> Folded | None:
+    """Compute once what follows from the captures alone, the last inputs; None if of no use."""
+    if not captures:
+        return None
     ready = prepare(program)
-    kept = _constant_equations(ready, first)
-    if sum(_CALL + v.type.size for k in kept for v in ready.equations[k].results) < _FEWEST:
-        return None
-    constants, rest, used = _split(ready, first, kept)
-    if sum(t.size * t.dtype.itemsize for t in constants.output_types) > _MOST:
-        return None
-    try:
-        values = quiet(evaluate, constants, captures)
-    except Exception:  # which comes again where the line of the user's is known
-        return None
-    in_order = [np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for x in values]
-    return Folded(rest, [*(captures[k] for k in used), *in_order])
+    rest, bound = hoist_constants(ready, captures)
+    work = _CALL * (len(ready.equations) - len(rest.equations))
+    for k, x in enumerate(bound):
+        if all(x is not other for other in captures):
+            work += np.size(x)
+            bound[k] = np.asarray(x, order="C") if isinstance(x, np.ndarray) else x
+    return Folded(rest, bound) if work >= _FEWEST else None
 
 
 def fastest_with(
@@ -176,7 +166,7 @@ def fastest_with(
 
     Its inputs from `first` on have these values for good; they are given all the same.
     """
-    folded = fold(program, first, captures)
+    folded = fold(program, captures)
 
     def by_calls(calls: float) -> Callable[..., list[Any]]:
         if folded is None:
@@ -185,52 +175,6 @@ def fastest_with(
         return lambda *operands: execute(*operands[:first], *bound)
 
     return by_calls
-
-
-def _constant_equations(program: Program, first: int) -> set[int]:
-    """Return the places of equations that depend on inputs from `first` on alone.
-
-    What is handed on to other equations is no view and not larger than the inputs that it is made
-    of, and no result shares memory with it.
-    """
-    sizes: dict[Atom, int] = {v: v.type.size for v in program.inputs[first:]}
-    kept = set()
-    for place, eq in enumerate(program.equations):
-        known = [sizes[x] for x in eq.operands if x in sizes]
-        constant = all(x in sizes or isinstance(x, Literal) for x in eq.operands)
-        if known and constant and is_repeatable((eq,)) and not eq.operation.ends:
-            kept.add(place)
-            # as its largest operand, or as all of them together, which it may join
-            sizes.update((v, max(*known, min(sum(known), v.type.size))) for v in eq.results)
-    needed: set[Atom] = set()
-    shared: set[Atom] = set(program.outputs)
-    for place in reversed(range(len(program.equations))):
-        eq = program.equations[place]
-        if place in kept and shared.isdisjoint(eq.results):
-            handed_on = [v for v in eq.results if v in needed]
-            moves = eq.primitive.facts.elements == "moved" and not is_fresh(eq)
-            moves = moves or eq.primitive.implementation.view
-            if not handed_on or not (moves or any(v.type.size > sizes[v] for v in handed_on)):
-                continue
-        kept.discard(place)
-        needed.update(eq.operands)
-        if not is_fresh(eq) and not shared.isdisjoint(eq.results):
-            shared.update(eq.operands)
-    return kept
-
-
-def _split(program: Program, first: int, kept: set[int]) -> tuple[Program, Program, list[int]]:
-    """Return the programs of the constants, and of the outputs by inputs and constants.
-
-    The second one takes the captured arrays that it uses, whose places come third.
-    """
-    others = (eq for place, eq in enumerate(program.equations) if place not in kept)
-    used = {*program.outputs, *(x for eq in others for x in eq.operands)}
-    constants = [v for place in sorted(kept) for v in program.equations[place].results if v in used]
-    once = cut(program, program.inputs[first:], constants)
-    places = [k for k, v in enumerate(program.inputs[first:]) if v in used]
-    given = [*program.inputs[:first], *(program.inputs[first + k] for k in places), *constants]
-    return once, cut(program, given, program.outputs), places
 
 
 # ---- functions that branch: a program for each way, found by its outcomes ------------------------

@@ -7,6 +7,9 @@ operand does not lie in order in memory, and at the end, pieces are copied.
 
 NumPy then does what it does for every ufunc: it broadcasts, walks through arrays of any layout,
 converts byte orders, and lets other threads run meanwhile.
+
+Without it Black-Scholes (n = 10⁶) takes 4.5 times as long with `engine="llvm"`, a chain of tanh 1.9
+(with all equations in one loop 1.8), springs 1.2.
 """
 
 from __future__ import annotations

