@@ -22,7 +22,6 @@ from funcdiff.backend.tape.steps import (
     with_shape,
 )
 from funcdiff.core.atoms import Literal
-from funcdiff.core.late import late_import
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.recording.entries import Recording
@@ -30,6 +29,7 @@ from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.passes.recorded import recorded
+from funcdiff.passes.rewrites import radii
 from funcdiff.space import add
 from funcdiff.transforms.jvp import Mask, spread
 from funcdiff.transforms.transpose import is_zero, pull
@@ -44,7 +44,6 @@ def goes_by_tape(recording: Recording) -> bool:
     entries = recording[0]
     if any(entry and getattr(entry[0], "may_raise", False) for entry in entries):
         return False
-    radii: Any = late_import("funcdiff.passes.rewrites.radii")
     return not (radii.may_have_radii(entries) and radii.has_marks(recorded(recording)))
 
 

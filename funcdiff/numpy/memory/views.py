@@ -116,10 +116,9 @@ class Place(NamedTuple):
 
 def memory(x: Tracer) -> Memory:
     """Return the memory record of a handle, making one if it has none."""
-    try:
-        found: Memory = x.views
-    except AttributeError:
-        found = x.views = Memory()
+    if x.views is None:
+        x.views = Memory()
+    found: Memory = x.views
     return found
 
 
@@ -146,7 +145,7 @@ def _is_array(base: Tracer, make: Make) -> bool:
 
 def is_view(x: Tracer) -> bool:
     """Return whether a handle may look into the memory of another."""
-    record = getattr(x, "views", None)
+    record = x.views
     return record is not None and record.base is not None
 
 
@@ -195,7 +194,7 @@ def note_layout_like(y: Tracer, x: Tracer, order: str) -> None:
 def _shadow(x: Tracer) -> Tracer:
     """Return a handle that knows what `x` knows of its layout now, and that nobody waits for."""
     y = fresh(x)
-    record = getattr(x, "views", None)
+    record = x.views
     if record is not None:
         known = y.views = Memory(record.base, record.make, write=record.write)
         known.order, known.origin = record.order, record.origin
