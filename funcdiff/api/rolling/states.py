@@ -291,7 +291,7 @@ def _find(owner: Any, name: str) -> Any:
 
 def _shares_memory(x: Tracer) -> bool:
     """Whether a traced array is a view, has views, or lies in memory in an order of its own."""
-    known = x.views
+    known = getattr(x, "views", None)
     if known is None:
         return False
     live = any(view() is not None for view in known.views)

@@ -386,7 +386,7 @@ def _is_written(builder: Recorder, atom: Ref) -> bool:
 
 def _with_bases(x: Tracer) -> Iterator[Tracer]:
     """Yield an array and those that it is a view of or made like."""
-    record = x.views
+    record = getattr(x, "views", None)
     yield x
     for other in () if record is None else (record.base, record.origin):
         if other is not None:

@@ -180,7 +180,7 @@ def _check_writeable(target: NDArray) -> None:
 
 def is_alone(x: Tracer) -> bool:
     """Return whether no other handle that is still in use may share memory with `x`."""
-    record = x.views
+    record = getattr(x, "views", None)
     if record is None:
         return True
     if record.views:
@@ -210,7 +210,7 @@ def point(x: Tracer, value: Tracer) -> None:
 def _move(x: Tracer, value: Tracer) -> None:
     """Point a handle, and the plain arrays that were made of it, at another value."""
     x.builder, x.atom = value.builder, value.atom
-    record = x.views
+    record = getattr(x, "views", None)
     if record is not None and record.exports:
         follow(x)
 

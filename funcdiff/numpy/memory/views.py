@@ -145,7 +145,7 @@ def _is_array(base: Tracer, make: Make) -> bool:
 
 def is_view(x: Tracer) -> bool:
     """Return whether a handle may look into the memory of another."""
-    record = x.views
+    record = getattr(x, "views", None)
     return record is not None and record.base is not None
 
 
@@ -194,7 +194,7 @@ def note_layout_like(y: Tracer, x: Tracer, order: str) -> None:
 def _shadow(x: Tracer) -> Tracer:
     """Return a handle that knows what `x` knows of its layout now, and that nobody waits for."""
     y = fresh(x)
-    record = x.views
+    record = getattr(x, "views", None)
     if record is not None:
         known = y.views = Memory(record.base, record.make, write=record.write)
         known.order, known.origin = record.order, record.origin
