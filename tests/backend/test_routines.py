@@ -21,6 +21,7 @@ from funcdiff.backend.code.lower import lower
 from funcdiff.backend.kernels import prepare
 from funcdiff.backend.native.flow import Flow
 from funcdiff.backend.native.routine import Routine, routine
+from funcdiff.backend.numbers import estimates
 from funcdiff.core.primitive import is_registered, primitives
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import executable
@@ -116,6 +117,15 @@ def test_long_rows_are_added_up_in_pieces() -> None:
         assert run is not None
         (total,) = run(x)
         assert abs(total - n * float(np.float32(0.1))) < 1e-6 * n
+
+
+@pytest.mark.parametrize(("length", "pays"), [(1000, False), (100_000, True)])
+def test_three_hundred_calls_pay_for_loops_over_large_arrays(length: int, pays: bool) -> None:  # noqa: FBT001
+    program = fd.trace(lambda x: x[1:] * x[:-1] - np.concatenate((x[2:], x[:1])) * x[1:] + x[1:])(
+        np.ones(length)
+    )
+    new = estimates.Machine(lambda _eq: False, lambda _eq: False, is_started=True)
+    assert estimates.pays(program, estimates.CALLS, new) == pays
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
