@@ -43,8 +43,8 @@ class Literal:
         shape = self.type.shape
         if not shape:
             return self.value
-        bits = self.value.tobytes()  # a tenth of the time of numpy.broadcast_to
-        return np.ndarray(shape, self.type.dtype, bits, strides=(0,) * len(shape))
+        # sooner done than numpy.broadcast_to
+        return np.ndarray(shape, self.type.dtype, self.value.tobytes(), strides=(0,) * len(shape))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):

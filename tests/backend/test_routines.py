@@ -120,7 +120,7 @@ def test_long_rows_are_added_up_in_pieces() -> None:
 
 
 @pytest.mark.parametrize(("length", "pays"), [(1000, False), (100_000, True)])
-def test_three_hundred_calls_pay_for_loops_over_large_arrays(length: int, pays: bool) -> None:  # noqa: FBT001
+def test_three_hundred_calls_pay_for_loops_over_large_arrays(length: int, pays: bool) -> None:
     program = fd.trace(lambda x: x[1:] * x[:-1] - np.concatenate((x[2:], x[:1])) * x[1:] + x[1:])(
         np.ones(length)
     )

@@ -60,7 +60,7 @@ TAPE: Final = (
             "return bind(head.primitive, head.params, y, *values)[0]",
             "what is read of a traced array is forgotten but for the last"),
     Planted("backend/tape/traced.py",
-            "radii.has_marks(recorded(recording))", "False",
+            "not any(eq.primitive.facts.hands_on for eq in recorded(recording).equations)", "True",
             "second derivatives of functions of norms are those of single operations"),
     Planted("api/derivatives/first_sight.py",
             "not goes_by_tape(trace.recording) or is_loop(trace.recording):",

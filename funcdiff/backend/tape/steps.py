@@ -18,7 +18,7 @@ import funcdiff.passes as passes
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import HOISTING, SHARED
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
-from funcdiff.core.program import Equation, Program, equation
+from funcdiff.core.program import Program, equation
 from funcdiff.core.recording.builder import Builder
 from funcdiff.core.running.dataflow import functions, last_uses
 from funcdiff.core.running.evaluate import Executable, as_run, is_repeatable
@@ -77,14 +77,12 @@ def closure(program: Program, shape: tuple[int, ...] | None = None) -> Callable[
 def _fits_all_shapes(program: Program) -> bool:
     """Whether no array has to be filled with a number: ufuncs, called by a closure, broadcast."""
     is_short = len(program.equations) <= _MOST
-
-    def broadcasts(eq: Equation) -> bool:
-        is_number = [isinstance(x, Literal) for x in eq.operands]
-        of_ufunc = is_short and isinstance(eq.operation.function, np.ufunc)
-        return True not in is_number or (of_ufunc and False in is_number)
-
-    has_numbers = any(isinstance(y, Literal) for y in program.outputs)
-    return not has_numbers and all(map(broadcasts, program.equations))
+    filling = [
+        eq.operands for eq in program.equations
+        if not (is_short and isinstance(eq.operation.function, np.ufunc))
+        or all(isinstance(x, Literal) for x in eq.operands)
+    ]  # fmt: skip
+    return not any(isinstance(x, Literal) for xs in (*filling, program.outputs) for x in xs)
 
 
 @lru_cache(maxsize=1024)

@@ -38,13 +38,15 @@ from funcdiff.transforms.transpose import is_zero, pull
 def goes_by_tape(recording: Recording) -> bool:
     """Whether the derivative of a recording is that of one operation after the other.
 
-    Functions of a radius that are smooth at 0 are marked in the whole program, if there are any
-    (`passes.rewrites.radii`), and what may raise is needed by a trace that has no use for it.
+    What may raise is needed by a trace that has no use for it.  Functions of a radius that are
+    smooth at 0 are marked in the whole program, if there are any (`passes.rewrites.radii`).
     """
     entries = recording[0]
     if any(entry and getattr(entry[0], "may_raise", False) for entry in entries):
         return False
-    return not (radii.may_have_radii(entries) and radii.has_marks(recorded(recording)))
+    if not radii.may_have_radii(entries):
+        return True
+    return not any(eq.primitive.facts.hands_on for eq in recorded(recording).equations)
 
 
 class _Traced(Arithmetic):

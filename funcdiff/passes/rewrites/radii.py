@@ -25,7 +25,6 @@ from funcdiff.core.access import Labels
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
-from funcdiff.core.program import Program
 from funcdiff.core.recording.builder import Builder, bind, constant
 from funcdiff.core.running.evaluate import evaluate
 from funcdiff.core.running.walk import inline, made_by, maker, operands_of
@@ -37,7 +36,7 @@ from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, imag, join_p, modulus_p, real, real_p
 from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial, radial_p
+from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial
 from funcdiff.ops.structure.structural import convert_p, permute, select_p
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rules, is_same
 from funcdiff.space import add_p, broadcast, broadcast_p, mul_p, neg_p, reduce_sum, splat
@@ -330,21 +329,12 @@ MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
 """Operations without which there is no radius in a program."""
 
 
-_MARKS: Final = frozenset((radial_p, known_p))
-"""What stands for a value with the derivatives of another."""
-
-
 def may_have_radii(entries: Iterable[Entry]) -> bool:
     """Whether there may be a radius in what was recorded; integer powers make none."""
     ops = [x for x in entries if x and type(x[0]) is Operation]
     others = [x[0].primitive for x in ops if not _is_integer(x[-1])]
     made = [x[0].primitive for x in ops]
     return not (MAKERS.isdisjoint(others) and _SQUARES.keys().isdisjoint(made))
-
-
-def has_marks(program: Program) -> bool:
-    """Whether derivatives of a simplified program are those by the square of a radius."""
-    return not _MARKS.isdisjoint([eq.primitive for eq in program.equations])
 
 
 def _is_integer(x: Any) -> bool:
