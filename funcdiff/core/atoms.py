@@ -40,7 +40,11 @@ class Literal:
     @computed
     def array(self) -> Any:
         """The value as NumPy sees it: a scalar, or a read-only array without own memory."""
-        return np.broadcast_to(self.value, self.type.shape) if self.type.shape else self.value
+        shape = self.type.shape
+        if not shape:
+            return self.value
+        # sooner done than numpy.broadcast_to
+        return np.ndarray(shape, self.type.dtype, self.value.tobytes(), strides=(0,) * len(shape))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):

@@ -64,12 +64,13 @@ class Tracer:
     weak: ClassVar[bool] = False
     """Whether this stands for a Python number, whose dtype gives way to that of an array."""
     views: Any
-    """What the front end knows of the handles that share this one's memory, once it has any."""
+    """What the front end knows of the handles that share this one's memory, None at first."""
 
     def __init__(self, builder: Recorder | None, atom: Ref, type_: ArrayType) -> None:
         self.builder = builder
         self.atom = atom
         self.type = type_
+        self.views = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,7 +11,14 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.scipy.stats as stats
-from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step, with_shape
+from funcdiff.backend.tape.steps import (
+    NeedsProgramError,
+    Step,
+    closure,
+    pull_step,
+    push_step,
+    with_shape,
+)
 from funcdiff.core.primitive import Operation, operation, primitives
 from funcdiff.core.program import Program
 from funcdiff.core.running.evaluate import Executable
@@ -88,3 +95,19 @@ def test_a_derivative_that_is_not_elementwise_is_derived_for_the_shape() -> None
         found: Any
         _, found = fd.jvp(fd.grad(lambda c: np.sum(mean(c))), (c,), (np.ones_like(c),))
         np.testing.assert_allclose(found, [second(x) for x in c], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%1: f64[3] = mul %0, 2.0:f64[3]\n  return %1, 1.0:f64[3]",
+        "%1: f64[3] = add 1.0:f64[3], 2.0:f64[3]\n  return %1, %0",
+        "%1: f64[3] = mul %0, 2.0:f64[3]\n  %2: f64[6] = concatenate{axis=0} %1, 0.0:f64[3]\n"
+        "  return %2",
+    ],
+)
+def test_numbers_are_arrays_where_no_ufunc_broadcasts_them(body: str) -> None:
+    x = np.arange(3.0)
+    program = fd.parse(f"program(%0: f64[3]) {{\n  {body}\n}}")
+    for y, z in zip(closure(program)(x), Executable(program).interpret(x), strict=True):
+        np.testing.assert_array_equal(y, z, strict=True)

@@ -227,8 +227,8 @@ class Selection:
         self._argnames: Argnames = () if argnames is None else argnames
         # One argument without a tuple, so that the derivative comes without one.
         self.single = not self._every and is_single(argnums, argnames)
-        self._numbers = _numbers(self._argnums)
-        self._names = _names(self._argnames)
+        self._numbers = (0,) if nothing else _numbers(self._argnums)
+        self._names = () if argnames is None else _names(argnames)
         for name in self._names:
             self._refuse_unknown(name)
 

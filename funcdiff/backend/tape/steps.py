@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import compress
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
+
 import funcdiff.passes as passes
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.policy import HOISTING, SHARED
@@ -47,12 +49,13 @@ def closure(program: Program, shape: tuple[int, ...] | None = None) -> Callable[
     if len(program.equations) > _MOST:
         return Executable(program if shape is None else with_shape(program, shape)).interpret
     constants: list[Any] = []
+    fits_all = _fits_all_shapes(program)
 
     def name(atom: Atom) -> str:
         if isinstance(atom, Var):
             return f"x{atom.number}"
         filled = atom if shape is None else Literal(atom.value, atom.type.with_shape(shape))
-        constants.append(filled.array)
+        constants.append(np.asarray(atom.value) if fits_all else filled.array)
         return f"c{len(constants) - 1}"
 
     lines = [
@@ -69,6 +72,17 @@ def closure(program: Program, shape: tuple[int, ...] | None = None) -> Callable[
     make = _maker(len(program.inputs), len(called), len(constants), tuple(lines))
     run: Callable[..., Sequence[Any]] = make(*called, *constants)
     return run
+
+
+def _fits_all_shapes(program: Program) -> bool:
+    """Whether no array has to be filled with a number: ufuncs, called by a closure, broadcast."""
+    is_short = len(program.equations) <= _MOST
+    filling = [
+        eq.operands for eq in program.equations
+        if not (is_short and isinstance(eq.operation.function, np.ufunc))
+        or all(isinstance(x, Literal) for x in eq.operands)
+    ]  # fmt: skip
+    return not any(isinstance(x, Literal) for xs in (*filling, program.outputs) for x in xs)
 
 
 @lru_cache(maxsize=1024)
@@ -170,7 +184,7 @@ def _fit(step: Step, model: Operation, op: Operation) -> Step | None:
     equations = step.program.equations
     if step.adds or not all(eq.primitive.pointwise for eq in equations):
         return None
-    if not any(isinstance(x, Literal) for eq in equations for x in eq.operands):
+    if _fits_all_shapes(step.program):
         return step
     return step._replace(run=closure(step.program, op.operands[0].shape))
 

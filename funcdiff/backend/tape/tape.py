@@ -257,6 +257,8 @@ def _has_new_operations(entries: Sequence[Entry]) -> bool:
 
     They are seen then: what has the same operations goes by a tape.
     """
+    if len(entries) <= _NEW:
+        return False
     new = {
         x[0] for x in entries
         if x and type(x[0]) is Operation and x[0].steps is None

@@ -234,12 +234,13 @@ class _Taken:
 
     __slots__ = ("array", "number", "owner", "value")
 
-    def __init__(self, array: Any, number: int) -> None:
+    def __init__(self, array: Any, number: int, value: NDArray | None = None) -> None:
         self.array: Any = ref(array)
         owner = owner_of(array)
         # Of the memory; this and `array` are weak references.
         self.owner: Any = self.array if owner is array else ref(owner)
-        self.value: Any = array.view(np.ndarray)  # keeps its shape, should that be assigned
+        # a view keeps its shape, should that of the array be assigned
+        self.value: Any = array.view(np.ndarray) if value is None else value
         self.number = number  # of the capture
 
     def is_unchanged(self, array: NDArray) -> bool:
@@ -273,8 +274,7 @@ class _Copied(_Taken):
     __slots__ = ("_bits",)
 
     def __init__(self, array: NDArray, number: int) -> None:
-        super().__init__(array, number)
-        self.value = np.array(array)
+        super().__init__(array, number, np.array(array))
         self._bits: bytes | None = None
 
     def is_unchanged(self, array: NDArray) -> bool:

@@ -182,7 +182,7 @@ class Call:
         made = builder.entries[self._start :]
         if not (made and is_plain) or result.builder is not builder:
             return None
-        record = getattr(result, "views", None)
+        record = result.views
         view = None if record is None else record.of_any()
         if record is not None and (view is None or record.base is not self._args[0]):
             return None
@@ -311,7 +311,7 @@ def without_axes(function: Callable[..., Any], result: Any) -> Any:
     if function is _ASTYPE:
         return result
     if type(result) is Builder.array_handle and not result.type.shape:
-        is_view = getattr(result, "views", None) is not None
+        is_view = result.views is not None
         return result if is_view else Builder.handle(result.builder, result.atom, result.type)
     return result
 

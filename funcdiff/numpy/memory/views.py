@@ -116,10 +116,9 @@ class Place(NamedTuple):
 
 def memory(x: Tracer) -> Memory:
     """Return the memory record of a handle, making one if it has none."""
-    try:
-        found: Memory = x.views
-    except AttributeError:
-        found = x.views = Memory()
+    if x.views is None:
+        x.views = Memory()
+    found: Memory = x.views
     return found
 
 

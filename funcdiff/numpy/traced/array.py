@@ -288,8 +288,6 @@ class Array(Methods, metaclass=StandsFor):
         assignment.write(self, slice(None), value)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "views":  # a slot that is often empty
-            raise AttributeError(name)
         if name in deferring.COLUMN:
             return deferring.column(self, name)
         if name in OF_NUMBERS and hasattr(self.__class__, name):
