@@ -25,7 +25,7 @@ from funcdiff.core.running.evaluate import Executable
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.testing.subject import disagreement, rounding
 from funcdiff.transforms.jvp import Mask
-from tests.rules.sample import PRIMITIVE, Sample
+from tests.rules.sample import Sample
 from tests.rules.test_rules import NAMED
 
 SHAPES: Final = [(0,), (1,), (2, 3)]

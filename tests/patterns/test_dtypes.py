@@ -16,7 +16,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import value_under_trace
-from tests.patterns.pattern import FUNCTION, Pattern, smooth, weights
+from tests.patterns.pattern import Pattern, smooth, weights
 from tests.patterns.tables import FAMILIES
 
 PATTERNS = [

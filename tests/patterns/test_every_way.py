@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.patterns.pattern import FUNCTION, Pattern
+from tests.patterns.pattern import Pattern
 from tests.patterns.tables import FAMILIES
 from tests.patterns.test_patterns import of_floats
 from tests.properties.every_way import assert_every_way_agrees, of_parts

@@ -44,7 +44,7 @@ TWICE = [
     for name, entry in SMOOTH.items()
     for kind in [None if name.rsplit("-", 1)[0] in distributions.INVERSES else PRIMITIVE]
 ]
-"""Samples with second derivatives: of inverses by parameters, whose slopes are long, one of four."""
+"""Samples with second derivatives; of inverses by parameters, whose slopes are long, one of 4."""
 
 
 def cases(thinned: int, asked_again: Collection[Sample] = ()) -> list[ParameterSet]:
