@@ -95,6 +95,7 @@ def partial_derivatives() -> dict[str, tuple[list[str], list[str]]]:
         for node in ast.walk(module):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "elementwise":
                 name, _ufunc, *partials = node.args
+                partials += [k.value for k in node.keywords if k.arg == "tangent"]
                 if isinstance(name, ast.Constant) and not node.keywords[:0]:
                     found[str(name.value)] = (
                         _operands(partials),

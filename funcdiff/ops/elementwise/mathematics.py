@@ -45,7 +45,7 @@ sub = elementwise("sub", np.subtract, 1, -1, facts=LINEAR)
 
 # the reciprocal is shared, by all orders: one more division than the value has
 def _quotient_tangent(xs: Tracers, ts: Tangents, z: Tracer) -> Maybe:
-    """Return (dx - z·dy)/y: a factor z/y might underflow before it meets a large cotangent."""
+    """dz = (dx - z·dy)/y; a factor z/y might underflow before it meets a large cotangent."""
     (_, y), (tx, ty) = xs, ts
     moved = sum_tangents([tx, None if ty is None else neg(mul(z, ty))])
     return None if moved is None else mul(moved, div(constant(1, y.type), y))
@@ -58,7 +58,7 @@ fmod = elementwise("fmod", np.fmod, 1, lambda x, y, z: -np.trunc(x / y))
 
 
 def _reciprocal_tangent(_xs: Tracers, ts: Tangents, y: Tracer) -> Maybe:
-    """Return -(dx·y)·y, for the same reason."""
+    """dy = -(dx·y)·y; a factor y² might underflow."""
     (t,) = ts
     return None if t is None else neg(mul(mul(t, y), y))
 
