@@ -249,6 +249,7 @@ NORMS_OF_NORMS: dict[str, Callable[[Any], Any]] = {
     "hypot of two": lambda x: np.hypot(np.hypot(x[0], x[1]), np.abs(x[2])),
     "of moduli": lambda x: np.linalg.norm(np.abs(x)),
     "a guard": lambda x: np.maximum(np.linalg.norm(x), 0),
+    "a modulus of the square": lambda x: np.sqrt(np.abs(x @ x)),
     "a guard of the square": lambda x: np.sqrt(np.maximum(0.0, x @ x)),
     "clipped": lambda x: np.clip(np.sqrt(np.sum(x**2)), 0, 9),
 }

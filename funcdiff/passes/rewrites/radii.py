@@ -128,11 +128,12 @@ def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
 
 
 def keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
-    """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side.
+    """|x|, and max(x, c) for c <= 0, are x, of a norm or a sum of squares: they have no other side.
 
     A root of zero, and a bound of zero, may have a sign, which the maximum of two zeros loses.
     """
-    for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
+    bounds = map(number, reversed(xs)) if len(xs) == 2 else [-np.inf]
+    for x, bound in zip(xs, bounds, strict=True):
         if x.dtype.kind == "f" and bound is not None and (bound < 0 or str(bound) == "0.0"):
             head = maker(x)
             is_norm = head is not None and head.primitive in _SQUARES
