@@ -53,10 +53,10 @@ shown, and those that a contestant cannot run are listed at the end with the rea
 
 How it is measured: the values of all are checked against each other first. They run in one process
 and take turns in {rounds} rounds; a ratio is taken in each round, and the median of the ratios is
-shown. After the check each is called for a second or 1,300 times, but {warm} times at least, before the
-first round, so that programs are compiled, by the engine that `jit` stays with, and allocators have
-their memory; one whose calls take seconds is called three times,
-and takes turns in some rounds only. Each setting below has a process of its own.
+shown. After the check each is called for a second or 1,300 times, but {warm} times at least, before
+the first round, so that programs are compiled, by the engine that `jit` stays with, and allocators
+have their memory; one whose calls take seconds is called three times, and takes turns in some
+rounds only. Each setting below has a process of its own.
 
 - `fd.jit` is `fd.jit(fd.grad(f))`, which makes [machine code](jit.md#machine-code) of programs
   where that is estimated to pay, with the package `llvmlite`, and calls NumPy elsewhere.
