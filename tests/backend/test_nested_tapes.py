@@ -180,18 +180,8 @@ def test_powers_are_recorded_by_a_tape_if_they_are_smooth() -> None:
     _, turned = fd.jvp(fd.grad(lambda z: np.sum(np.real((2 - 1j) * z**3 + z))), (z,), (z,))
     np.testing.assert_allclose(turned, np.conj((2 - 1j) * 6 * z * z), rtol=1e-12)
     assert derived() == 0
-
-
-def test_what_is_no_smooth_function_of_a_radius_is_recorded_by_a_tape() -> None:
-    found = fd.hvp(lambda x: np.sum(np.abs(x - 0.4) * x + np.exp(np.hypot(x, 2))), (X,), (T,))
-    r = np.hypot(X, 2)
-    expected = 2 * np.sign(X - 0.4) + np.exp(r) * (X**2 / r**2 + 4 / r**3)
-    np.testing.assert_allclose(found, expected * T, rtol=1e-12)
-    fd.hvp(lambda x: np.sum((x * x) ** 0.5) + np.linalg.norm(x), (X,), (T,))
-    assert derived() == 0
-    found = fd.hvp(lambda x: np.sum(np.cos(np.abs(x))), (np.zeros_like(X),), (T,))
-    np.testing.assert_array_equal(found, -T)
-    assert derived() > 0
+    fd.hvp(lambda x: np.sum((x * x) ** 0.5), (X,), (T,))
+    assert derived() == 1
 
 
 def test_a_third_derivative_is_that_of_the_program() -> None:

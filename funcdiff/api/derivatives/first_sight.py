@@ -111,7 +111,7 @@ def record_by_tape(
     builder = current_builder()
     if builder is None or not builder.policy.is_of_tape or reader.get() is not None:
         return None
-    if trace.calls or not goes_by_tape(trace.recording) or is_loop(trace.recording):
+    if trace.calls or not goes_by_tape(trace.recording[0]) or is_loop(trace.recording):
         return None
     xs = as_tracers(operands)
     refs = tuple(map(builder.ref, xs))

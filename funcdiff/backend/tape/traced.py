@@ -23,32 +23,27 @@ from funcdiff.backend.tape.steps import (
     transposed,
     with_shape,
 )
-from funcdiff.core.atoms import Literal
+from funcdiff.core.atoms import Entry, Literal
+from funcdiff.core.late import late_import
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording.builder import Builder, bind, constant
-from funcdiff.core.recording.entries import Recording
 from funcdiff.core.running.walk import inline
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.passes.recorded import recorded
-from funcdiff.passes.rewrites import radii
 from funcdiff.space import add
 from funcdiff.transforms.jvp import Mask, spread
 from funcdiff.transforms.transpose import is_zero, pull
 
 
-def goes_by_tape(recording: Recording) -> bool:
+def goes_by_tape(entries: Sequence[Entry]) -> bool:
     """Whether the derivative of a recording is that of one operation after the other.
 
-    What may raise is needed by a trace that has no use for it.  Functions of a radius that are
-    smooth at 0 are marked in the whole program, if there are any (`passes.rewrites.radii`).
+    That functions of a radius are smooth is seen in the whole program (`passes.rewrites.radii`),
+    and what may raise is not to be evaluated here.
     """
-    entries = recording[0]
-    if any(entry and getattr(entry[0], "may_raise", False) for entry in entries):
-        return False
-    if not radii.may_have_radii(entries):
-        return True
-    return not any(eq.primitive.facts.hands_on for eq in recorded(recording).equations)
+    radii: Any = late_import("funcdiff.passes.rewrites.radii")
+    raising = [entry for entry in entries if entry and getattr(entry[0], "may_raise", False)]
+    return not raising and not radii.may_have_radii(entries)
 
 
 class _Traced(Arithmetic):
