@@ -430,6 +430,7 @@ def early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.thinned(10)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("f", [*ROLLED, *NONE])
 @pytest.mark.usefixtures("early")
 def test_values_and_derivatives_are_those_of_the_function_itself(f: Any) -> None:

@@ -40,7 +40,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", [*range(25), *range(1000, 1200)])
 def test_random_looks_see_what_plain_numpy_sees(seed: int) -> None:
     f, text = program(seed)

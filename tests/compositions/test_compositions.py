@@ -88,7 +88,7 @@ def test_a_word_of_three_is_differentiated_in_what_it_closes_over(word: Word) ->
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @every_form
 @every_pair
 def test_every_word_of_three_has_its_value_and_derivative(word: Word, form: str) -> None:

@@ -81,7 +81,7 @@ def test_a_gradient_is_that_of_jax_in_both_modes(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_program
 def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -92,7 +92,7 @@ def test_a_second_derivative_is_that_of_jax_in_all_modes(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_program
 def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
     f, xs = function(seed), arguments()
@@ -102,7 +102,7 @@ def test_a_third_derivative_is_that_of_jax_in_both_modes(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_program
 def test_compiled_and_batched_derivatives_are_those_of_jax(seed: int) -> None:
     f, xs = function(seed), arguments()

@@ -110,6 +110,7 @@ def interrupted_at(
 
 
 @pytest.mark.thinned(36)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("calls", [0, 1, WARM])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_an_interrupt_leaves_everything_whole(

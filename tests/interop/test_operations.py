@@ -38,7 +38,7 @@ def test_a_bridged_function_has_the_derivatives_of_its_code(nesting: Nesting) ->
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8, kind=r"\[.*-")
+@pytest.mark.sampled(16, kind=r"\[.*-")
 @pytest.mark.parametrize("nesting", NESTINGS.values(), ids=NESTINGS)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_every_pattern_has_its_derivatives_across_a_bridge(name: str, nesting: Nesting) -> None:

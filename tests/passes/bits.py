@@ -64,22 +64,6 @@ keep_nonnegative(%0: f64[3], %1: f64[3])
   %9: f64[3] = maximum %8, 0.0:f64[3]
   return %2, %3, %4, %5, %6, %7, %9
 
-keep_nonnegative(%0: f64[3], %1: i64[2])
-  %2: f64[3] = square %0
-  %3: f64[3] = absolute %2
-  %4: f64[3] = fabs %3
-  %5: f64[3] = absolute %4
-  %6: i64[2] = absolute %1
-  %7: f64[3] = sqrt %0
-  %8: f64[3] = absolute %7
-  return %5, %6, %8
-=>
-  %2: f64[3] = square %0
-  %3: i64[2] = absolute %1
-  %4: f64[3] = sqrt %0
-  %5: f64[3] = absolute %4
-  return %2, %3, %5
-
 _square(%0: f64[3], %1: c128[2], %2: i64[2])
   %3: f64[3] = mul %0, %0
   %4: c128[2] = mul %1, %1

@@ -51,6 +51,18 @@ _root_of_squares(%0: f64[3])
   %1: f64[3] = power %0, 4.0:f64[3]
   %2: f64[3] = root_of_squares %1
   return %2
+
+_modulus_of_squares(%0: f64[3])
+  %1: f64[3] = square %0
+  %2: f64[3] = fabs %1
+  %3: f64[3] = sqrt %2
+  return %3
+=>
+  %1: f64[3] = square %0
+  %2: f64[3] = absolute %1
+  %3: f64[3] = known %2, %1
+  %4: f64[3] = root_of_squares %3
+  return %4
 """)
 
 

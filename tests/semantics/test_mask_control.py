@@ -158,7 +158,7 @@ def test_a_mask_in_a_construct_makes_true_zeros(construct: str, modes: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("modes", compositions(3))
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("construct", CONSTRUCTS)

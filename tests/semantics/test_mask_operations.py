@@ -240,7 +240,7 @@ def test_masked_values_make_true_zeros_in_second_derivatives(case: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize(
     ("case", "name"), [(case, name) for case, (_, names) in CASES.items() for name in names]

@@ -80,6 +80,7 @@ _SUMS_OF_SQUARES: Final[dict[Primitive[Any], Callable[..., bool]]] = {
     real_p: _is_sum_of_moduli,
     mul_p: _is_positive_multiple,
     div.primitive: lambda is_sum, x, y: _is_positive(y) and is_sum(x),
+    ops.absolute.primitive: lambda is_sum, x: is_sum(x),
 }
 """``rule(is_sum, *xs)``: whether a result is a sum of squares, if `is_sum` tells it of operands."""
 
@@ -128,12 +129,11 @@ def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
 
 
 def keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
-    """|x|, and max(x, c) for c <= 0, are x, of a norm or a sum of squares: they have no other side.
+    """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side.
 
     A root of zero, and a bound of zero, may have a sign, which the maximum of two zeros loses.
     """
-    bounds = map(number, reversed(xs)) if len(xs) == 2 else [-np.inf]
-    for x, bound in zip(xs, bounds, strict=True):
+    for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
         if x.dtype.kind == "f" and bound is not None and (bound < 0 or str(bound) == "0.0"):
             head = maker(x)
             is_norm = head is not None and head.primitive in _SQUARES
@@ -142,7 +142,16 @@ def keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
     return None
 
 
-rules: Final[Rules] = {sqrt.primitive: (_root_of_squares,)}
+def _modulus_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
+    """|Σ xᵢ²| has the derivatives of the sum: at 0 it has no other side."""
+    return known(ops.absolute(s), s) if is_sum_of_squares(s) else None
+
+
+rules: Final[Rules] = {
+    sqrt.primitive: (_root_of_squares,),
+    ops.absolute.primitive: (_modulus_of_squares,),
+    ops.fabs.primitive: (_modulus_of_squares,),
+}
 
 
 # ---- Computes first-order jets, value and slope at 0, of functions of a radius -------------------
