@@ -60,7 +60,7 @@ def test_every_operation_is_the_same_everywhere(case: Sample) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(24, kind=PRIMITIVE)
 @pytest.mark.parametrize("case", SMOOTH)
 def test_every_derivative_is_the_same_everywhere(case: Sample) -> None:
     for program, args in derivatives(case):

@@ -25,7 +25,7 @@ from funcdiff.core.running.evaluate import Executable
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.testing.subject import disagreement, rounding
 from funcdiff.transforms.jvp import Mask
-from tests.rules.sample import Sample
+from tests.rules.sample import PRIMITIVE, Sample
 from tests.rules.test_rules import NAMED
 
 SHAPES: Final = [(0,), (1,), (2, 3)]
@@ -39,7 +39,7 @@ ELEMENTWISE = {
 
 
 @pytest.mark.thinned(48)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(24, kind=PRIMITIVE)
 @pytest.mark.parametrize("entry", ELEMENTWISE.values(), ids=ELEMENTWISE)
 def test_derivatives_of_elementwise_operations_are_those_of_their_elements(entry: Sample) -> None:
     program = fd.trace(entry.f)(*entry.args)

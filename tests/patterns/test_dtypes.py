@@ -16,7 +16,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import value_under_trace
-from tests.patterns.pattern import Pattern, smooth, weights
+from tests.patterns.pattern import FUNCTION, Pattern, smooth, weights
 from tests.patterns.tables import FAMILIES
 
 PATTERNS = [
@@ -64,7 +64,7 @@ def _numpy(p: Pattern, values: list[Any]) -> list[Any] | None:
 
 
 @pytest.mark.thinned(288)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12, kind=FUNCTION)
 @every_pattern
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_results_have_numpys_dtype_and_gradients_the_arguments(p: Pattern) -> None:

@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from tests.patterns.pattern import Pattern
+from tests.patterns.pattern import FUNCTION, Pattern
 from tests.patterns.tables import FAMILIES
 from tests.patterns.test_patterns import of_floats
 from tests.properties.every_way import assert_every_way_agrees, of_parts
 
 ELEMENTWISE: Final = ("elementwise", "special")
 """Families whose functions go the same ways and differ in their rules alone: few of them run."""
-FEW, OF_EVERY_KIND = pytest.mark.sampled(40), pytest.mark.sampled(4)
+FEW, OF_EVERY_KIND = pytest.mark.sampled(40), pytest.mark.sampled(24, kind=FUNCTION)
 PATTERNS: Final = [
     pytest.param(family, p, id=f"{family}: {p.name}", marks=mark)
     for family, patterns in FAMILIES.items()

@@ -73,7 +73,7 @@ def test_both_modes_agree(family: str, p: Pattern) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(24, kind=FUNCTION)
 @every_pattern
 def test_both_modes_agree_with_differences_in_every_direction(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())

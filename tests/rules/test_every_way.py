@@ -34,15 +34,13 @@ def cases(thinned: int, order: int = 0) -> list[ParameterSet]:
     """Return the samples that have derivatives of an order.
 
     Elementwise operations go the same ways and differ in their rules alone, which `test_rules`
-    holds against differences to second order: few of them run, and of others one of every kind,
-    or one in four where second derivatives are asked for.
+    holds against differences to second order: few of them run, and of others one of every kind.
     """
 
     def marks(name: str) -> list[pytest.MarkDecorator]:
         if primitives[name.rsplit("-", 1)[0]].pointwise:
             return [pytest.mark.sampled(20), pytest.mark.thinned(thinned)]
-        others = pytest.mark.sampled(4) if order == 2 else pytest.mark.sampled(5, kind=PRIMITIVE)
-        return [others, pytest.mark.thinned(thinned)]
+        return [pytest.mark.sampled(10, kind=PRIMITIVE), pytest.mark.thinned(thinned)]
 
     return [
         pytest.param(entry, id=name, marks=marks(name))

@@ -39,12 +39,6 @@ NAMED = {
     f"{name}-{k}": entry for name, entries in samples().items() for k, entry in enumerate(entries)
 }
 SMOOTH = {name: entry for name, entry in NAMED.items() if entry.order == 2}
-TWICE = [
-    pytest.param(entry, id=name, marks=pytest.mark.sampled(4, kind=kind))
-    for name, entry in SMOOTH.items()
-    for kind in [None if name.rsplit("-", 1)[0] in distributions.INVERSES else PRIMITIVE]
-]
-"""Samples with second derivatives; of inverses by parameters, whose slopes are long, one of 4."""
 
 
 def cases(thinned: int, asked_again: Collection[Sample] = ()) -> list[ParameterSet]:
@@ -86,7 +80,8 @@ def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", TWICE)
+@pytest.mark.sampled(12, kind=PRIMITIVE)
+@pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
 def test_the_rules_hold_for_second_derivatives_and_some_third_ones(
     entry: Sample, one_in: Callable[[int], bool]
 ) -> None:

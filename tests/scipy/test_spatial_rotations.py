@@ -128,7 +128,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.thinned(114)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_rotations_agree(name: str) -> None:
     call, *arrays = CASES[name]

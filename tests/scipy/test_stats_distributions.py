@@ -84,7 +84,6 @@ def assert_derivatives(call: Callable[..., Any], *point: Any) -> None:
 
 
 @pytest.mark.thinned(154)
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_every_method_of_a_continuous_distribution(name: str) -> None:
     shapes = CONTINUOUS[name]

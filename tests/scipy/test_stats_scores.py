@@ -35,7 +35,6 @@ def _function(name: str, k: int, point: list[float], *, traced: bool = True) -> 
 
 
 @pytest.mark.thinned(12)
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
 def test_both_derivatives_have_the_digits_that_mpmath_finds(row: Any) -> None:
     name, k, point, (slope, bend) = row
