@@ -197,6 +197,15 @@ def _slope_of_arccos(x: Any, y: Any) -> Any:
     return -_slope_of_arcsin(x, y)
 
 
+def _slope_of_arcsinh(x: Any, _y: Any) -> Any:
+    """1/√(1 + x²).
+
+    Of real numbers by a hypotenuse, for the square of a large one would overflow; of complex ones
+    ``x * x - (-1)`` keeps the sign of a zero imaginary part, which decides at a branch cut.
+    """
+    return 1 / (np.hypot(x, _ones(x)) if x.dtype.kind == "f" else np.sqrt(x * x - (-1)))
+
+
 sin = elementwise("sin", np.sin, lambda x, y: np.cos(x))
 cos = elementwise("cos", np.cos, lambda x, y: -np.sin(x))
 tan = elementwise("tan", np.tan, _slope_of_tan)
@@ -206,12 +215,8 @@ arctan = elementwise("arctan", np.arctan, lambda x, y: 1 / (1 + x * x))
 sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
 tanh = elementwise("tanh", np.tanh, _slope_of_tanh)
-arcsinh = elementwise(  # the square of a large number would overflow
-    "arcsinh",
-    np.arcsinh,
-    lambda x, y: 1 / (np.hypot(x, _ones(x)) if x.dtype.kind == "f" else np.sqrt(x * x - (-1))),
-)
-# x - (-1) is x + 1 that keeps the sign of a zero imaginary part, which decides at a branch cut;
+arcsinh = elementwise("arcsinh", np.arcsinh, _slope_of_arcsinh)
+# here, too, x - (-1) keeps the sign of a zero imaginary part;
 # the product of two roots, not the root of x² - 1, has arccosh's branch cut; as a product of two
 # factors, of which one is finite at 1, it never has a zero that meets an infinity
 arccosh = elementwise(
