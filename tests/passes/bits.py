@@ -40,30 +40,6 @@ _scale_by_one(%0: i64[3], %1: bool[2], %2: f16[5], %3: flong[])
 =>
   return %0, %1, %2, %3
 
-keep_nonnegative(%0: f64[3], %1: f64[3])
-  %2: f64[3] = absolute %0
-  %3: f64[3] = maximum %2, 0.0:f64[3]
-  %4: f64[3] = square %0
-  %5: f64[3] = maximum -1.0:f64[3], %4
-  %6: f64[3] = maximum %1, 0.0:f64[3]
-  %7: f64[3] = maximum %4, nan:f64[3]
-  %8: f64[3] = maximum %4, -0.0:f64[3]
-  %9: f64[3] = hypot %0, %1
-  %10: f64[3] = maximum %9, 0.0:f64[3]
-  %11: f64[3] = sqrt %1
-  %12: f64[3] = maximum %11, 0.0:f64[3]
-  return %3, %5, %6, %7, %8, %10, %12
-=>
-  %2: f64[3] = absolute %0
-  %3: f64[3] = square %0
-  %4: f64[3] = maximum %1, 0.0:f64[3]
-  %5: f64[3] = maximum %3, nan:f64[3]
-  %6: f64[3] = maximum %3, -0.0:f64[3]
-  %7: f64[3] = hypot %0, %1
-  %8: f64[3] = sqrt %1
-  %9: f64[3] = maximum %8, 0.0:f64[3]
-  return %2, %3, %4, %5, %6, %7, %9
-
 _square(%0: f64[3], %1: c128[2], %2: i64[2])
   %3: f64[3] = mul %0, %0
   %4: c128[2] = mul %1, %1

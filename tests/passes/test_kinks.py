@@ -52,7 +52,7 @@ _root_of_squares(%0: f64[3])
   %2: f64[3] = root_of_squares %1
   return %2
 
-_modulus_of_squares(%0: f64[3])
+_modulus(%0: f64[3])
   %1: f64[3] = square %0
   %2: f64[3] = fabs %1
   %3: f64[3] = sqrt %2
@@ -63,6 +63,48 @@ _modulus_of_squares(%0: f64[3])
   %3: f64[3] = known %2, %1
   %4: f64[3] = root_of_squares %3
   return %4
+
+_maximum(%0: f64[3])
+  %1: f64[3] = square %0
+  %2: f64[3] = maximum -0.0:f64[3], %1
+  %3: f64[3] = sqrt %2
+  return %3
+=>
+  %1: f64[3] = square %0
+  %2: f64[3] = maximum -0.0:f64[3], %1
+  %3: f64[3] = known %2, %1
+  %4: f64[3] = root_of_squares %3
+  return %4
+
+_fmax(%0: f64[3])
+  %1: f64[3] = square %0
+  %2: f64[3] = fmax %1, -1.0:f64[3]
+  %3: f64[3] = sqrt %2
+  return %3
+=>
+  %1: f64[3] = square %0
+  %2: f64[3] = fmax %1, -1.0:f64[3]
+  %3: bool[3] = equal %1, %1
+  %4: f64[3] = select %3, %1, 0.0:f64[3]
+  %5: f64[3] = known %2, %4
+  %6: f64[3] = root_of_squares %5
+  return %6
+
+_choice(%0: f64[3])
+  %1: f64[3] = square %0
+  %2: bool[3] = less_equal %1, 0.0:f64[3]
+  %3: f64[3] = select %2, 0.0:f64[3], %1
+  %4: f64[3] = sqrt %3
+  return %4
+=>
+  %1: f64[3] = square %0
+  %2: bool[3] = less_equal %1, 0.0:f64[3]
+  %3: f64[3] = select %2, 0.0:f64[3], %1
+  %4: bool[3] = equal %1, %1
+  %5: f64[3] = select %4, %1, 0.0:f64[3]
+  %6: f64[3] = known %3, %5
+  %7: f64[3] = root_of_squares %6
+  return %7
 """)
 
 

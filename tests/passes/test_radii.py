@@ -252,6 +252,15 @@ NORMS_OF_NORMS: dict[str, Callable[[Any], Any]] = {
     "a modulus of the square": lambda x: np.sqrt(np.abs(x @ x)),
     "a guard of the square": lambda x: np.sqrt(np.maximum(0.0, x @ x)),
     "clipped": lambda x: np.clip(np.sqrt(np.sum(x**2)), 0, 9),
+    "a guard against NaN": lambda x: np.fmax(np.linalg.norm(x), 0),
+    "a scaled guard": lambda x: 2 * np.maximum(np.linalg.norm(x) / 2, 0),
+    "a guard of a sum": lambda x: np.maximum(0, (r := np.linalg.norm(x)) + 2 * r) / 3,
+    "chosen": lambda x: np.where(np.linalg.norm(x) > 0, np.linalg.norm(x), 0),
+    "chosen by zero": lambda x: np.where(np.linalg.norm(x) == 0, 0, np.linalg.norm(x)),
+    "chosen by the square": lambda x: np.where(x @ x > 0, np.sqrt(x @ x), 0.0),
+    "a chosen square": lambda x: np.sqrt(np.where(x @ x <= 0, 0, x @ x)),
+    "chosen and guarded": lambda x: np.where(x @ x != 0, np.sqrt(np.maximum(x @ x, 0)), 0),
+    "half of it and its modulus": lambda x: (np.linalg.norm(x) + np.abs(np.linalg.norm(x))) / 2,
 }
 """The norm of a vector."""
 
@@ -277,6 +286,30 @@ def test_norms_of_norms_and_guarded_ones_are_norms(name: str, x: list[float]) ->
 def test_a_modulus_of_a_function_of_a_norm_is_smooth_where_its_square_is() -> None:
     second = fd.hessian(lambda x: np.cos(np.abs(np.sin(np.linalg.norm(x)))))
     np.testing.assert_allclose(second(np.zeros(2)), -np.eye(2), atol=1e-15)
+
+
+ZERO_FOR_NAN: tuple[Callable[[Any], Any], ...] = (
+    lambda s: np.fmax(s, 0), lambda s: np.where(s > 0, s, 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("guard", ZERO_FOR_NAN)
+def test_a_guard_that_takes_zero_for_nan_is_constant_there(guard: Callable[[Any], Any]) -> None:
+    def guarded(x: Any) -> Any:
+        return guard(x @ x)
+
+    derive = fd.grad(guarded)
+    for call in (derive, derive, fd.jit(derive)):
+        np.testing.assert_array_equal(call(np.array([np.inf, 1.0])), [np.inf, 2])
+        assert call(np.array([np.nan, 1.0]))[1] == 0
+
+
+def test_a_root_that_is_chosen_has_the_slope_of_the_choice() -> None:
+    def chosen(s: Any) -> Any:
+        return np.where(np.sqrt(s) > 0, np.sqrt(s), 0)
+
+    for derive in (fd.grad(chosen), fd.derivative(chosen), fd.jit(fd.grad(chosen))):
+        assert derive(0.0) == 0
 
 
 def test_a_maximum_that_may_choose_its_bound_stays() -> None:

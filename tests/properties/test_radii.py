@@ -49,6 +49,13 @@ DISTANCES: Final[dict[str, Callable[[Any], Any]]] = {
     "abs": np.abs, "fabs": np.fabs, "sqrt": lambda x: np.sqrt(x * x),
     "product": lambda x: np.abs(x * 1j),
 }  # fmt: skip
+GUARDS: Final[dict[str, Callable[[Any], Any]]] = {
+    "maximum": lambda r: np.maximum(r, 0), "scaled": lambda r: 2 * np.maximum(0.0, r / 2),
+    "fmax": lambda r: np.fmax(-0.0, r), "where": lambda r: np.where(r > 0, r, 0),
+    "zero": lambda r: np.where(r == 0, 0, r), "clip": lambda r: np.clip(r, 0, None),
+    "modulus": lambda r: (r + np.abs(r)) / 2, "none": lambda r: r,
+}  # fmt: skip
+"""What leaves a radius as it is."""
 SHAPES: Final = ((), (0,), (1,), (3,), (2, 1), (2, 2))
 
 
@@ -112,7 +119,9 @@ def flat(draw: st.DrawFn, depth: int) -> Expression:
     return ("+", e, ("*", 1.7, ("square", "r"))) if kind == "of the square" else e
 
 
-def require_series(e: Expression, radius: str, shape: tuple[int, ...], dtype: Any) -> None:
+def require_series(
+    e: Expression, radius: str, guard: str, shape: tuple[int, ...], dtype: Any
+) -> None:
     """Require the Hessian at rows of zeros, and between them that of the chain rule.
 
     With a complex dtype the function is computed in complex numbers.
@@ -127,7 +136,7 @@ def require_series(e: Expression, radius: str, shape: tuple[int, ...], dtype: An
     x = x.astype(dtype)
 
     def f(x: Any) -> Any:
-        r = number * RADII[radius](x)
+        r = number * GUARDS[guard](RADII[radius](x))
         return np.sum(np.real(value(e, r) * (1 if number.dtype == dtype else 1 - 0.5j) + 0 * r))
 
     eps = float(np.finfo(dtype).eps)
@@ -178,21 +187,34 @@ def _require_chain_rule(e: Expression, x: Any, v: Any, found: Any) -> None:
 @given(
     flat(3 if SLOW else 2),
     st.sampled_from(sorted(RADII)),
+    st.sampled_from(sorted(GUARDS)),
     st.sampled_from(SHAPES),
     st.sampled_from((np.float64, np.float32, np.complex128)),
 )
-@example(("square", "r"), "norm", (3,), np.float64)
+@example(("square", "r"), "norm", "where", (3,), np.float64)
 @example(
     ("cos", ("-", ("*", ("cos", 1.0), ("+", "r", 1.0)), ("*", ("cos", 1.0), ("-", 1.0, "r")))),
-    "abs", (), np.float64,
+    "abs", "none", (), np.float64,
 )  # fmt: skip
-@example(("cos", ("+", ("*", "r", ("cos", 1.7)), ("*", ("cos", 1.7), "r"))), "abs", (), np.float64)
-@example(("*", ("+", 1.0, ("*", 1.7, "r")), ("exp", ("*", -1.7, "r"))), "sqrt", (3,), np.float64)
+@example(
+    ("cos", ("+", ("*", "r", ("cos", 1.7)), ("*", ("cos", 1.7), "r"))),
+    "abs",
+    "fmax",
+    (),
+    np.float64,
+)
+@example(
+    ("*", ("+", 1.0, ("*", 1.7, "r")), ("exp", ("*", -1.7, "r"))),
+    "sqrt",
+    "maximum",
+    (3,),
+    np.float64,
+)
 def test_a_function_of_a_norm_has_the_hessian_of_its_series(
-    e: Expression, radius: str, shape: tuple[int, ...], dtype: Any
+    e: Expression, radius: str, guard: str, shape: tuple[int, ...], dtype: Any
 ) -> None:
     with np.errstate(all="ignore"):
-        require_series(e, radius, shape, dtype)
+        require_series(e, radius, guard, shape, dtype)
 
 
 @settings(max_examples=settings().max_examples // 2)

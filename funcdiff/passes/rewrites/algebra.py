@@ -18,9 +18,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or, operations
-from funcdiff.ops.elementwise.mathematics import div, maximum, square, sub
+from funcdiff.ops.elementwise.mathematics import div, square, sub
 from funcdiff.ops.structure.structural import select_p
-from funcdiff.passes.rewrites.radii import keep_nonnegative
 from funcdiff.passes.rewrites.rewriter import Emit, Rules, involution_rule, is_same
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
@@ -170,7 +169,6 @@ rules: Final[Rules] = {
     mul_p: (_scale_by_one, _square),
     sub.primitive: (_subtract_nothing,),
     div.primitive: (_divide_by_power_of_two,),
-    maximum.primitive: (keep_nonnegative,),
     (neg_p, neg_p): (involution_rule(neg_p),),
     (conj_p, conj_p): (involution_rule(conj_p),),
     _and_p: (_and,),

@@ -32,30 +32,46 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
+from funcdiff.ops.elementwise import logic
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, imag, join_p, modulus_p, real, real_p
 from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial
-from funcdiff.ops.structure.structural import convert_p, permute, select_p
+from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial, radial_p
+from funcdiff.ops.structure.structural import convert_p, permute, select, select_p
 from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rules, is_same
-from funcdiff.space import add_p, broadcast, broadcast_p, mul_p, neg_p, reduce_sum, splat
+from funcdiff.space import (
+    add_p,
+    broadcast,
+    broadcast_p,
+    mul_p,
+    neg_p,
+    reduce_sum,
+    splat,
+    zeros,
+)
 
 # ---- Recognises norms: roots of sums of squares --------------------------------------------------
 
 
-def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
-    """Whether `x` is visibly a sum of squares of real numbers, so that its root is a norm."""
+def is_sum_of_squares(x: Tracer, depth: int = 12, *, norms: bool = False) -> bool:
+    """Whether `x` is visibly a sum of squares of real numbers, so that its root is a norm.
+
+    With `norms`, whether it is a sum of those and of norms: nowhere negative, with slope 0 at 0.
+    """
+    x = _bare(x)
     head = maker(x)
     if head is None or depth == 0 or x.dtype.kind != "f":
         return False
 
     def is_sum(y: Tracer) -> bool:
-        return is_sum_of_squares(y, depth - 1)
+        return is_sum_of_squares(y, depth - 1, norms=norms)
 
     xs, rule = operands_of(x, head), _SUMS_OF_SQUARES.get(head.primitive)
     if _keeps_signs(head):
         return is_sum(xs[0])
+    if norms and head.primitive in _SQUARES and head.primitive is not sqrt.primitive:
+        return True
     return _is_product(x, is_same) or (rule is not None and rule(is_sum, *xs))
 
 
@@ -86,10 +102,10 @@ _SUMS_OF_SQUARES: Final[dict[Primitive[Any], Callable[..., bool]]] = {
 
 
 def _keeps_signs(head: Operation) -> bool:
-    """Whether an operation moves elements of its first operand, adds them up or hands them on."""
+    """Whether an operation moves elements of its first operand, or adds them up."""
     facts = head.primitive.facts
     adds = facts.linear is not None and head.access.combine is np.add
-    return adds or facts.elements == "moved" or facts.hands_on or head.primitive is convert_p
+    return adds or facts.elements == "moved" or head.primitive is convert_p
 
 
 def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
@@ -128,29 +144,90 @@ def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
     return root_of_squares(s)
 
 
-def keep_nonnegative(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
-    """max(x, c) is x, of a norm or a sum of squares and c <= 0: at 0 it has no other side.
+# A guard of what is nowhere negative has the derivatives of what it guards: at 0 that has no other
+# side.  Values stay the guard's, of signed zeros too; one that takes 0 for NaN is constant there.
 
-    A root of zero, and a bound of zero, may have a sign, which the maximum of two zeros loses.
-    """
+
+def _modulus(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
+    """Say that |x| is x."""
+    return known(ops.absolute(x), x) if is_sum_of_squares(x, norms=True) else None
+
+
+def _maximum(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
+    """Say that max(x, c) is x, c <= 0."""
+    x = _bounded(xs)
+    return None if x is None else known(maximum(*xs), x)
+
+
+def _fmax(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
+    """Say that fmax(x, c) is x, c <= 0."""
+    x = _bounded(xs)
+    return None if x is None else known(ops.fmax(*xs), _number(x))
+
+
+def _bounded(xs: Sequence[Tracer]) -> Tracer | None:
+    """Return what is nowhere below the other operand, a number, if one is."""
     for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
-        if x.dtype.kind == "f" and bound is not None and (bound < 0 or str(bound) == "0.0"):
-            head = maker(x)
-            is_norm = head is not None and head.primitive in _SQUARES
-            is_root = made_by(x, sqrt.primitive) is not None
-            return x if (is_norm and not is_root) or is_sum_of_squares(x) else None
+        if bound is not None and bound <= 0 and is_sum_of_squares(x, norms=True):
+            return x
     return None
 
 
-def _modulus_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
-    """|Σ xᵢ²| has the derivatives of the sum: at 0 it has no other side."""
-    return known(ops.absolute(s), s) if is_sum_of_squares(s) else None
+def _choice(_emit: Emit, p: Params, mask: Tracer, *xs: Tracer) -> Tracer | None:
+    """Say that select(x > 0, x, 0) is x, and that select(x² > 0, x, 0) is."""
+    head = maker(mask)
+    outside = None if head is None else _OUTSIDE.get(head.primitive)
+    if head is None or outside is None:
+        return None
+    x, other = xs if outside else xs[::-1]
+    compared, bound = operands_of(mask, head)
+    root = made_by(_bare(x), ops.root_of_squares.primitive)
+    guarded = [x] if root is None else [x, root[1][0]]
+    same = any(is_same(_bare(compared), _bare(y)) for y in guarded)
+    if number(bound) == number(other) == 0 and same and is_sum_of_squares(x, norms=True):
+        return known(bind(select_p, p, mask, *xs)[0], _number(x))
+    return None
 
+
+def _number(x: Tracer) -> Tracer:
+    """Return x, and 0 for NaN."""
+    return select(logic.equal(x, x), x, zeros(x.type))
+
+
+def _same_as(x: Tracer) -> Tracer | None:
+    """Return the operand whose derivatives a value has."""
+    head = maker(x)
+    if head is None:
+        return None
+    xs = operands_of(x, head)
+    found = made_by(xs[0], logic.equal.primitive) if head.primitive is select_p else None
+    if found and is_same(*found[1]) and is_same(found[1][0], xs[1]):
+        return xs[1]
+    return xs[head.primitive is known_p] if head.primitive.facts.hands_on else None
+
+
+def _bare(x: Tracer) -> Tracer:
+    """Return a value without its marks and guards."""
+    while (same := _same_as(x)) is not None:
+        x = same
+    return x
+
+
+_OUTSIDE: Final = {
+    **dict.fromkeys((logic.greater.primitive, logic.not_equal.primitive), True),
+    **dict.fromkeys((logic.less_equal.primitive, logic.equal.primitive), False),
+    logic.operations["greater_equal"].primitive: True,
+    logic.less.primitive: False,
+}
+"""Whether a comparison with 0 is true where x is positive."""
 
 rules: Final[Rules] = {
     sqrt.primitive: (_root_of_squares,),
-    ops.absolute.primitive: (_modulus_of_squares,),
-    ops.fabs.primitive: (_modulus_of_squares,),
+    ops.absolute.primitive: (_modulus,),
+    ops.fabs.primitive: (_modulus,),
+    maximum.primitive: (_maximum,),
+    ops.fmax.primitive: (_fmax,),
+    select_p: (_choice,),
 }
 
 
@@ -403,7 +480,8 @@ class RadialRewriter(Rewriter):
         sides = head.access.operands
         if head.contracts and sides[0] == sides[1] and is_same(*xs):
             return self._of_product(y, xs[0], sides[0], head.access.results[0])
-        jets = self._jets_of_result(head, xs)
+        bare = _bare(y)
+        jets = self._jets_of_result(head, xs) if bare is y else dict(self.jets(bare))
         if head.primitive in _SQUARES and y.dtype.kind == "f":
             jets = {**jets, _radius(y): Jet(0.0, 1.0)}
         if not jets:
@@ -425,8 +503,6 @@ class RadialRewriter(Rewriter):
 
     def _jets_of_result(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
         """Return the radii that the result of an equation is a function of."""
-        if head.primitive.facts.hands_on:
-            return dict(self.jets(xs[0]))
         if head.primitive.facts.elements == "moved":
             move = (head.primitive, head.params)
             return {
@@ -551,10 +627,7 @@ class _Body:
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
         moves = moves if x.shape else ()
-        value = x
-        while (marked := maker(value)) is not None and isinstance(marked.params, Radial):
-            value = operands_of(value, marked)[0]
-        if _radius(value).move(*moves) == self._radius:
+        if _radius(_bare(x)).move(*moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key == self._square:
@@ -584,6 +657,8 @@ class _Body:
         if head is None or depth > _LONGEST:
             return None
         p, xs = head.params, operands_of(x, head)
+        if head.primitive is not radial_p and (same := _same_as(x)) is not None:
+            return self.copy(same, moves, depth)
         if head.primitive.facts.elements == "moved":
             return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)
         body = None
