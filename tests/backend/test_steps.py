@@ -25,8 +25,8 @@ from funcdiff.core.running.evaluate import Executable
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.testing.subject import disagreement, rounding
 from funcdiff.transforms.jvp import Mask
-from tests.rules.sample import PRIMITIVE, Sample
-from tests.rules.test_rules import NAMED
+from tests.rules.sample import Sample
+from tests.rules.test_rules import NAMED, some_of_every_kind
 
 SHAPES: Final = [(0,), (1,), (2, 3)]
 WAYS: Final[list[Callable[[Operation, Mask], Step]]] = [
@@ -39,8 +39,7 @@ ELEMENTWISE = {
 
 
 @pytest.mark.thinned(48)
-@pytest.mark.sampled(24, kind=PRIMITIVE)
-@pytest.mark.parametrize("entry", ELEMENTWISE.values(), ids=ELEMENTWISE)
+@pytest.mark.parametrize("entry", some_of_every_kind(ELEMENTWISE, 24))
 def test_derivatives_of_elementwise_operations_are_those_of_their_elements(entry: Sample) -> None:
     program = fd.trace(entry.f)(*entry.args)
     eq = next(eq for eq in program.equations if eq.results == program.outputs)

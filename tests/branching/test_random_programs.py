@@ -24,7 +24,7 @@ def test_random_programs_agree_in_all_modes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(100, 400, 50))
+@pytest.mark.parametrize("first", [110, 210, 310])
 def test_more_random_programs_agree_in_more_modes(first: int) -> None:
-    counts = compared(first, first + 20, extra=2).counts
+    counts = compared(first, first + 24, extra=2).counts
     assert min(counts["programs that branch"], counts["compiled, and rolled"]) > 0

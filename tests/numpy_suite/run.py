@@ -41,11 +41,16 @@ _LONG: Final = """
 
 
 def run(
-    names: Sequence[str], record: Path, packages: Sequence[str] = PACKAGES, way: str = "eagerly"
+    names: Sequence[str],
+    record: Path,
+    packages: Sequence[str] = PACKAGES,
+    way: str = "eagerly",
+    *,
+    one_in: int = 1,
 ) -> str:
     """Run modules (``umath``; all if none is named), noting every observed call in a file.
 
-    The calls are done once more in one of `tracing.WAYS`.
+    The calls are done once more in one of `tracing.WAYS`.  One test in so many runs.
 
     Returns
     -------
@@ -62,7 +67,8 @@ def run(
     ]
     selection = ["-m", "not slow", "-k", f"not ({' or '.join(_LONG.split())})"]
     # tests that need more memory are skipped by NumPy itself
-    return observe("numpy", tests, selection, record, way, NPY_AVAILABLE_MEM="500MB")
+    sizes = {"NPY_AVAILABLE_MEM": "500MB", "NUMPY_SUITE_ONE_IN": str(one_in)}
+    return observe("numpy", tests, selection, record, way, **sizes)
 
 
 def observe(
@@ -84,7 +90,8 @@ def observe(
         command = [
             sys.executable, "-m", "pytest", "-q", "--maxfail=100000", "--import-mode=importlib",
             "-c", "/dev/null", "--rootdir", folder, "-p", "no:cacheprovider",
-            "-p", f"{package}.conftest", "-W", "ignore", "--tb=line", *selection, *files,
+            "-p", f"{package}.conftest", "-p", "tests.numpy_suite.sampling", "-W", "ignore",
+            "--tb=line", *selection, *files,
         ]  # fmt: skip
         environment = {
             **os.environ, "NUMPY_SUITE_RECORD": str(record), "NUMPY_SUITE_WAY": way,
@@ -106,6 +113,7 @@ def assert_stated(
     Unless they are to be exact, rounding and digits are none.
     """
     assert record.exists(), report
+    assert "Fatal Python error" not in report, report
     stated = {
         tuple(part.strip() for part in line.split("|")[:2])
         for line in (_ROOT / "tests" / suite / "differences.txt").read_text().splitlines()

@@ -18,14 +18,21 @@ from tests.numpy_suite.run import PACKAGES, assert_stated, outcomes, run
 from tests.numpy_suite.tracing import DerivativeError, differentiated
 
 EXPECTED = {"_core": 15_000, "lib": 8_000, "linalg": 3_000, "fft": 500}
-"""Observed calls that there are at least, by package."""
+"""Observed calls that there are at least, by package, if all its tests run."""
+
+PART = 3
+"""One test in so many runs, but with ``--exhaustive``."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
-def test_numpys_tests_hold_with_traced_arrays(package: str, tmp_path: Path) -> None:
+def test_numpys_tests_hold_with_traced_arrays(
+    package: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    part = 1 if pytestconfig.option.exhaustive else PART
     record = tmp_path / "calls.jsonl"
-    assert_stated(run((), record, packages=(package,)), record, EXPECTED[package])
+    report = run((), record, packages=(package,), one_in=part)
+    assert_stated(report, record, EXPECTED[package] // (2 * part))
 
 
 @pytest.mark.slow

@@ -97,5 +97,18 @@ def test_points_outside_of_a_periodic_box_are_refused_as_scipy_does() -> None:
                 kind(points, boxsize=1.0)
 
 
+def test_points_that_make_no_tree_are_refused_as_scipy_does() -> None:
+    for points, error in ((X * 1j, TypeError), (np.full((1, 3), np.inf), ValueError)):
+        for kind in (plain.KDTree, lambda x: fd.vjp(lambda x: _nearest(x, {}), x)):
+            with pytest.raises(error, match=r"complex data|must be finite"):
+                kind(points)
+
+
+def test_neighbours_among_no_points_are_infinitely_far() -> None:
+    distances, pullback = fd.vjp(lambda d: spatial.KDTree(d).query(X, 2)[0], np.zeros((0, 3)))
+    np.testing.assert_array_equal(distances, np.full((len(X), 2), np.inf))
+    assert pullback(distances).shape == (0, 3)
+
+
 def _nearest(x: Any, options: dict[str, Any]) -> Any:
     return spatial.KDTree(x, **options).query(x)[0]

@@ -95,6 +95,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
 def method(owner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     """Call a method, and once more that of an object made of traced arrays."""
     function = getattr(owner, name)
+    if name.startswith("_"):  # SciPy's own, some of which end the process for what is not theirs
+        return function(*args, **kwargs)
     of_class = id(owner) in _COVERED and id(function) not in _COVERED
     if id(owner) in _made or of_class:
         return _observed(name, function, _bound(owner, name), args, kwargs)

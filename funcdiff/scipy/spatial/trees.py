@@ -28,7 +28,7 @@ def _tree(name: str) -> Any:
         """SciPy's tree; of traced points there are distances of neighbours alone."""
 
         def __init__(self, data: Any, *args: Any, **kwargs: Any) -> None:
-            self._points: Any = floating(data) if holds_traced(data) else None
+            self._points: Any = _checked(name, data) if holds_traced(data) else None
             self._options = (args, kwargs)
             self._box: Any = kwargs.get("boxsize", args[4] if len(args) > 4 else None)
             if self._points is None:
@@ -69,6 +69,8 @@ def _tree(name: str) -> Any:
             opaque: Any = primitive
             numbers = opaque(search, result=shape)(stop_gradient(points), stop_gradient(queries))
             is_missing = numbers == points.shape[0]
+            if points.shape[0] == 0:
+                return np.full(numbers.shape, np.inf), numbers
             nearest = points[np.where(is_missing, 0, numbers)]
             others = queries if numbers.ndim == queries.ndim - 1 else queries[..., None, :]
             gaps = others - nearest
@@ -80,6 +82,15 @@ def _tree(name: str) -> Any:
 
     Tree.__name__ = Tree.__qualname__ = name
     return Tree
+
+
+def _checked(name: str, data: Any) -> Any:
+    """Return points; raise as SciPy does where they are complex or not finite."""
+    points = floating(data)
+    if points.dtype.kind == "c":
+        raise TypeError(f"{name} does not work with complex data")
+    infinite = ValueError("data must be finite, check for nan or inf values")
+    return refuse_where(~np.isfinite(points), infinite, points)
 
 
 def _within(points: Any, box: Any) -> Any:
