@@ -179,6 +179,26 @@ def test_kernels_of_long_formulas_are_smooth_at_zero(p: int) -> None:
     np.testing.assert_allclose(fd.hessian(matern)(np.zeros(2)), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("square", [
+    lambda d, r: np.sum(d**2, axis=-1),
+    lambda d, r: r**2,
+    lambda d, r: np.sum(d * d, -1) / 3 * 3.0,
+])  # fmt: skip
+def test_a_formula_of_a_norm_and_its_square_is_one_of_the_norm(square: Callable[..., Any]) -> None:
+    """The Laplacians of Matérn's function of order 5/2 by both points, 25/24·64 where they meet."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        r = np.linalg.norm(x - y, axis=-1)
+        return (1 + np.sqrt(5) * r + 5 * square(x - y, r) / 3) * np.exp(-np.sqrt(5) * r)
+
+    point = np.array([0.3, -0.2])
+
+    def by_the_second(x: Any) -> Any:
+        return np.trace(fd.hessian(kernel, argnums=1)(x, point))
+
+    np.testing.assert_allclose(np.trace(fd.hessian(by_the_second)(point)), 200 / 3, rtol=1e-12)
+
+
 def test_a_function_of_radii_is_as_smooth_as_its_restrictions() -> None:
     def along_axes(x: Any) -> Any:
         return np.cos(sum(map(abs, x)))

@@ -564,9 +564,12 @@ class RadialRewriter(Rewriter):
         head = y.builder.entries[radius.atom][0]
         r = Builder.handle(y.builder, radius.atom, head.result)
         square = _SQUARES[head.primitive](self._square, *operands_of(r, head))
-        body = _Body(self, radius, r, square)
-        copied = body.copy(before, ())
-        if copied is None:
+        for squares in (True, False):  # those of a long function may be parameters
+            body = _Body(self, radius, r, square, squares=squares)
+            copied = body.copy(before, ())
+            if copied is not None:
+                break
+        else:
             return before
         moved = [_move(x, radius.moves) for x in (r, square)]
         if radius.is_number:
@@ -609,17 +612,22 @@ def _move(x: Tracer, moves: Sequence[Move]) -> Tracer:
 class _Body:
     """Copies the equations between a radius and a function of it to a program of numbers.
 
-    What does not depend on the radius becomes a parameter.  The square of the radius does.
+    What does not depend on the radius becomes a parameter.  The square of the radius does, and with
+    `squares` what is made of that alone.
     """
 
-    def __init__(self, rewriter: RadialRewriter, radius: Radius, r: Tracer, square: Tracer) -> None:
+    def __init__(
+        self, rewriter: RadialRewriter, radius: Radius, r: Tracer, square: Tracer, *, squares: bool
+    ) -> None:
         self.builder = Builder("radial", SHARED)
         self.parameters: list[Tracer] = []
         self._rewriter = rewriter
         self._radius = radius
         self._r = self.builder.input(r.type.with_shape(()))
         self._square = square.atom, radius.moves
+        self._squares = squares
         self._copies: dict[Any, Tracer] = {}
+        self._dependent: dict[Any, bool] = {}
         self._nested = 0  # equations of functions of other radii within it
 
     def copy(self, x: Tracer, moves: tuple[Move, ...], depth: int = 0) -> Tracer | None:
@@ -634,9 +642,10 @@ class _Body:
             with self.builder:
                 return ops.square(self._r)
         if key not in self._copies:
-            depends = self._jet(x, moves) is not None
             copied = (
-                self._copy_equation(x, moves, depth + 1) if depends else self._parameter(x, moves)
+                self._copy_equation(x, moves, depth + 1)
+                if self._depends(x, moves, depth)
+                else self._parameter(x, moves)
             )
             if copied is None or len(self.builder.entries) + self._nested > _LONGEST:
                 return None
@@ -681,11 +690,25 @@ class _Body:
             self._nested += p.equation_count
             return bind(head.primitive, p, *operands)[0]
 
-    def _depends(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
-        """Return whether a value, moved, is a function of the radius."""
+    def _depends(self, x: Tracer, moves: tuple[Move, ...], depth: int = _LONGEST) -> bool:
+        """Return whether a value, moved, is a function of the radius, or of its square."""
         if x.builder is None:
             return False
-        return (x.atom, moves) == self._square or self._jet(x, moves) is not None
+        moves = moves if x.shape else ()
+        key = x.atom, moves
+        if key == self._square or self._jet(x, moves) is not None:
+            return True
+        head = maker(x)
+        if head is None or depth >= _LONGEST or not self._squares:
+            return False
+        if key not in self._dependent:
+            if head.primitive.facts.elements == "moved":
+                moves = ((head.primitive, head.params), *moves)
+            follows = head.primitive.facts.elements == "moved" or is_analytic(head)
+            self._dependent[key] = follows and any(
+                self._depends(y, moves, depth + 1) for y in operands_of(x, head)
+            )
+        return self._dependent[key]
 
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""
