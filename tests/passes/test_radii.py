@@ -105,10 +105,10 @@ def test_a_mark_names_the_function_the_radius_its_square_and_parameters() -> Non
         "  %3: f64[] = root_of_squares %2\n"
         "  %4: f64[] = mul %3, %1\n"
         "  %5: f64[] = cos %4\n"
-        "  %6: f64[] = radial{body=program(%0: f64[], %1: f64[]) {\n"
-        "      %2: f64[] = mul %0, %1\n"
-        "      %3: f64[] = cos %2\n"
-        "      return %3\n"
+        "  %6: f64[] = radial{body=program(%0: f64[], %1: f64[], %2: f64[]) {\n"
+        "      %3: f64[] = mul %0, %2\n"
+        "      %4: f64[] = cos %3\n"
+        "      return %4\n"
         "    }, order=0, kink=True} %5, %3, %2, %1\n"
         "  return %6\n}"
     )
@@ -197,6 +197,16 @@ def test_a_formula_of_a_norm_and_its_square_is_one_of_the_norm(square: Callable[
         return np.trace(fd.hessian(kernel, argnums=1)(x, point))
 
     np.testing.assert_allclose(np.trace(fd.hessian(by_the_second)(point)), 200 / 3, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_what_is_smooth_beside_a_kink_keeps_its_derivatives(order: int) -> None:
+    def penalised(x: Any) -> Any:
+        return np.exp(-0.7 * np.abs(x) - 1.3 * x**2)
+
+    for f in (penalised, lambda x: penalised(x) + 0 * np.cos(np.abs(x))):
+        at_zero = fd.derivative(f, n=order)(0.0)
+        np.testing.assert_allclose(at_zero, {2: -2 * 1.3, 4: 12 * 1.3**2}[order], rtol=1e-12)
 
 
 def test_a_function_of_radii_is_as_smooth_as_its_restrictions() -> None:

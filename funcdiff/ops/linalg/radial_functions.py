@@ -41,14 +41,14 @@ from funcdiff.space import Maybe, align, broadcast, same_types, splat, sum_tange
 class Radial(Params):
     """A function of a radius."""
 
-    body: Program  # ``(r, *parameters) -> g``, of numbers: elementwise operations only
+    body: Program  # ``(r, s, *parameters) -> g``, of numbers: elementwise operations only
     order: int  # how many times g is differentiated by the square of the radius
     kink: bool  # whether the radius is a norm, rather than a root
 
 
 def _abstract(p: Radial, y: ArrayType, r: ArrayType, s: ArrayType, *parameters: ArrayType) -> Types:
     fits = all(x.shape in ((), y.shape) for x in parameters)
-    numbers = tuple(x.with_shape(()) for x in (r, *parameters))
+    numbers = tuple(x.with_shape(()) for x in (r, s, *parameters))
     fits = fits and p.body.input_types == numbers and p.body.output_types == (y.with_shape(()),)
     if not fits or r is not s or r.shape != y.shape or r.dtype.kind != "f":
         raise TypeError(f"{y} is no function of a radius {r} and of {parameters}")
@@ -65,7 +65,7 @@ def _jvp(p: Radial, xs: Tracers, ts: Tangents) -> Pushed:
         parts.append(_product(convert(t, y.dtype), slope))
     for k, moving in enumerate(moved):
         if moving is not None:
-            slope = _function(replace(p, body=partial(p.body, k + 1)), r, s, parameters)
+            slope = _function(replace(p, body=partial(p.body, k + 2)), r, s, parameters)
             parts.append(_product(_everywhere(convert(moving, y.dtype), y.shape), slope))
     return [radial(p, xs)], [sum_tangents(parts)]
 
@@ -139,7 +139,7 @@ def known(y: Tracer, z: Tracer) -> Tracer:
 def _function(p: Radial, r: Tracer, s: Tracer, parameters: Tracers) -> Tracer:
     """Return h⁽ᵏ⁾ as a value, known to be that."""
     known = [_everywhere(x, r.shape) for x in parameters]
-    y = spread(_derivative(p.body, p.order), [r, *known], r.shape)
+    y = spread(_derivative(_of_radius(p.body), p.order), [r, *known], r.shape)
     if splat(y) is not None:
         return y
     if p.order:
@@ -158,8 +158,16 @@ def _at_zero(r: Tracer, order: int) -> Tracer:
 
 
 @memoised
+def _of_radius(body: Program) -> Program:
+    """Return g(r, r²) as a function of r and the parameters."""
+    with Builder("radial", SHARED) as builder:
+        r, *parameters = [builder.input(t) for t in (*body.input_types[:1], *body.input_types[2:])]
+        return builder.program(inline(body, [r, square(r), *parameters]))
+
+
+@memoised
 def _derivative(body: Program, order: int) -> Program:
-    """Return Dᵏg."""
+    """Return Dᵏg of a function of r and the parameters."""
     for _ in range(order):
         body = _quotient(body)
     return body
@@ -200,12 +208,17 @@ def _exponent(body: Program) -> int | None:
 
 @memoised
 def _limit(body: Program, order: int, *, kink: bool) -> Program:
-    """Return h⁽ᵏ⁾(0) as a function of the parameters; without a limit, the share of the kink."""
-    slopes = [body]
+    """Return h⁽ᵏ⁾(0) as a function of the parameters.
+
+    Without a limit, it is the derivative of g(r, s) by s, which has no kink, beside that by r.
+    """
+    slopes, smooth = [_of_radius(body)], body
     for _ in range(2 * order):
         slopes.append(partial(slopes[-1], 0))
+    for _ in range(order):
+        smooth = partial(smooth, 1)
     with Builder("radial", SHARED) as builder:
-        parameters = [builder.input(t) for t in body.input_types[1:]]
+        parameters = [builder.input(t) for t in body.input_types[2:]]
         zero = constant(0, body.input_types[0])
         values = [spread(f, [zero, *parameters], ()) for f in slopes]
         out = values[0].type
@@ -214,7 +227,9 @@ def _limit(body: Program, order: int, *, kink: bool) -> Program:
         for k in range(1, 2 * order, 2):
             known = logical_and(known, _vanishes(*values[k - 1 : k + 2]))
         steep = constant(0.0 if kink else np.inf if order == 1 else np.nan, out)
-        return builder.program([select(known, limit, mul(values[1], steep))])
+        beside = spread(smooth, [zero, zero, *parameters], ())
+        share = mul(values[1], steep) if splat(beside) == 0 else add(mul(values[1], steep), beside)
+        return builder.program([select(known, limit, share)])
 
 
 def _vanishes(before: Tracer, slope: Tracer, after: Tracer) -> Tracer:

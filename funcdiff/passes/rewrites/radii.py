@@ -334,7 +334,7 @@ def jet_of_result(op: Operation, jets: Sequence[Jet], *, kinked: bool) -> Jet | 
         slopes = [_times(d, jet.slope) for d, jet in zip(found[1], jets, strict=True)]
         return Jet(found[0], _total(slopes))
     moving = [jet.slope for jet in jets if jet.slope != 0]
-    return Jet(None, Unknown.SUM) if moving else None
+    return Jet(None, Unknown.SUM if moving else 0.0)
 
 
 @lru_cache(maxsize=4096)
@@ -452,6 +452,8 @@ class RadialRewriter(Rewriter):
         super().__init__(*tables)
         self._jets: dict[Any, Jets] = {}
         self._marked: dict[Any, Tracer] = {}
+        self._squares: dict[Any, Tracer] = {}
+        self._of_squares: dict[Any, Jet | None] = {}
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, marked if it is flat in a radius."""
@@ -466,6 +468,50 @@ class RadialRewriter(Rewriter):
     def jets(self, x: Tracer) -> Jets:
         """Return the radii that a value is a function of."""
         return _NO_JETS if x.builder is None else self._jets.get(x.atom, _NO_JETS)
+
+    def jet(
+        self, x: Tracer, radius: Radius, moves: tuple[Move, ...] = (), *, squares: bool = True
+    ) -> Jet | None:
+        """Return what is known of a value, moved, as a function of a radius.
+
+        With `squares`, also if it is made of the square, even before the radius is.
+        """
+        for r, jet in self.jets(x).items():
+            if r.move(*moves) == radius:
+                return jet
+        return self._jet_of_square(x, radius, moves, 0) if squares else None
+
+    def _jet_of_square(
+        self, x: Tracer, radius: Radius, moves: tuple[Move, ...], depth: int
+    ) -> Jet | None:
+        """Return what is known of a value that elementwise operations make of the square."""
+        square = self._squares[radius.atom]
+        if not (isinstance(x.atom, int) and isinstance(square.atom, int)) or depth > _LONGEST:
+            return None
+        if x.atom < square.atom:  # which was recorded before the square
+            return None
+        moves = moves if x.shape else ()
+        key = x.atom, radius, moves
+        if (x.atom, moves) == (square.atom, radius.moves):
+            return Jet(0.0, 0.0)
+        if key not in self._of_squares:
+            found = None
+            if (head := maker(x)) is not None:
+                xs = operands_of(x, head)
+                if head.primitive.facts.elements == "moved":
+                    moves = ((head.primitive, head.params), *moves)
+                    found = self._jet_of_square(xs[0], radius, moves, depth + 1)
+                elif is_analytic(head):
+                    known = [self._jet_of_square(y, radius, moves, depth + 1) for y in xs]
+                    jets = [
+                        jet_of_constant(y, head) if jet is None else jet
+                        for y, jet in zip(xs, known, strict=True)
+                    ]
+                    kinked = head.primitive in _SQUARES
+                    if any(jet is not None for jet in known):
+                        found = jet_of_result(head, jets, kinked=kinked)
+            self._of_squares[key] = found
+        return self._of_squares[key]
 
     def _note_jets(self, y: Tracer) -> Tracer:
         if y.atom in self._marked:
@@ -484,16 +530,16 @@ class RadialRewriter(Rewriter):
         jets = self._jets_of_result(head, xs) if bare is y else dict(self.jets(bare))
         if head.primitive in _SQUARES and y.dtype.kind == "f":
             jets = {**jets, _radius(y): Jet(0.0, 1.0)}
+            self._squares[y.atom] = _SQUARES[head.primitive](self._square, *xs)
         if not jets:
             return y
         self._jets[y.atom] = jets
         result = y
         if is_analytic(head) and len(self._marked) < _MOST:
-            known = [self.jets(x) for x in xs]
             flat = [
                 radius
                 for radius, jet in jets.items()
-                if is_flattened(head.primitive, jet, [jets_of.get(radius) for jets_of in known])
+                if is_flattened(head.primitive, jet, [self.jet(x, radius) for x in xs])
             ]
             for radius in flat if len(flat) <= _TOGETHER else ():
                 result = self._mark(result, y, radius)
@@ -516,10 +562,7 @@ class RadialRewriter(Rewriter):
         kinked = head.primitive in _SQUARES
         radii = dict.fromkeys(r for jets in known for r in jets)
         for radius in radii:
-            pairs = zip(xs, known, strict=True)
-            jets = [
-                jets[radius] if radius in jets else jet_of_constant(x, head) for x, jets in pairs
-            ]
+            jets = [self.jet(x, radius) or jet_of_constant(x, head) for x in xs]
             length = 1 + max(jet.length for jet in jets)
             if length > _LONGEST and len(radii) > _MOST:
                 continue  # no mark reaches as far: a sum of many radii takes linear time
@@ -535,7 +578,7 @@ class RadialRewriter(Rewriter):
         r = self._single(ops.root_of_squares.primitive, NONE, s)
         radius = _radius(r)
         with Builder("radial", CLOSED) as builder:
-            number = builder.input(r.type.with_shape(()))
+            number, _ = [builder.input(r.type.with_shape(())) for _ in range(2)]
             power = number if n == 1 else ops.power(number, constant(n, number.type))
             body = builder.program([power])
         marked = radial(Radial(body, 0, kink=True), [y, r, s])
@@ -623,11 +666,10 @@ class _Body:
         self.parameters: list[Tracer] = []
         self._rewriter = rewriter
         self._radius = radius
-        self._r = self.builder.input(r.type.with_shape(()))
+        self._r, self._s = [self.builder.input(r.type.with_shape(())) for _ in range(2)]
         self._square = square.atom, radius.moves
         self._squares = squares
         self._copies: dict[Any, Tracer] = {}
-        self._dependent: dict[Any, bool] = {}
         self._nested = 0  # equations of functions of other radii within it
 
     def copy(self, x: Tracer, moves: tuple[Move, ...], depth: int = 0) -> Tracer | None:
@@ -639,12 +681,11 @@ class _Body:
             return self._r
         key = x.atom, moves
         if key == self._square:
-            with self.builder:
-                return ops.square(self._r)
+            return self._s
         if key not in self._copies:
             copied = (
                 self._copy_equation(x, moves, depth + 1)
-                if self._depends(x, moves, depth)
+                if self._depends(x, moves)
                 else self._parameter(x, moves)
             )
             if copied is None or len(self.builder.entries) + self._nested > _LONGEST:
@@ -686,33 +727,16 @@ class _Body:
             operands.append(copied)
         with self.builder:
             if body is not None:
-                return inline(body, [self._r, *operands])[0]
+                return inline(body, [self._r, self._s, *operands])[0]
             self._nested += p.equation_count
             return bind(head.primitive, p, *operands)[0]
 
-    def _depends(self, x: Tracer, moves: tuple[Move, ...], depth: int = _LONGEST) -> bool:
-        """Return whether a value, moved, is a function of the radius, or of its square."""
+    def _depends(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
+        """Return whether a value, moved, is a function of the radius."""
         if x.builder is None:
             return False
-        moves = moves if x.shape else ()
-        key = x.atom, moves
-        if key == self._square or self._jet(x, moves) is not None:
-            return True
-        head = maker(x)
-        if head is None or depth >= _LONGEST or not self._squares:
-            return False
-        if key not in self._dependent:
-            if head.primitive.facts.elements == "moved":
-                moves = ((head.primitive, head.params), *moves)
-            follows = head.primitive.facts.elements == "moved" or is_analytic(head)
-            self._dependent[key] = follows and any(
-                self._depends(y, moves, depth + 1) for y in operands_of(x, head)
-            )
-        return self._dependent[key]
+        return (x.atom, moves) == self._square or self._jet(x, moves) is not None
 
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""
-        for r, jet in self._rewriter.jets(x).items():
-            if r.move(*moves) == self._radius:
-                return jet
-        return None
+        return self._rewriter.jet(x, self._radius, moves, squares=self._squares)

@@ -99,21 +99,21 @@ SAMPLES |= {
 SQUARES = np.array([0.4, 2.3, 1.1])
 
 
-def _waves(r: Any, k: Any) -> Any:
+def _waves(r: Any, _s: Any, k: Any) -> Any:
     return (np.cos(k * r) * (1 + r),)
 
 
-def _bells(r: Any, a: Any, b: Any) -> Any:
-    return ((a + r) * np.exp(-b * r),)
+def _bells(r: Any, s: Any, a: Any, b: Any) -> Any:
+    return ((a + r + b * s) * np.exp(-b * r),)
 
 
 def _functions(f: Callable[..., Any], *, order: int, kink: bool) -> Callable[..., Any]:
     """Return what is known to be the function of a square and parameters that `f` is."""
 
     def function(s: Any, *parameters: Any) -> Any:
-        numbers = [np.ones(()) for _ in range(1 + len(parameters))]
+        numbers = [np.ones(()) for _ in range(2 + len(parameters))]
         r = ops.root_of_squares(s)
-        (y,) = f(r, *parameters)
+        (y,) = f(r, s, *parameters)
         if order:  # of g(r) = r⁴ that is 2·r²
             y = 2 * s
         return radial(Radial(body(f, *numbers), order, kink), [y, r, s, *parameters])
@@ -126,7 +126,7 @@ SAMPLES |= {
         sample(_functions(_waves, order=0, kink=True), SQUARES, real(3)),
         sample(_functions(_waves, order=0, kink=False), SQUARES, np.array(0.7)),
         sample(_functions(_bells, order=0, kink=True), SQUARES, np.array(0.7), real(3)),
-        sample(_functions(lambda r: (r**4,), order=1, kink=True), SQUARES),
+        sample(_functions(lambda r, _: (r**4,), order=1, kink=True), SQUARES),
     ],
     "known": [sample(lambda x: known(2 * x, x + x), real(3, 2))],
 }
