@@ -226,6 +226,7 @@ def test_a_function_of_a_norm_has_the_hessian_of_its_series(
 @given(flat(2), st.sampled_from(sorted(DISTANCES)))
 @example(("square", "r"), "abs")
 @example(("*", "r", ("+", "r", "s")), "fabs")
+@example(("+", ("cube", ("-", "r", 1.0)), ("cube", ("-", ("*", -1.0, "r"), 1.0))), "abs")
 @example(("*", ("+", ("+", 1.0, "r"), ("*", "s", 1 / 3)), ("exp", ("*", -1.0, "r"))), "sqrt")
 def test_a_function_of_a_distance_on_a_line_has_the_derivatives_of_its_series(
     e: Expression, distance: str

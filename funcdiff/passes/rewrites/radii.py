@@ -255,12 +255,14 @@ class Unknown(Enum):
 class Jet(NamedTuple):
     """What is known of a function of a radius at 0: its value, or None, and its slope.
 
-    `length` is how many equations there are on the longest way from the radius.
+    `length` is how many equations there are on the longest way from the radius.  What is no
+    function of the radius is no `variable`.
     """
 
     value: float | complex | None
     slope: Any
     length: int = 0
+    variable: bool = True
 
 
 def _times(factor: Any, slope: Any) -> Any:
@@ -328,7 +330,8 @@ def jet_of_result(op: Operation, jets: Sequence[Jet], *, kinked: bool) -> Jet | 
     if rule is not None:
         return rule(*jets)
     if all(jet.value is not None for jet in jets):
-        found = _derivatives(op.primitive, op.operands, tuple(jet.value for jet in jets))
+        values, variables = zip(*[(jet.value, jet.variable) for jet in jets], strict=True)
+        found = _derivatives(op.primitive, op.operands, values, variables)
         if found is None or (kinked and found[0] == 0):
             return None
         slopes = [_times(d, jet.slope) for d, jet in zip(found[1], jets, strict=True)]
@@ -339,17 +342,24 @@ def jet_of_result(op: Operation, jets: Sequence[Jet], *, kinked: bool) -> Jet | 
 
 @lru_cache(maxsize=4096)
 def _derivatives(
-    primitive: Primitive[Any], types: tuple[ArrayType, ...], values: tuple[Any, ...]
+    primitive: Primitive[Any],
+    types: tuple[ArrayType, ...],
+    values: tuple[Any, ...],
+    variables: tuple[bool, ...],
 ) -> tuple[Any, list[Any]] | None:
-    """Return value and slopes of an operation, if it and two derivatives are known and finite."""
+    """Return value and slopes of an operation, if it and two derivatives are known and finite.
+
+    Only variables have slopes: a power of a negative number has none by its exponent.
+    """
     numbers = [t.with_shape(()) for t in types]
     if not all(t.differentiable for t in numbers):
         return None
     with Builder("radius", SHARED) as builder:
         program = builder.program(bind(primitive, NONE, *map(builder.input, numbers)))
         try:
-            first = [partial(program, k) for k in range(len(values))]
-            second = [partial(f, k) for k, f in enumerate(first)]
+            moving = [k for k, variable in enumerate(variables) if variable]
+            first = [partial(program, k) for k in moving]
+            second = [partial(f, k) for k, f in zip(moving, first, strict=True)]
         except NotDifferentiableError:
             return None
     xs = [np.asarray(x, t.dtype)[()] for x, t in zip(values, numbers, strict=True)]
@@ -357,8 +367,9 @@ def _derivatives(
         found = [evaluate(f, xs)[0] for f in (program, *first, *second)]
     if not all(np.isfinite(x) for x in found):
         return None
-    value, *slopes = (x.item() for x in found[: len(xs) + 1])
-    return value, slopes
+    value, *slopes = (x.item() for x in found[: len(moving) + 1])
+    by_place = dict(zip(moving, slopes, strict=True))
+    return value, [by_place.get(k, 0.0) for k in range(len(values))]
 
 
 def is_flattened(primitive: Primitive[Any], result: Jet, operands: Sequence[Jet | None]) -> bool:
@@ -377,7 +388,7 @@ def jet_of_constant(x: Tracer, op: Operation) -> Jet:
     """Return the jet of an operand that is no function of the radius, a number or not."""
     value = number(x)
     lasts = value in SPECIAL_NUMBERS or op.primitive is ops.power.primitive
-    return Jet(value if lasts else None, 0.0)
+    return Jet(value if lasts else None, 0.0, variable=False)
 
 
 def is_identity(jet: Jet | None) -> bool:
@@ -606,7 +617,7 @@ class RadialRewriter(Rewriter):
         assert y.builder is not None
         head = y.builder.entries[radius.atom][0]
         r = Builder.handle(y.builder, radius.atom, head.result)
-        square = _SQUARES[head.primitive](self._square, *operands_of(r, head))
+        square = self._squares[radius.atom]
         for squares in (True, False):  # those of a long function may be parameters
             body = _Body(self, radius, r, square, squares=squares)
             copied = body.copy(before, ())
