@@ -28,6 +28,7 @@ from funcdiff.ops.user.custom_rules import Tangent
 from funcdiff.passes.rewrites import (
     algebra,
     cancellation,
+    norms,
     numbers,
     radii,
     rearranging,
@@ -40,7 +41,7 @@ from funcdiff.transforms.jvp import Mask
 
 _bits: Final = (algebra.rules, rearranging.rules)
 _numbers: Final = (*_bits, numbers.rules, numbers.signs, numbers.products, cancellation.rules)
-_plain: Final = Rewriter(*_bits, radii.rules)
+_plain: Final = Rewriter(*_bits, norms.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 
 
@@ -126,7 +127,7 @@ def _rewrite_rule(
 ) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
     """Return the function that records an equation of a program of these primitives, rewritten."""
     spectral = any(primitive.facts.spectral for primitive in primitives)
-    tables: tuple[Rules, ...] = (*_bits, radii.rules)
+    tables: tuple[Rules, ...] = (*_bits, norms.rules)
     if spectral:
         tables += (late_import("funcdiff.passes.spectra").rules,)
     if not primitives.isdisjoint(radii.MAKERS):

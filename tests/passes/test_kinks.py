@@ -7,7 +7,7 @@ import pytest
 
 from funcdiff.core.program import Program
 from funcdiff.core.text.parse import parse
-from funcdiff.passes.rewrites import radii
+from funcdiff.passes.rewrites import norms
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import jvp
 from tests.passes.rewrites import Rewrite, names, require_same_bits, rewrites, run, singular_points
@@ -109,7 +109,7 @@ _choice(%0: f64[3])
 
 
 def test_every_rule_is_named_here() -> None:
-    assert names(radii.rules) == {case.rule for case in CASES}
+    assert names(norms.rules) == {case.rule for case in CASES}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -1,8 +1,5 @@
 """Marks functions of a norm that are smooth at 0, to be differentiated through its square.
 
-Roots of sums of squares are recognised as norms, with derivative 0 instead of NaN at 0: one
-operation of the same value stands for the two before a program is differentiated.
-
 A radius is what has a kink, or a vertical tangent, where its square has none: a norm, |x|, √x.
 What elementwise operations make of it is followed by value and slope at 0, as far as these are
 known.  Where a slope vanishes, or may, as in ``(1 + r)·exp(-r)``, the result is marked as `radial`:
@@ -32,204 +29,14 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
-from funcdiff.ops.elementwise import logic
 from funcdiff.ops.elementwise import mathematics as ops
-from funcdiff.ops.elementwise.complex import conj_p, imag, join_p, modulus_p, real, real_p
-from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
+from funcdiff.ops.elementwise.complex import conj_p, join_p
 from funcdiff.ops.linalg.divided_differences import partial
 from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial, radial_p
-from funcdiff.ops.structure.structural import convert_p, permute, select, select_p
-from funcdiff.passes.rewrites.rewriter import Emit, Rewriter, Rules, is_same
-from funcdiff.space import (
-    add_p,
-    broadcast,
-    broadcast_p,
-    mul_p,
-    neg_p,
-    reduce_sum,
-    splat,
-    zeros,
-)
-
-# ---- Recognises norms: roots of sums of squares --------------------------------------------------
-
-
-def is_sum_of_squares(x: Tracer, depth: int = 12, *, norms: bool = False) -> bool:
-    """Whether `x` is visibly a sum of squares of real numbers, so that its root is a norm.
-
-    With `norms`, whether it is a sum of those and of norms: nowhere negative, with slope 0 at 0.
-    """
-    x = _bare(x)
-    head = maker(x)
-    if head is None or depth == 0 or x.dtype.kind != "f":
-        return False
-
-    def is_sum(y: Tracer) -> bool:
-        return is_sum_of_squares(y, depth - 1, norms=norms)
-
-    xs, rule = operands_of(x, head), _SUMS_OF_SQUARES.get(head.primitive)
-    if _keeps_signs(head):
-        return is_sum(xs[0])
-    if norms and head.primitive in _SQUARES and head.primitive is not sqrt.primitive:
-        return True
-    return _is_product(x, is_same) or (rule is not None and rule(is_sum, *xs))
-
-
-def _is_even_power(_is_sum: Callable[[Tracer], bool], _x: Tracer, exponent: Tracer) -> bool:
-    n = splat(exponent)
-    return n is not None and bool(n > 0 and n % 2 == 0)
-
-
-def _is_positive_multiple(is_sum: Callable[[Tracer], bool], *xs: Tracer) -> bool:
-    return any(map(_is_positive, xs)) and all(_is_positive(x) or is_sum(x) for x in xs)
-
-
-def _is_sum_of_moduli(_is_sum: Callable[[Tracer], bool], z: Tracer) -> bool:
-    """Whether `z` is Σ z·z̄."""
-    return _is_product(z, lambda x, y: _is_conjugate_pair(x, y) or _is_conjugate_pair(y, x))
-
-
-_SUMS_OF_SQUARES: Final[dict[Primitive[Any], Callable[..., bool]]] = {
-    add_p: lambda is_sum, *xs: all(map(is_sum, xs)),
-    square.primitive: lambda _is_sum, _x: True,
-    power.primitive: _is_even_power,
-    real_p: _is_sum_of_moduli,
-    mul_p: _is_positive_multiple,
-    div.primitive: lambda is_sum, x, y: _is_positive(y) and is_sum(x),
-    ops.absolute.primitive: lambda is_sum, x: is_sum(x),
-}
-"""``rule(is_sum, *xs)``: whether a result is a sum of squares, if `is_sum` tells it of operands."""
-
-
-def _keeps_signs(head: Operation) -> bool:
-    """Whether an operation moves elements of its first operand, or adds them up."""
-    facts = head.primitive.facts
-    adds = facts.linear is not None and head.access.combine is np.add
-    return adds or facts.elements == "moved" or head.primitive is convert_p
-
-
-def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
-    """Whether `x` is a sum of products of each element with that of the same place."""
-    if found := made_by(x, mul_p):
-        return pair(*found[1])
-    head = maker(x)
-    if head is None or not head.contracts or head.access.operands[0] != head.access.operands[1]:
-        return False
-    return pair(*operands_of(x, head))
-
-
-def _is_conjugate_pair(y: Tracer, z: Tracer) -> bool:
-    found = made_by(y, conj_p)
-    return found is not None and is_same(found[1][0], z)
-
-
-def _is_positive(x: Tracer) -> bool:
-    """Whether a factor is certainly no negative number: a literal, or a count of entries."""
-    number = splat(x)
-    if number is not None:
-        return bool(number > 0)
-    if x.dtype.kind in "bu":
-        return True
-    head = maker(x)
-    if head is not None and _keeps_signs(head):
-        return _is_positive(operands_of(x, head)[0])
-    found = made_by(x, maximum.primitive)
-    return found is not None and any(number == 0 for number in map(splat, found[1]))
-
-
-def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
-    """√(Σ xᵢ²) is the norm of x: its derivative at 0 is 0, not 0·∞."""
-    if s.dtype.kind != "f" or not is_sum_of_squares(s):
-        return None
-    return root_of_squares(s)
-
-
-# A guard of what is nowhere negative has the derivatives of what it guards: at 0 that has no other
-# side.  Values stay the guard's, of signed zeros too; one that takes 0 for NaN is constant there.
-
-
-def _modulus(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
-    """Say that |x| is x."""
-    return known(ops.absolute(x), x) if is_sum_of_squares(x, norms=True) else None
-
-
-def _maximum(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
-    """Say that max(x, c) is x, c <= 0."""
-    x = _bounded(xs)
-    return None if x is None else known(maximum(*xs), x)
-
-
-def _fmax(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
-    """Say that fmax(x, c) is x, c <= 0."""
-    x = _bounded(xs)
-    return None if x is None else known(ops.fmax(*xs), _number(x))
-
-
-def _bounded(xs: Sequence[Tracer]) -> Tracer | None:
-    """Return what is nowhere below the other operand, a number, if one is."""
-    for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
-        if bound is not None and bound <= 0 and is_sum_of_squares(x, norms=True):
-            return x
-    return None
-
-
-def _choice(_emit: Emit, p: Params, mask: Tracer, *xs: Tracer) -> Tracer | None:
-    """Say that select(x > 0, x, 0) is x, and that select(x² > 0, x, 0) is."""
-    head = maker(mask)
-    outside = None if head is None else _OUTSIDE.get(head.primitive)
-    if head is None or outside is None:
-        return None
-    x, other = xs if outside else xs[::-1]
-    compared, bound = operands_of(mask, head)
-    root = made_by(_bare(x), ops.root_of_squares.primitive)
-    guarded = [x] if root is None else [x, root[1][0]]
-    same = any(is_same(_bare(compared), _bare(y)) for y in guarded)
-    if number(bound) == number(other) == 0 and same and is_sum_of_squares(x, norms=True):
-        return known(bind(select_p, p, mask, *xs)[0], _number(x))
-    return None
-
-
-def _number(x: Tracer) -> Tracer:
-    """Return x, and 0 for NaN."""
-    return select(logic.equal(x, x), x, zeros(x.type))
-
-
-def _same_as(x: Tracer) -> Tracer | None:
-    """Return the operand whose derivatives a value has."""
-    head = maker(x)
-    if head is None:
-        return None
-    xs = operands_of(x, head)
-    found = made_by(xs[0], logic.equal.primitive) if head.primitive is select_p else None
-    if found and is_same(*found[1]) and is_same(found[1][0], xs[1]):
-        return xs[1]
-    return xs[head.primitive is known_p] if head.primitive.facts.hands_on else None
-
-
-def _bare(x: Tracer) -> Tracer:
-    """Return a value without its marks and guards."""
-    while (same := _same_as(x)) is not None:
-        x = same
-    return x
-
-
-_OUTSIDE: Final = {
-    **dict.fromkeys((logic.greater.primitive, logic.not_equal.primitive), True),
-    **dict.fromkeys((logic.less_equal.primitive, logic.equal.primitive), False),
-    logic.operations["greater_equal"].primitive: True,
-    logic.less.primitive: False,
-}
-"""Whether a comparison with 0 is true where x is positive."""
-
-rules: Final[Rules] = {
-    sqrt.primitive: (_root_of_squares,),
-    ops.absolute.primitive: (_modulus,),
-    ops.fabs.primitive: (_modulus,),
-    maximum.primitive: (_maximum,),
-    ops.fmax.primitive: (_fmax,),
-    select_p: (_choice,),
-}
-
+from funcdiff.ops.structure.structural import convert_p, permute, select_p
+from funcdiff.passes.rewrites.norms import SQUARES, bare, is_sum_of_squares, number, same_as
+from funcdiff.passes.rewrites.rewriter import Rewriter, is_same
+from funcdiff.space import add_p, broadcast, broadcast_p, mul_p, neg_p, reduce_sum, splat
 
 # ---- Computes first-order jets, value and slope at 0, of functions of a radius -------------------
 #
@@ -396,12 +203,6 @@ def is_identity(jet: Jet | None) -> bool:
     return jet is not None and jet.value == 0 and jet.slope == 1
 
 
-def number(x: Tracer) -> Any:
-    """Return the number that fills a literal, else None."""
-    value = splat(x)
-    return None if value is None else value.item()
-
-
 _LONGEST: Final = 32
 """Equations and parameters that a function of a radius may have, with functions of others in it."""
 
@@ -413,17 +214,7 @@ _MOST: Final = 32
 
 Move: TypeAlias = tuple[Primitive[Any], Params]
 
-_SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
-    ops.root_of_squares.primitive: lambda _square, s: s,
-    ops.sqrt.primitive: lambda _square, s: s,
-    ops.absolute.primitive: lambda square, x: square(x),
-    ops.fabs.primitive: lambda square, x: square(x),
-    ops.hypot.primitive: lambda square, x, y: ops.add(square(x), square(y)),
-    modulus_p: lambda square, z: ops.add(square(real(z)), square(imag(z))),
-}
-"""What makes a radius, and the square of it."""
-
-MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
+MAKERS: Final = frozenset((*SQUARES, ops.power.primitive))
 """Operations without which there is no radius in a program."""
 
 
@@ -432,7 +223,7 @@ def may_have_radii(entries: Iterable[Entry]) -> bool:
     ops = [x for x in entries if x and type(x[0]) is Operation]
     others = [x[0].primitive for x in ops if not _is_integer(x[-1])]
     made = [x[0].primitive for x in ops]
-    return not (MAKERS.isdisjoint(others) and _SQUARES.keys().isdisjoint(made))
+    return not (MAKERS.isdisjoint(others) and SQUARES.keys().isdisjoint(made))
 
 
 def _is_integer(x: Any) -> bool:
@@ -518,7 +309,7 @@ class RadialRewriter(Rewriter):
                         jet_of_constant(y, head) if jet is None else jet
                         for y, jet in zip(xs, known, strict=True)
                     ]
-                    kinked = head.primitive in _SQUARES
+                    kinked = head.primitive in SQUARES
                     if any(jet is not None for jet in known):
                         found = jet_of_result(head, jets, kinked=kinked)
             self._of_squares[key] = found
@@ -537,11 +328,11 @@ class RadialRewriter(Rewriter):
         sides = head.access.operands
         if head.contracts and sides[0] == sides[1] and is_same(*xs):
             return self._of_product(y, xs[0], sides[0], head.access.results[0])
-        bare = _bare(y)
-        jets = self._jets_of_result(head, xs) if bare is y else dict(self.jets(bare))
-        if head.primitive in _SQUARES and y.dtype.kind == "f":
+        plain = bare(y)
+        jets = self._jets_of_result(head, xs) if plain is y else dict(self.jets(plain))
+        if head.primitive in SQUARES and y.dtype.kind == "f":
             jets = {**jets, _radius(y): Jet(0.0, 1.0)}
-            self._squares[y.atom] = _SQUARES[head.primitive](self._square, *xs)
+            self._squares[y.atom] = SQUARES[head.primitive](self._square, *xs)
         if not jets:
             return y
         self._jets[y.atom] = jets
@@ -554,7 +345,7 @@ class RadialRewriter(Rewriter):
             ]
             for radius in flat if len(flat) <= _TOGETHER else ():
                 result = self._mark(result, y, radius)
-        if result is not y and head.primitive in _SQUARES:  # a norm of norms: smooth in them now
+        if result is not y and head.primitive in SQUARES:  # a norm of norms: smooth in them now
             self._jets[result.atom] = {_radius(y): Jet(0.0, 1.0)}
         return result
 
@@ -570,7 +361,7 @@ class RadialRewriter(Rewriter):
         found: dict[Radius, Jet] = {}
         if not any(known) or not is_analytic(head):
             return found
-        kinked = head.primitive in _SQUARES
+        kinked = head.primitive in SQUARES
         radii = dict.fromkeys(r for jets in known for r in jets)
         for radius in radii:
             jets = [self.jet(x, radius) or jet_of_constant(x, head) for x in xs]
@@ -688,7 +479,7 @@ class _Body:
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
         moves = moves if x.shape else ()
-        if _radius(_bare(x)).move(*moves) == self._radius:
+        if _radius(bare(x)).move(*moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key == self._square:
@@ -718,7 +509,7 @@ class _Body:
         if head is None or depth > _LONGEST:
             return None
         p, xs = head.params, operands_of(x, head)
-        if head.primitive is not radial_p and (same := _same_as(x)) is not None:
+        if head.primitive is not radial_p and (same := same_as(x)) is not None:
             return self.copy(same, moves, depth)
         if head.primitive.facts.elements == "moved":
             return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)

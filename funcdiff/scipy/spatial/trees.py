@@ -54,13 +54,14 @@ def _tree(name: str) -> Any:
             """Return distances of neighbours, which are differentiable, and their numbers."""
             if self._points is None and not holds_traced(x):
                 return super().query(x, k, eps, p, distance_upper_bound, workers)
-            points = floating(self.data if self._points is None else self._points)
-            queries = floating(x)
+            points, queries = map(
+                floating, (self.data if self._points is None else self._points, x)
+            )
             args, kwargs = self._options
 
             def search(data: Any, x: Any) -> Any:
-                found = plain(data, *args, **kwargs)
-                return found.query(x, k, eps, p, distance_upper_bound, workers)[1]
+                tree = plain(data, *args, **kwargs)
+                return tree.query(x, k, eps, p, distance_upper_bound, workers)[1]
 
             def shape(_data: Any, x: Any) -> Any:
                 counts = () if np.ndim(k) == 0 and k == 1 else np.shape(_ranks(k))
@@ -69,7 +70,7 @@ def _tree(name: str) -> Any:
             opaque: Any = primitive
             numbers = opaque(search, result=shape)(stop_gradient(points), stop_gradient(queries))
             is_missing = numbers == points.shape[0]
-            if points.shape[0] == 0:
+            if not len(points):
                 return np.full(numbers.shape, np.inf), numbers
             nearest = points[np.where(is_missing, 0, numbers)]
             others = queries if numbers.ndim == queries.ndim - 1 else queries[..., None, :]
@@ -86,11 +87,10 @@ def _tree(name: str) -> Any:
 
 def _checked(name: str, data: Any) -> Any:
     """Return points; raise as SciPy does where they are complex or not finite."""
-    points = floating(data)
-    if points.dtype.kind == "c":
+    if (points := floating(data)).dtype.kind == "c":
         raise TypeError(f"{name} does not work with complex data")
-    infinite = ValueError("data must be finite, check for nan or inf values")
-    return refuse_where(~np.isfinite(points), infinite, points)
+    error = ValueError("data must be finite, check for nan or inf values")
+    return refuse_where(~np.isfinite(points), error, points)
 
 
 def _within(points: Any, box: Any) -> Any:
