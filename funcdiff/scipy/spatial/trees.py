@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def _tree(name: str) -> Any:
 
         def __getattribute__(self, name: str) -> Any:
             if name in _OTHERS and self._points is not None:
-                _refuse(name)
+                raise refusal(_MODULE, f"KDTree.{name}")
             found = super().__getattribute__(name)
             return _of_plain(name, found) if name in _OTHERS else found
 
@@ -54,14 +54,13 @@ def _tree(name: str) -> Any:
             """Return distances of neighbours, which are differentiable, and their numbers."""
             if self._points is None and not holds_traced(x):
                 return super().query(x, k, eps, p, distance_upper_bound, workers)
-            points, queries = map(
-                floating, (self.data if self._points is None else self._points, x)
-            )
+            points = floating(self.data if self._points is None else self._points)
+            queries = floating(x)
             args, kwargs = self._options
 
             def search(data: Any, x: Any) -> Any:
-                tree = plain(data, *args, **kwargs)
-                return tree.query(x, k, eps, p, distance_upper_bound, workers)[1]
+                found = plain(data, *args, **kwargs)
+                return found.query(x, k, eps, p, distance_upper_bound, workers)[1]
 
             def shape(_data: Any, x: Any) -> Any:
                 counts = () if np.ndim(k) == 0 and k == 1 else np.shape(_ranks(k))
@@ -70,9 +69,7 @@ def _tree(name: str) -> Any:
             opaque: Any = primitive
             numbers = opaque(search, result=shape)(stop_gradient(points), stop_gradient(queries))
             is_missing = numbers == points.shape[0]
-            if not len(points):
-                return np.full(numbers.shape, np.inf), numbers
-            nearest = points[np.where(is_missing, 0, numbers)]
+            nearest = points[np.where(is_missing, 0, numbers)] if len(points) else np.inf
             others = queries if numbers.ndim == queries.ndim - 1 else queries[..., None, :]
             gaps = others - nearest
             if self._box is not None:  # 0 where space has no period
@@ -108,7 +105,7 @@ def _of_plain(name: str, method: Any) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
         if any(holds_traced(getattr(x, "_points", x)) for x in given):
-            _refuse(name)
+            raise refusal(_MODULE, f"KDTree.{name}")
         return method(*args, **kwargs)
 
     return wrapper
@@ -116,10 +113,6 @@ def _of_plain(name: str, method: Any) -> Any:
 
 def _ranks(k: Any) -> Any:
     return range(k) if np.ndim(k) == 0 else k
-
-
-def _refuse(name: str) -> NoReturn:
-    raise refusal(_MODULE, f"KDTree.{name}")
 
 
 for _name in ("KDTree", "cKDTree"):
