@@ -19,7 +19,7 @@ from funcdiff.ops.elementwise import logic
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, imag, modulus_p, real, real_p
 from funcdiff.ops.elementwise.mathematics import div, maximum, power, root_of_squares, sqrt, square
-from funcdiff.ops.linalg.radial_functions import known, known_p
+from funcdiff.ops.linalg.radial_functions import known, known_p, radial_p
 from funcdiff.ops.structure.structural import convert_p, select, select_p
 from funcdiff.passes.rewrites.rewriter import Emit, Rules, is_same
 from funcdiff.space import add_p, mul_p, splat, zeros
@@ -189,7 +189,7 @@ def same_as(x: Tracer) -> Tracer | None:
     found = made_by(xs[0], logic.equal.primitive) if head.primitive is select_p else None
     if found and is_same(*found[1]) and is_same(found[1][0], xs[1]):
         return xs[1]
-    return xs[head.primitive is known_p] if head.primitive.facts.hands_on else None
+    return xs[head.primitive is known_p] if head.primitive in (known_p, radial_p) else None
 
 
 def bare(x: Tracer) -> Tracer:

@@ -278,9 +278,11 @@ class RadialRewriter(Rewriter):
 
         With `squares`, also if it is made of the square, even before the radius is.
         """
-        for r, jet in self.jets(x).items():
-            if r.move(*moves) == radius:
-                return jet
+        jets = self.jets(x)
+        if moves:
+            jets = {r.move(*moves): jet for r, jet in jets.items()}
+        if radius in jets:
+            return jets[radius]
         return self._jet_of_square(x, radius, moves, 0) if squares else None
 
     def _jet_of_square(
