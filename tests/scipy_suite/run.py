@@ -28,8 +28,12 @@ _ELSEWHERE: Final = """
 """Modules about other languages' interfaces, or of functions without derivatives alone."""
 
 
-def run(names: Sequence[str], record: Path, way: str = "eagerly", *, only: str = "") -> str:
+def run(
+    names: Sequence[str], record: Path, way: str = "eagerly", *, only: str = "", one_in: int = 1
+) -> str:
     """Run packages and modules, noting every call that is done once more in a file.
+
+    One test in so many runs.
 
     Returns
     -------
@@ -45,7 +49,8 @@ def run(names: Sequence[str], record: Path, way: str = "eagerly", *, only: str =
         and (not names or package in names or f"{package}/{path.stem}" in names)
     ]
     selection = ["-m", "not slow and not xslow", *(("-k", only) if only else ())]
-    return observe("scipy", tests, selection, record, way, NUMPY_SUITE_KINDS="fc")
+    settings = {"NUMPY_SUITE_KINDS": "fc", "NUMPY_SUITE_ONE_IN": str(one_in)}
+    return observe("scipy", tests, selection, record, way, **settings)
 
 
 if __name__ == "__main__":
