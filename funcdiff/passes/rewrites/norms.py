@@ -155,7 +155,7 @@ def _fmax(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
 def _bounded(xs: Sequence[Tracer]) -> Tracer | None:
     """Return what is nowhere below the other operand, a number, if one is."""
     for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
-        if bound is not None and bound <= 0 and is_sum_of_squares(x, norms=True):
+        if is_sum_of_squares(x, norms=True) and bound is not None and bound <= 0:
             return x
     return None
 

@@ -103,8 +103,8 @@ def _waves(r: Any, _s: Any, k: Any) -> Any:
     return (np.cos(k * r) * (1 + r),)
 
 
-def _bells(r: Any, s: Any, a: Any, b: Any) -> Any:
-    return ((a + r + b * s) * np.exp(-b * r),)
+def _bells(r: Any, _s: Any, a: Any, b: Any) -> Any:
+    return ((a + r) * np.exp(-b * r),)
 
 
 def _functions(f: Callable[..., Any], *, order: int, kink: bool) -> Callable[..., Any]:
