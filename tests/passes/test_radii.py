@@ -348,3 +348,4 @@ def test_a_maximum_that_may_choose_its_bound_stays() -> None:
     low = np.array([-128, 3], np.int8)
     assert fd.jit(lambda x: np.maximum(np.abs(x), 0))(low).tolist() == [0, 3]
     assert fd.grad(lambda x: np.maximum(x * 2, 0))(0.0) == 1.0
+    assert fd.grad(lambda x: np.real(np.maximum(x, 0)))(2 + 1j) == 1
