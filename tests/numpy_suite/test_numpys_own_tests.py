@@ -32,7 +32,7 @@ def test_numpys_tests_hold_with_traced_arrays(
     part = 1 if pytestconfig.option.exhaustive else PART
     record = tmp_path / "calls.jsonl"
     report = run((), record, packages=(package,), one_in=part)
-    assert_stated(report, record, EXPECTED[package] // (2 * part))
+    assert_stated(report, record, EXPECTED[package] // part)
 
 
 @pytest.mark.slow

@@ -105,6 +105,20 @@ _choice(%0: f64[3])
   %6: f64[3] = known %3, %5
   %7: f64[3] = root_of_squares %6
   return %7
+
+_known_once(%0: f64[3])
+  %1: f64[3] = square %0
+  %2: f64[3] = absolute %1
+  %3: f64[3] = known %2, %1
+  %4: f64[3] = known %3, %1
+  %5: f64[3] = sqrt %4
+  return %5
+=>
+  %1: f64[3] = square %0
+  %2: f64[3] = absolute %1
+  %3: f64[3] = known %2, %1
+  %4: f64[3] = root_of_squares %3
+  return %4
 """)
 
 
@@ -115,6 +129,12 @@ def test_every_rule_is_named_here() -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_rule_puts_one_operation_for_two(case: Rewrite) -> None:
     assert str(simplify(case.program)) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_was_simplified_stays_as_it_is(case: Rewrite) -> None:
+    once = simplify(case.program)
+    assert str(simplify(once)) == str(once)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -175,6 +175,11 @@ def _choice(_emit: Emit, p: Params, mask: Tracer, *xs: Tracer) -> Tracer | None:
     return None
 
 
+def _known_once(_emit: Emit, _p: Params, y: Tracer, _z: Tracer) -> Tracer | None:
+    """Say only once what y is known to be, for programs are simplified again and again."""
+    return y if made_by(y, known_p) else None
+
+
 def _number(x: Tracer) -> Tracer:
     """Return x, and 0 for NaN."""
     return select(logic.equal(x, x), x, zeros(x.type))
@@ -210,4 +215,5 @@ rules: Final[Rules] = {
     maximum.primitive: (_maximum,),
     ops.fmax.primitive: (_fmax,),
     select_p: (_choice,),
+    (known_p, known_p): (_known_once,),
 }

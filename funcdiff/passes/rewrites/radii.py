@@ -32,7 +32,7 @@ from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, join_p
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.radial_functions import Radial, known, known_p, radial, radial_p
+from funcdiff.ops.linalg.radial_functions import Radial, known, radial, radial_p
 from funcdiff.ops.structure.structural import convert_p, permute, select_p
 from funcdiff.passes.rewrites.norms import SQUARES, bare, is_sum_of_squares, number, same_as
 from funcdiff.passes.rewrites.rewriter import Rewriter, is_same
@@ -259,8 +259,7 @@ class RadialRewriter(Rewriter):
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, marked if it is flat in a radius."""
-        marks = primitive is known_p or (isinstance(params, Radial) and not params.order)
-        if marks and made_by(xs[0], primitive):
+        if isinstance(params, Radial) and not params.order and made_by(xs[0], primitive):
             return (xs[0],)  # marked already, on this walk
         ys = super().emit(primitive, params, *xs)
         if len(ys) != 1 or ys[0].builder is None or not ys[0].type.differentiable:
