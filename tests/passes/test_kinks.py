@@ -106,7 +106,7 @@ _choice(%0: f64[3])
   %7: f64[3] = root_of_squares %6
   return %7
 
-_known_once(%0: f64[3])
+_state_once(%0: f64[3])
   %1: f64[3] = square %0
   %2: f64[3] = absolute %1
   %3: f64[3] = known %2, %1

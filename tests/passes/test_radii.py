@@ -199,6 +199,19 @@ def test_a_formula_of_a_norm_and_its_square_is_one_of_the_norm(square: Callable[
     np.testing.assert_allclose(np.trace(fd.hessian(by_the_second)(point)), 200 / 3, rtol=1e-12)
 
 
+@pytest.mark.parametrize("length", [30, 40])
+def test_a_long_function_of_the_square_is_a_parameter(length: int) -> None:
+    """(1 + r + L(s))·exp(-r) is 1 + (L' - 1/2)·s + …, L' = 1."""
+
+    def f(x: Any) -> Any:
+        r, s = np.linalg.norm(x), x @ x
+        for _ in range(length):
+            s = np.sin(s)
+        return (1 + r + s) * np.exp(-r)
+
+    np.testing.assert_allclose(fd.hessian(f)(np.zeros(2)), np.eye(2), rtol=1e-12)
+
+
 @pytest.mark.parametrize("order", [2, 4])
 def test_what_is_smooth_beside_a_kink_keeps_its_derivatives(order: int) -> None:
     def penalised(x: Any) -> Any:

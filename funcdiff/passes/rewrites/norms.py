@@ -155,7 +155,8 @@ def _fmax(_emit: Emit, _p: Params, *xs: Tracer) -> Tracer | None:
 def _bounded(xs: Sequence[Tracer]) -> Tracer | None:
     """Return what is nowhere below the other operand, a number, if one is."""
     for x, bound in zip(xs, map(number, reversed(xs)), strict=True):
-        if is_sum_of_squares(x, norms=True) and bound is not None and bound <= 0:
+        below = x.dtype.kind == "f" and bound is not None and bound <= 0
+        if below and is_sum_of_squares(x, norms=True):
             return x
     return None
 
@@ -167,15 +168,17 @@ def _choice(_emit: Emit, p: Params, mask: Tracer, *xs: Tracer) -> Tracer | None:
         return None
     x, other = xs if head.primitive in _ABOVE else xs[::-1]
     compared, bound = operands_of(mask, head)
+    if not number(bound) == number(other) == 0:
+        return None
     root = made_by(bare(x), ops.root_of_squares.primitive)
     guarded = [x] if root is None else [x, root[1][0]]
     same = any(is_same(bare(compared), bare(y)) for y in guarded)
-    if number(bound) == number(other) == 0 and same and is_sum_of_squares(x, norms=True):
+    if same and is_sum_of_squares(x, norms=True):
         return known(bind(select_p, p, mask, *xs)[0], _number(x))
     return None
 
 
-def _known_once(_emit: Emit, _p: Params, y: Tracer, _z: Tracer) -> Tracer | None:
+def _state_once(_emit: Emit, _p: Params, y: Tracer, _z: Tracer) -> Tracer | None:
     """Say only once what y is known to be, for programs are simplified again and again."""
     return y if made_by(y, known_p) else None
 
@@ -215,5 +218,5 @@ rules: Final[Rules] = {
     maximum.primitive: (_maximum,),
     ops.fmax.primitive: (_fmax,),
     select_p: (_choice,),
-    (known_p, known_p): (_known_once,),
+    (known_p, known_p): (_state_once,),
 }

@@ -107,6 +107,10 @@ def _bells(r: Any, _s: Any, a: Any, b: Any) -> Any:
     return ((a + r) * np.exp(-b * r),)
 
 
+def _bells_of_both(r: Any, s: Any, a: Any, b: Any) -> Any:
+    return ((1 + r + a * s) * np.exp(-b * r),)
+
+
 def _functions(f: Callable[..., Any], *, order: int, kink: bool) -> Callable[..., Any]:
     """Return what is known to be the function of a square and parameters that `f` is."""
 
@@ -127,6 +131,7 @@ SAMPLES |= {
         sample(_functions(_waves, order=0, kink=False), SQUARES, np.array(0.7)),
         sample(_functions(_bells, order=0, kink=True), SQUARES, np.array(0.7), real(3)),
         sample(_functions(lambda r, _: (r**4,), order=1, kink=True), SQUARES),
+        sample(_functions(_bells_of_both, order=0, kink=True), SQUARES, np.array(0.7), real(3)),
     ],
     "known": [sample(lambda x: known(2 * x, x + x), real(3, 2))],
 }
